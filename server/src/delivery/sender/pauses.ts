@@ -287,9 +287,9 @@ export const takeReasonsToPauseProvider = (tx: Tx) =>
     sql<{ reason: string; fingerprint: string }>`
       update sending_pauses p set escalated = true
       from (
-        select fingerprint from sending_pauses
-        where domain <> '' and fingerprint is not null and not escalated and since > now() - interval '1 minute'
-        group by 1 having count(distinct ${ownerSql(sql`project_id`)}) >= 2
+        select s.fingerprint from sending_pauses s
+        where s.domain <> '' and s.fingerprint is not null and not s.escalated and s.since > now() - interval '1 minute'
+        group by 1 having count(distinct ${ownerSql(sql`s.project_id`)}) >= 2
       ) as equal
       where p.domain <> '' and p.fingerprint = equal.fingerprint and not p.escalated and p.since > now() - interval '1 minute'
       returning p.reason, p.fingerprint

@@ -33,7 +33,7 @@ describe('a reply', () => {
       "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n550-5.1.1 double-checking the recipient's email address for typos or\r\n550 5.1.1 unnecessary spaces. https://support.google.com/mail/?p=NoSuchUser x1-si1 - gsmtp",
     ],
     [
-      'unknown recipient',
+      'fail',
       '550-5.2.1 The email account that you tried to reach is disabled. Learn more at\n550 5.2.1 https://support.google.com/mail/?p=DisabledUser x1-si1 - gsmtp',
     ],
     [
@@ -77,7 +77,7 @@ describe('a reply', () => {
     ['account or domain', '550 5.4.5 Daily user sending limit exceeded. For more information on Gmail sending limits go to x1-si1 - gsmtp'],
     // Outlook and Exchange Online
     [
-      'unknown recipient',
+      'fail',
       '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302). [DB5EUR03FT001.eop-EUR03.prod.protection.outlook.com]',
     ],
     [
@@ -118,7 +118,7 @@ describe('a reply', () => {
       'unknown recipient',
       "554 delivery error: dd This user doesn't have a yahoo.com account (bob@yahoo.com) [0] - mta4001.mail.ne1.yahoo.com",
     ],
-    ['unknown recipient', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
+    ['fail', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
     ['unknown recipient', '552 1 Requested mail action aborted, mailbox not found'],
     [
       'throttled',

@@ -50,10 +50,13 @@ const UNKNOWN_RECIPIENT_TEXTS = [
 const ABOUT_US = /\b(your|sender|client host|helo|ehlo|ip|authentication|quota|rate|relay|spf|dkim|dmarc|policy|blocked|blacklist(ed)?)\b/
 /** An account or a domain may be that of the recipient. Beside such a word it is ours. */
 const OUR_ACCOUNT_OR_DOMAIN = [
-  /\b(account|domain)\b( \S+){0,4}? \W*(your|our|customer|sender|disabled|suspended|inactive)\b/,
-  /\b(your|our|customer|sender|disabled|suspended|inactive)\W*( \S+){0,4}? \W*(account|domain)\b/,
+  /\b(account|domain)\b[^\w\s]*( \S+){0,4}? [^\w\s]*(your|our|customer|sender|disabled|suspended|inactive)\b/,
+  /\b(your|our|customer|sender|disabled|suspended|inactive)\b[^\w\s]*( \S+){0,4}? [^\w\s]*(account|domain)\b/,
 ]
 const isAboutUs = (text: string) => ABOUT_US.test(text) || OUR_ACCOUNT_OR_DOMAIN.some((words) => words.test(text))
+
+/** A text without a code of its own may also speak of a user while it rejects the message. */
+const ABOUT_MESSAGE = /\b(spam|reputation|policies)\b/
 
 /** "code enhanced-code text"; qmail writes the enhanced code at the end, as (#5.1.1). */
 const enhancedCodeOf = (text: string) =>
@@ -66,17 +69,20 @@ const enhancedCodeOf = (text: string) =>
 function provesUnknownRecipient(text: string, recipient: string) {
   const code = enhancedCodeOf(text)
   if (/^556\b/.test(text) || (code === '5.4.1' && /recipient address rejected/i.test(text))) return true
-  const said = withoutRecipient(text.toLowerCase(), recipient)
+  const said = withoutRecipient(text.toLowerCase().replaceAll('’', "'"), recipient)
   if (isAboutUs(said)) return false
   if (code !== undefined && UNKNOWN_RECIPIENT_CODES.has(code)) return true
-  return !code?.startsWith('5.7.') && UNKNOWN_RECIPIENT_TEXTS.some((words) => words.test(said))
+  return !code?.startsWith('5.7.') && !ABOUT_MESSAGE.test(said) && UNKNOWN_RECIPIENT_TEXTS.some((words) => words.test(said))
 }
 
 /** Without the address and the domain of the recipient, whose names may contain any word. */
 function withoutRecipient(text: string, recipient: string) {
   const address = recipient.toLowerCase()
   const domain = address.slice(address.lastIndexOf('@') + 1)
-  return [address, domain].filter(Boolean).reduce((rest, name) => rest.replaceAll(name, ''), text)
+  return [address, domain]
+    .filter(Boolean)
+    .reduce((rest, name) => rest.replaceAll(name, ''), text)
+    .replace(/\s+/g, ' ')
 }
 
 /** The sending rate of the account: Amazon SES replies this to any command, for all emails. */
