@@ -425,7 +425,8 @@ export type CampaignReason = {
     | 'provider_paused'
     | 'domain_paused'
     | 'throttled'
-    | 'project_disabled' | null
+    | 'project_disabled'
+    | 'verifying_refusal' | null
   recipients: number
 }
 
@@ -457,7 +458,8 @@ export type CampaignRecipient = {
     | 'provider_paused'
     | 'domain_paused'
     | 'throttled'
-    | 'project_disabled' | null
+    | 'project_disabled'
+    | 'verifying_refusal' | null
   attempts: number
   queuedAt: string
   sentAt: string | null
@@ -804,7 +806,8 @@ export type Email = {
     | 'provider_paused'
     | 'domain_paused'
     | 'throttled'
-    | 'project_disabled' | null
+    | 'project_disabled'
+    | 'verifying_refusal' | null
   attempts: number
   /** A test email: not tracked, without events, and in no counts. */
   test: boolean
@@ -2242,6 +2245,7 @@ export interface Operations {
           | 'domain_paused'
           | 'throttled'
           | 'project_disabled'
+          | 'verifying_refusal'
         /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
         activity?:
           | 'delivered'
@@ -2353,6 +2357,7 @@ export interface Operations {
           | 'domain_paused'
           | 'throttled'
           | 'project_disabled'
+          | 'verifying_refusal'
           | 'invalid'
         /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
         activity?:
@@ -2531,6 +2536,7 @@ export interface Operations {
         | 'domain_paused'
         | 'throttled'
         | 'project_disabled'
+        | 'verifying_refusal'
       /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
       activity?:
         | 'delivered'
@@ -3425,7 +3431,8 @@ export interface Operations {
         | 'provider_paused'
         | 'domain_paused'
         | 'throttled'
-        | 'project_disabled' | null
+        | 'project_disabled'
+        | 'verifying_refusal' | null
       attempts: number
       /** A test email: not tracked, without events, and in no counts. */
       test: boolean

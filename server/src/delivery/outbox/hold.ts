@@ -23,7 +23,7 @@ export const HELD = 'verifying_refusal'
 export const IS_HELD = sql`e.state = 'deferred' and e.error_code = ${sql.lit(HELD)}`
 
 /** A refusal whose consequences are written once it is known that it is not about us. */
-export type Refusal = { fingerprint: string; reply: string; unknownRecipient: boolean }
+export type HeldRefusal = { fingerprint: string; reply: string; unknownRecipient: boolean }
 
 /**
  * Holds refusals, as one statement: their emails wait, equal replies are counted, and the one that is too many pauses the sender domain. The

@@ -13,7 +13,7 @@ import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
 import { insertFactsSql } from './facts.ts'
-import { endStreaksSql, holdSql, REFUSAL_TIMING, type Refusal, type RefusalTiming, releaseHeldCtes } from './hold.ts'
+import { endStreaksSql, type HeldRefusal, holdSql, REFUSAL_TIMING, type RefusalTiming, releaseHeldCtes } from './hold.ts'
 import { insertRefusalsSql } from './refusal.ts'
 import { insertTalliesSql } from './tallies.ts'
 
@@ -36,7 +36,7 @@ export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
   /** Its refusal was held: with any other outcome than a further refusal it is not any more. */
   wasHeld?: boolean
   /** A refusal that is held. */
-  refusal?: Refusal
+  refusal?: HeldRefusal
 }
 
 const RETRY_MS = 250

@@ -22,7 +22,7 @@ import { returnPathOf } from '../message/return-path.ts'
 import { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import { createContents } from '../outbox/content.ts'
-import { HELD, type Refusal, type RefusalTiming } from '../outbox/hold.ts'
+import { HELD, type HeldRefusal, type RefusalTiming } from '../outbox/hold.ts'
 import { createMark } from '../outbox/mark.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
 import { needsConsent } from '../outbox/sending-rules.ts'
@@ -308,13 +308,13 @@ const holdBack = (email: ClaimedEmail, heldBack: HeldBack): Settlement => ({
   ...(email.wasHeld ? WAITS_FOR_VERDICT : { state: 'deferred', ...heldBack }),
 })
 
-const holdRefusal = (email: ClaimedEmail, refusal: Refusal): Settlement => ({ ...idOf(email), ...WAITS_FOR_VERDICT, refusal })
+const holdRefusal = (email: ClaimedEmail, refusal: HeldRefusal): Settlement => ({ ...idOf(email), ...WAITS_FOR_VERDICT, refusal })
 
 /**
  * The refusal, if it ends the email because of its recipient. Servers also say such things about us, so it is held until other emails show which it
  * is. A message that is too large, or a sender address with a wrong syntax, concerns that email alone.
  */
-const refusalIn = ({ action, about, reason, fingerprint, unknownRecipient = false }: Disposition): Refusal | undefined =>
+const refusalIn = ({ action, about, reason, fingerprint, unknownRecipient = false }: Disposition): HeldRefusal | undefined =>
   action === 'fail' && about === 'recipient' && reason !== null && fingerprint !== undefined
     ? { fingerprint, reply: reason, unknownRecipient }
     : undefined
