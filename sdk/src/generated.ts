@@ -411,7 +411,6 @@ export type CampaignReason = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
-    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -426,7 +425,8 @@ export type CampaignReason = {
     | 'provider_paused'
     | 'domain_paused'
     | 'throttled'
-    | 'project_disabled' | null
+    | 'project_disabled'
+    | 'verifying_refusal' | null
   recipients: number
 }
 
@@ -435,7 +435,6 @@ export type CampaignRecipient = {
   id: string
   /** Null if the contact was deleted. */
   contactId: string | null
-  /** The address that was used. Before that, the address at the start of the campaign. */
   email: string
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
   /** Each recipient has one; they add up to the counters of the campaign. */
@@ -445,7 +444,6 @@ export type CampaignRecipient = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
-    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -460,7 +458,8 @@ export type CampaignRecipient = {
     | 'provider_paused'
     | 'domain_paused'
     | 'throttled'
-    | 'project_disabled' | null
+    | 'project_disabled'
+    | 'verifying_refusal' | null
   attempts: number
   queuedAt: string
   sentAt: string | null
@@ -766,7 +765,6 @@ export type Email = {
   subject: string
   from: string
   fromName: string | null
-  /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
   to: string
   toName: string | null
   replyTo: string | null
@@ -794,7 +792,6 @@ export type Email = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
-    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -809,7 +806,8 @@ export type Email = {
     | 'provider_paused'
     | 'domain_paused'
     | 'throttled'
-    | 'project_disabled' | null
+    | 'project_disabled'
+    | 'verifying_refusal' | null
   attempts: number
   /** A test email: not tracked, without events, and in no counts. */
   test: boolean
@@ -1255,14 +1253,7 @@ export type Workflow = {
   /** What keeps the workflow from doing what it should. It can be enabled nevertheless. */
   problems: {
     stepId: string | null
-    code:
-      | 'no_steps'
-      | 'unreachable'
-      | 'no_sender'
-      | 'template_missing'
-      | 'segment_missing'
-      | 'trigger_incomplete'
-      | 'loop_without_pause'
+    code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete'
     message: string
   }[]
 }
@@ -1297,7 +1288,7 @@ export type WorkflowExecutionDetails = {
   version: number
   /** The event that started it. Null: started by request or schedule. */
   event: unknown
-  /** When it goes on, unless by an event: the end of its pause, or the deadline of a wait. */
+  /** When it goes on at the latest. */
   dueAt: string | null
   /** Name of the event that it waits for. */
   awaits: string | null
@@ -1348,7 +1339,7 @@ export type WorkflowExecutionItem = {
   updatedAt: string
   /** Version of the graph that it follows. */
   version: number
-  /** When it goes on, unless by an event: the end of its pause, or the deadline of a wait. */
+  /** When it goes on at the latest. */
   dueAt: string | null
   /** Name of the event that it waits for. */
   awaits: string | null
@@ -2239,7 +2230,6 @@ export interface Operations {
           | 'unsubscribed'
           | 'suppressed'
           | 'contact_deleted'
-          | 'invalid'
           | 'project_deleted'
           | 'cancelled'
           | 'bounced'
@@ -2255,6 +2245,7 @@ export interface Operations {
           | 'domain_paused'
           | 'throttled'
           | 'project_disabled'
+          | 'verifying_refusal'
         /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
         activity?:
           | 'delivered'
@@ -2351,7 +2342,6 @@ export interface Operations {
           | 'unsubscribed'
           | 'suppressed'
           | 'contact_deleted'
-          | 'invalid'
           | 'project_deleted'
           | 'cancelled'
           | 'bounced'
@@ -2367,6 +2357,8 @@ export interface Operations {
           | 'domain_paused'
           | 'throttled'
           | 'project_disabled'
+          | 'verifying_refusal'
+          | 'invalid'
         /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
         activity?:
           | 'delivered'
@@ -2529,7 +2521,6 @@ export interface Operations {
         | 'unsubscribed'
         | 'suppressed'
         | 'contact_deleted'
-        | 'invalid'
         | 'project_deleted'
         | 'cancelled'
         | 'bounced'
@@ -2545,6 +2536,7 @@ export interface Operations {
         | 'domain_paused'
         | 'throttled'
         | 'project_disabled'
+        | 'verifying_refusal'
       /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
       activity?:
         | 'delivered'
@@ -3388,7 +3380,6 @@ export interface Operations {
       subject: string
       from: string
       fromName: string | null
-      /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
       to: string
       toName: string | null
       replyTo: string | null
@@ -3426,7 +3417,6 @@ export interface Operations {
         | 'unsubscribed'
         | 'suppressed'
         | 'contact_deleted'
-        | 'invalid'
         | 'project_deleted'
         | 'cancelled'
         | 'bounced'
@@ -3441,7 +3431,8 @@ export interface Operations {
         | 'provider_paused'
         | 'domain_paused'
         | 'throttled'
-        | 'project_disabled' | null
+        | 'project_disabled'
+        | 'verifying_refusal' | null
       attempts: number
       /** A test email: not tracked, without events, and in no counts. */
       test: boolean

@@ -426,6 +426,16 @@ export interface Schema {
     address: string
     contact_id: string
   }
+  held_refusals: {
+    project_id: string
+    email_id: string
+    domain: string
+    fingerprint: string
+    reply: string
+    unknown_recipient: boolean
+    place: string
+    held_at: Generated<Timestamp>
+  }
   idempotency_keys: {
     project_id: string
     key: string
@@ -568,6 +578,14 @@ export interface Schema {
     attempts: Generated<number>
     due_at: Generated<Timestamp>
   }
+  refusal_streaks: {
+    project_id: string
+    domain: string
+    fingerprint: string
+    replies: number
+    first_place: string
+    last_at: Generated<Timestamp>
+  }
   reputations: {
     project_id: string
     attempted: Generated<string>
@@ -642,6 +660,8 @@ export interface Schema {
     until: Timestamp
     probe_until: Timestamp | null
     cause: string | null
+    verifies: Generated<boolean>
+    escalated: Generated<boolean>
   }
   sessions: {
     token_hash: Buffer

@@ -115,7 +115,9 @@ describe('the SES transport', () => {
     const outcome = await createTransport().send(mailTo(`${how}@example.com`), yes)
     expect(ses.requests.length - before).toBe(1)
     expect(outcome.is).toBe('refused')
-    expect(classify(outcome)).toEqual({ ...meaning, reason: expect.stringMatching(/^\d{3} \w+: ./) })
+    const { fingerprint, ...said } = classify(outcome, `${how}@example.com`)
+    expect(said).toEqual({ ...meaning, reason: expect.stringMatching(/^\d{3} \w+: ./) })
+    expect(fingerprint !== undefined).toBe('repeatable' in meaning)
   })
 
   test.each(['hang', 'reset', 'garbage', 's502', 's504'])('after %s the outcome is unknown, and the client does not retry', async (how) => {

@@ -103,7 +103,7 @@ describe('a report to the return path', () => {
 
   test.each([
     ['there is no such domain', failed('5.4.4')],
-    ['there is nobody, by a code that says less', failed('5.5.0', 'smtp; 550 5.5.0 Requested action not taken: mailbox unavailable')],
+    ['there is nobody, by a code that says less', failed('5.5.0', 'smtp; 550 5.5.0 Requested action not taken: mailbox not found')],
   ])('that %s is a hard bounce', async (_, group) => {
     const project = await newProject()
     const email = await project.send()

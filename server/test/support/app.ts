@@ -7,6 +7,7 @@ import { connect, many, type Pool } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
 import { joinNodes } from '../../src/db/join.ts'
 import { announce } from '../../src/db/presence.ts'
+import type { SenderTiming } from '../../src/delivery/sender/loop.ts'
 import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import type { App, Deps } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
@@ -45,16 +46,22 @@ export function useApp({ isPatient = true, ...building }: Building & { isPatient
  * The API and a worker in this process. Its scheduled tasks run only when a test adds their jobs, never because a minute
  * has begun. Without the worker nothing changes between two requests, as tests need that compare the whole database.
  */
-type Building = Parts & { env?: Record<string, string>; log?: Log; withWorker?: boolean; intervals?: WorkerIntervals }
+type Building = Parts & {
+  env?: Record<string, string>
+  log?: Log
+  withWorker?: boolean
+  intervals?: WorkerIntervals
+  timing?: Partial<SenderTiming>
+}
 
 export async function startApp(url: string, building: Building = {}) {
-  const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, ...parts } = building
+  const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, timing = {}, ...parts } = building
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })
   const presence = await joinAsWorker(deps, url)
-  const worker = withWorker ? await startWorker(deps, { url, presence, intervals, withSchedule: false }) : undefined
+  const worker = withWorker ? await startWorker(deps, { url, presence, intervals, timing, withSchedule: false }) : undefined
   return {
     sterna: createSterna(app, db, deps.secrets),
     async close() {

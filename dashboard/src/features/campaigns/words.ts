@@ -27,6 +27,7 @@ export const REASON_WORDS: Record<Reason, string> = {
   domain_paused: 'Domain paused',
   throttled: 'Throttled',
   project_disabled: 'Project disabled',
+  verifying_refusal: 'Refusal being checked',
 }
 
 export const EXCLUSION_WORDS: Record<Exclusion, string> = {

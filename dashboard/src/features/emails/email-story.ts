@@ -47,6 +47,7 @@ const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
   domain_paused: 'Sending from this domain is paused. It goes out by itself when the pause is over.',
   throttled: 'The receiving server asks for fewer emails. It goes out by itself, more slowly.',
   project_disabled: 'The project is disabled. It waits until the project is enabled.',
+  verifying_refusal: 'The server refused it. Whether that is about this recipient or about the sender is being checked.',
 }
 
 /** What an enhanced status code (RFC 3463) means, by its second and third number; the first says whether the failure is permanent. */

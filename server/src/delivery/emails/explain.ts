@@ -57,6 +57,8 @@ const findFacts = (db: Db, id: string) =>
 function describeState({ state, priority, worker, handedOverAt, dueAt, retriedUnknown }: EmailFacts) {
   const retried = retriedUnknown ? ', retried after an attempt with an unknown outcome' : ''
   if (state === 'queued') return `queued: waits for a worker, ${priority === 0 ? 'transactional' : 'bulk'} priority${retried}`
+  if (state === 'deferred' && dueAt === null)
+    return 'deferred: refused, and it is being checked whether that is about the recipient or about us'
   if (state === 'deferred') return `deferred: next attempt after ${dueAt?.toISOString()}${retried}`
   if (state === 'sending') return `sending: by worker ${worker}, ${handedOverAt ? 'handed over' : 'not yet handed over'}${retried}`
   if (state === 'unknown') return 'unknown: handed over without a reply; resolved by evidence or, after 15 minutes, by policy'

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one } from '../../db/index.ts'
+import { type Db, many, maybeOne, one } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { lowestId } from '../../lib/id.ts'
 import { HOUR } from '../../lib/units.ts'
+import { HELD } from '../outbox/hold.ts'
 import type { Email } from './email.ts'
 
 export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })
@@ -31,12 +32,20 @@ export async function timelineOf(db: Db, projectId: string, email: EmailJson): P
   const recorded = events.map(({ at, what, details }) => ({ at: at.toISOString(), what, details }))
   const unknown = email.outcomeUnknownSince ? [{ at: email.outcomeUnknownSince, what: 'outcome unknown', details: {} }] : []
   const deferred =
-    email.status === 'PENDING' && email.error ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error } }] : []
+    email.status === 'PENDING' && email.error
+      ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error, ...(await heldReplyOf(db, projectId, email)) } }]
+      : []
   const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
   const queued = email.sourceType === 'INBOUND' ? [] : [{ at: email.createdAt, what: 'queued', details: {} }]
   const facts = email.test ? factsOf(email) : email.contactId === null ? await factsWithoutContact(db, projectId, email, recorded) : []
   const all = [...queued, ...recorded, ...facts, ...delays, ...unknown, ...deferred, ...skipped]
   return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
+
+/** The reply of a server whose meaning is being checked. */
+async function heldReplyOf(db: Db, projectId: string, { id, errorCode }: EmailJson) {
+  if (errorCode !== HELD) return {}
+  return maybeOne(db, sql<{ reply: string }>`select reply from held_refusals where project_id = ${projectId} and email_id = ${id}`)
 }
 
 /** What the row of an email says about it. A test email has no events, and those of a deleted contact are gone. */

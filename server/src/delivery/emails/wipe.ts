@@ -51,6 +51,10 @@ const orOrphan = (condition: RawBuilder<unknown>) => sql`${condition} or ${isOrp
 
 export const wipePauses = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'sending_pauses', scope, { key: ['domain'], which: sql`true` })
 
+export const wipeHeldRefusals = async (tx: Tx, scope: WipeScope) =>
+  (await wipeRows(tx, 'held_refusals', scope, { key: ['email_id'], which: orOrphan(sql`t.held_at <= ${scope.before}::timestamptz`) })) +
+  (await wipeRows(tx, 'refusal_streaks', scope, { key: ['domain', 'fingerprint'], which: sql`true` }))
+
 export const wipeSandbox = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'sandbox_messages', scope, { which: orOrphan(createdInScope(scope)) })
 
 /** A notification whose project is not known yet is deleted by its age instead. */

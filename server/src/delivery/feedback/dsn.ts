@@ -63,7 +63,8 @@ function readStatus(group: Fields): RecipientStatus | undefined {
   const reason = cleanReason([diagnosis || status || 'no reason given'])
   if (action === 'delivered') return { kind: 'Delivery', reason }
   if (action === 'delayed') return { kind: 'DeliveryDelay', reason }
-  if (action === 'failed') return { kind: isHardBounce(status, diagnosis) ? 'Bounce' : 'SoftBounce', reason }
+  const recipient = (group.get('final-recipient') ?? '').replace(/^\s*\w+\s*;\s*/, '')
+  if (action === 'failed') return { kind: isHardBounce(status, diagnosis, recipient) ? 'Bounce' : 'SoftBounce', reason }
   return undefined
 }
 
@@ -71,19 +72,19 @@ const CODE = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?!\d|\.\d)/
 /** Codes about the mailbox, the message or the sender (full, too large, too old, rejected), not about whether the address exists. */
 const SOFT_CODE = /^5\.(2\.[23]|3\.\d+|4\.7|5\.\d+|6\.\d+|7\.\d+)$/
 
-function isHardBounce(status: string, diagnosis: string) {
+function isHardBounce(status: string, diagnosis: string, recipient: string) {
   const given = CODE.exec(status)?.[0] ?? ''
   // Some servers always give "5.0.0" as the status, and the actual code in the diagnosis.
   const code = /^[45]\.0\.0$|^$/.test(given) ? (CODE.exec(diagnosis)?.[0] ?? given) : given
   if (!code.startsWith('5')) return false
-  return !SOFT_CODE.test(code) || saysUnknownRecipient(diagnosis)
+  return !SOFT_CODE.test(code) || saysUnknownRecipient(diagnosis, recipient)
 }
 
 /** By the text of the diagnosis, whatever its code. */
-function saysUnknownRecipient(diagnosis: string) {
+function saysUnknownRecipient(diagnosis: string, recipient: string) {
   const response = diagnosis.replace(/^\s*\w+\s*;\s*/, '').slice(0, 1_000)
   const code = Number(/^[45]\d\d\b/.exec(response)?.[0] ?? 550)
-  return classify({ is: 'refused', at: 'recipient', code, response }).unknownRecipient === true
+  return classify({ is: 'refused', at: 'recipient', code, response }, recipient).unknownRecipient === true
 }
 
 function findingsOf({ kind, reason }: RecipientStatus): ReportFindings {

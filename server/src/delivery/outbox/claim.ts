@@ -3,6 +3,7 @@ import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type 
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
+import { HELD } from './hold.ts'
 import type { RateSlowdown } from './slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './stream-allowance.ts'
 
@@ -34,6 +35,8 @@ export type ClaimedEmail = {
   timeouts: number
   firstFailedAt: Date | null
   createdAt: Date
+  /** Its refusal is held: it is sent again to find out what the refusal is about. */
+  wasHeld: boolean
 }
 
 /** Streams that a claim serves. The next claim starts behind the last of them. */
@@ -43,7 +46,7 @@ const MAX_LOOKED_AT = 128
 /** Claims in a row that only find streams that wait. */
 const MAX_IN_VAIN = 16
 /** Crashes after which an email is a suspect: sent alone, so that another crash affects no other email. */
-const SUSPECT_CRASHES = 3
+export const SUSPECT_CRASHES = 3
 
 type Stream = Pick<ClaimedEmail, 'projectId' | 'streamId'>
 /** `except`: owners whose projects are left out. `silent`: streams that are left out; of those in `trying`, one email may be claimed. */
@@ -185,10 +188,10 @@ const claimSql = ({ priority, limit, except, silent = [], trying = [], worker, f
   ) as looked left join claimed on true
 `
 
-const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
+export const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
   e.to_address as "toAddress", e.follows_contact as "followsContact", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
   e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes, e.timeouts,
-  e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
+  e.first_failed_at as "firstFailedAt", e.created_at as "createdAt", coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}

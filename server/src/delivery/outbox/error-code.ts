@@ -24,6 +24,7 @@ export const ERROR_CODES = {
   domain_paused: true,
   throttled: true,
   project_disabled: true,
+  verifying_refusal: true,
 } as const
 
 export type EmailErrorCode = keyof typeof ERROR_CODES

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { many, type Pool, prepared, transact } from '../../db/index.ts'
+import { many, type Pool, prepared, transact, transactAtOnce } from '../../db/index.ts'
 import { isPermanent } from '../../db/sql-state.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
@@ -13,6 +13,7 @@ import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
 import { insertFactsSql } from './facts.ts'
+import { endStreaksSql, type HeldRefusal, holdSql, REFUSAL_TIMING, type RefusalTiming, releaseHeldCtes } from './hold.ts'
 import { insertRefusalsSql } from './refusal.ts'
 import { insertTalliesSql } from './tallies.ts'
 
@@ -36,6 +37,12 @@ export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
   putBack?: boolean
   /** Rendering or building it ran out of time. */
   timedOut?: boolean
+  /** The sender domain. An accepted recipient ends its streaks of equal refusals. */
+  domain?: string
+  /** Its refusal was held: with any other outcome than a further refusal it is not any more. */
+  wasHeld?: boolean
+  /** A refusal that is held. */
+  refusal?: HeldRefusal
 }
 
 const RETRY_MS = 250
@@ -44,12 +51,12 @@ const RETRY_MS = 250
  * Settles attempts, many in one commit, with their events. A settlement counts even if other workers declared this one dead meanwhile and the
  * outcome unknown: now it is known. Retried while the database is away, because no other process knows the outcome.
  */
-export function createSettle(db: Pool, until: AbortSignal) {
+export function createSettle(db: Pool, until: AbortSignal, timing = REFUSAL_TIMING) {
   return createBatcher<Settlement, boolean>({
     run: async (settlements) =>
       (
         await retryUntilWritten(
-          () => settle(db, settlements),
+          () => settle(db, settlements, timing),
           () => until.aborted,
         )
       ).map((value) => ({ value })),
@@ -77,8 +84,12 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
 }
 
 /** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
-async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
-  const settled = new Set((await many(db, settleSql(settlements))).map(({ id }) => id))
+async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming): Promise<boolean[]> {
+  const ending = settlements.filter(({ refusal }) => !refusal)
+  const settled = new Set((ending.length ? await many(db, settleSql(ending)) : []).map(({ id }) => id))
+  // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
+  if (ending.length < settlements.length)
+    for (const { id } of (await transactAtOnce(db, [holdSql(settlements, timing)]))[0]) settled.add(id)
   // An email that was given up, or that evidence has settled already. The first changes a counter back, which takes a lock and more statements.
   const late = settlements.filter(({ id, state }) => state === 'sent' && !settled.has(id))
   const corrected = late.length ? await transact(db, (tx) => settleByEvidence(tx, late)) : []
@@ -116,10 +127,10 @@ function settleSql(settlements: Settlement[]) {
         updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as s(
         "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
-        "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid)
+        "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid, domain text, "wasHeld" boolean)
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
-      returning ${END_COLUMNS}, s."unknownRecipient", s."eventId", e.source_type, e.created_at
+      returning ${END_COLUMNS}, s."unknownRecipient", s."eventId", e.source_type, e.created_at, s.domain, s."wasHeld", s.code
     ), refused as (
       ${insertRefusalsSql(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where "unknownRecipient"`)}
     ), new_events as materialized (
@@ -137,7 +148,9 @@ function settleSql(settlements: Settlement[]) {
         from settled where metered and state in ('sent', 'skipped')`)}
     ), noted as (
       ${insertFactsSql('sent', sql`select "projectId", id from settled where state = 'sent' and not test`)}
-    )${settlements.some(({ state }) => state === 'skipped') ? recordSkippedCte : sql``}
+    ), ended_streaks as (
+      ${endStreaksSql}
+    )${settlements.some(({ state }) => state === 'skipped') ? recordSkippedCte : sql``}${settlements.some(({ wasHeld }) => wasHeld) ? releaseHeldCtes : sql``}
     select id from settled
   `
 }

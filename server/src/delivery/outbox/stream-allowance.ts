@@ -17,8 +17,8 @@ export const isStopped = sql`(t.paused_at is not null or t.cancelled_at is not n
 export const rateAllowance = (limit: number) =>
   sql`least(${number(limit)}, greatest(0, floor(extract(epoch from now() - ${unusedSince}) * r.per_minute / 60)))::int`
 
-/** Emails that a claim may take during the pause `s` of a sender domain: one when it is time to probe, else none. */
-const pauseAllowance = sql`case when greatest(s.until, s.probe_until) > now() then 0 else 1 end`
+/** Emails that a claim may take during the pause `s` of a sender domain: one when it is time to probe, unless the probes are chosen; else none. */
+const pauseAllowance = sql`case when s.verifies or greatest(s.until, s.probe_until) > now() then 0 else 1 end`
 
 type Options = { stream: RawBuilder<unknown>; priority: number; limit: number }
 

@@ -72,7 +72,7 @@ export function startAccountEmails({ db, secrets, log, worker, isHeld, transport
       return marked ? permitSince(askedAt) : undefined
     })
     await retryUntilWritten(
-      () => transact(db, (tx) => settleAccountEmail(tx, worker, email, endOf(email, classify(outcome)))),
+      () => transact(db, (tx) => settleAccountEmail(tx, worker, email, endOf(email, classify(outcome, email.recipient)))),
       () => stopping,
     )
   }

@@ -1,16 +1,16 @@
 import { type Cache, createCache } from '../../lib/cache.ts'
 import { MINUTE } from '../../lib/units.ts'
 import type { Disposition } from '../transport/classify.ts'
-import { fingerprintOf } from '../transport/classify.ts'
 
-/** Identical permanent refusals in a row that pause the sender domain. */
+/** Identical refusals in a row, of those that are retried, that pause the sender domain. Those that end an email are counted by `outbox/hold.ts`. */
 const MAX_SAME_REFUSALS = 20
-/** MAIL FROM refusals that pause the provider while only one project sends: there is no second project to compare with. */
-const MAX_REFUSALS_OF_ONE_PROJECT = 5
-/** Domains and projects remembered. The least recently refused are dropped first. */
+/** MAIL FROM refusals that pause the provider while the projects of only one owner send: there is no second owner to compare with. */
+const MAX_REFUSALS_OF_ONE_OWNER = 5
+/** Domains and owners remembered. The least recently refused are dropped first. */
 const REMEMBERED = { maxEntries: 10_000 }
 
-export type Attempt = { projectId: string; domain: string; disposition: Disposition }
+/** `owner` of the project: one person must not stop others, with however many projects. */
+export type Attempt = { projectId: string; owner: string; domain: string; disposition: Disposition }
 
 /** What to pause after an attempt. `fingerprint` is set when identical refusals in a row were the reason. */
 export type BreakerDecision =
@@ -30,32 +30,33 @@ export function createBreaker(now: () => number = () => performance.now()) {
   const refusedAt = createCache<string, number>(REMEMBERED)
   let refusalsInARow = 0
 
-  function report({ projectId, domain, disposition }: Attempt): BreakerDecision {
-    activeAt.set(projectId, now())
+  function report({ projectId, owner, domain, disposition }: Attempt): BreakerDecision {
+    activeAt.set(owner, now())
     const key = `${projectId} ${domain}`
     if (disposition.action === 'sent') {
       streaks.delete(key)
-      refusedAt.delete(projectId)
+      refusedAt.delete(owner)
       refusalsInARow = 0
       return undefined
     }
     const reason = disposition.reason ?? ''
     if (disposition.about === 'provider') return disposition.throttled ? undefined : { pause: 'provider', reason }
-    if (disposition.about === 'sender-domain') return refusedSender(projectId, reason)
-    return disposition.repeatable ? refusedInARow(key, reason) : undefined
+    if (disposition.about === 'sender-domain') return refusedSender(owner, reason)
+    return disposition.repeatable && disposition.action === 'retry' ? refusedInARow(key, disposition) : undefined
   }
 
-  /** Concerns the provider when sender domains of two projects are refused within a minute, or of a single active project several times. */
-  function refusedSender(projectId: string, reason: string): BreakerDecision {
-    refusedAt.set(projectId, now())
+  /** Concerns the provider when sender domains of two owners are refused within a minute, or of a single active owner several times. */
+  function refusedSender(owner: string, reason: string): BreakerDecision {
+    refusedAt.set(owner, now())
     refusalsInARow++
-    const isOnlyProject = countRecent(activeAt) < 2
-    const concernsProvider = isOnlyProject ? refusalsInARow >= MAX_REFUSALS_OF_ONE_PROJECT : countRecent(refusedAt) >= 2
+    const isOnlyOwner = countRecent(activeAt) < 2
+    const concernsProvider = isOnlyOwner ? refusalsInARow >= MAX_REFUSALS_OF_ONE_OWNER : countRecent(refusedAt) >= 2
     return { pause: concernsProvider ? 'provider' : 'sender-domain', reason }
   }
 
-  function refusedInARow(key: string, reason: string): BreakerDecision {
-    const fingerprint = fingerprintOf(reason)
+  function refusedInARow(key: string, disposition: Disposition): BreakerDecision {
+    const reason = disposition.reason ?? ''
+    const fingerprint = disposition.fingerprint ?? reason
     const known = streaks.get(key)
     const count = known?.fingerprint === fingerprint ? known.count + 1 : 1
     streaks.set(key, { fingerprint, count })

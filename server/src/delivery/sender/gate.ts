@@ -140,12 +140,13 @@ const readFacts = (db: Db, emails: ClaimedEmail[]) =>
     `,
   )
 
-const keysOf = ({ projectId, id, contactId, toAddress, followsContact }: ClaimedEmail) => ({
+/** An email whose refusal is held is sent again to the address that was refused: another one would prove nothing. */
+const keysOf = ({ projectId, id, contactId, toAddress, followsContact, wasHeld }: ClaimedEmail) => ({
   projectId,
   id,
   contactId,
   toAddress,
-  followsContact,
+  followsContact: followsContact && !wasHeld,
 })
 
 async function findSigners(db: Db, emails: ClaimedEmail[], contentOf: (email: ClaimedEmail) => Content | undefined) {

@@ -1,10 +1,12 @@
-import type { Pool } from '../../db/index.ts'
+import { type Pool, transact } from '../../db/index.ts'
+import { createCache } from '../../lib/cache.ts'
 import type { Log } from '../../lib/log.ts'
+import { createOwners } from '../../projects/owner.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import { PRIORITIES } from '../outbox/stream-of.ts'
-import { type Disposition, fingerprintOf } from '../transport/classify.ts'
+import type { Disposition } from '../transport/classify.ts'
 import { createBreaker } from './breaker.ts'
-import { createPauseStore, PAUSE_TIMING, type Paused, type PauseTiming, PROVIDER } from './pauses.ts'
+import { createPauseStore, PAUSE_TIMING, type Paused, type PauseTiming, PROVIDER, takeReasonsToPauseProvider } from './pauses.ts'
 import { createSlowdown } from './slowdown.ts'
 
 export type Health = ReturnType<typeof createHealth>
@@ -17,6 +19,8 @@ export type HeldBack = { code: 'domain_paused' | 'throttled'; error: string; wai
 /** Jitter: emails of a paused domain wait up to this share longer than the pause, so that they are not all due at once. */
 const JITTER = 0.25
 const SHORTEST_WAIT_SECONDS = 5
+/** Projects whose owner is known here. */
+const MAX_OWNERS = 10_000
 
 const recipientDomain = ({ toAddress }: Recipient) => toAddress.slice(toAddress.lastIndexOf('@') + 1)
 
@@ -41,14 +45,28 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     return { code: 'domain_paused', error: pauses.reasonOf(paused), waitSeconds: wait * (1 + Math.random() * JITTER) }
   }
 
-  /** Domains of two projects refused with the same reply: the provider is the cause, not the domains. */
-  function pauseDomain(paused: Paused, reason: string, fingerprint: string | undefined) {
-    pauses.pause(paused, reason, { fingerprint })
-    if (fingerprint && pauses.projectsWith(fingerprint) >= 2) pauses.pause(PROVIDER, reason, { fingerprint })
+  const owners = createOwners(db)
+  const ownerOf = createCache<string, string>({ maxEntries: MAX_OWNERS })
+
+  /** Domains of two owners refused with the same reply: the provider is the cause, not the domains. */
+  async function compareDomains() {
+    if (!pauses.hasEqualPauses()) return
+    const [found] = await transact(db, (tx) => takeReasonsToPauseProvider(tx))
+    if (found) pauses.pause(PROVIDER, found.reason, { fingerprint: found.fingerprint })
   }
 
   return {
-    sync: pauses.sync,
+    async sync() {
+      await pauses.sync()
+      await compareDomains()
+    },
+    syncSoon: pauses.syncSoon,
+    isVerifying: pauses.isVerifying,
+    /** Reads the owners of projects, for `attempted`. */
+    async meet(projectIds: string[]) {
+      const unknown = projectIds.filter((id) => !ownerOf.get(id))
+      if (unknown.length) for (const [id, owner] of await owners.read(unknown)) ownerOf.set(id, owner)
+    },
     release: pauses.release,
     isProviderPaused: () => pauses.isPaused(PROVIDER) && !probeIsFree,
     isProbing: () => hasProbe(),
@@ -87,13 +105,14 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     waitOfDomain: (email: Recipient, domain: string) => holdBackDomain(senderOf(email, domain)).waitSeconds,
 
     attempted({ email, domain, disposition }: Attempt) {
-      const decision = report({ projectId: email.projectId, domain, disposition })
+      const { projectId } = email
+      const decision = report({ projectId, owner: ownerOf.get(projectId) ?? projectId, domain, disposition })
       const sender = senderOf(email, domain)
       if (disposition.throttled && disposition.about === 'recipient')
         slowdown.throttled({ projectId: email.projectId, domain: recipientDomain(email) })
       if (disposition.about === 'sender-domain') pauses.pause(sender, disposition.reason ?? '')
       if (decision?.pause === 'provider') pauses.pause(PROVIDER, decision.reason, { cause: causeOf(disposition) })
-      if (decision?.pause === 'sender-domain') pauseDomain(sender, decision.reason, decision.fingerprint)
+      if (decision?.pause === 'sender-domain') pauses.pause(sender, decision.reason, { fingerprint: decision.fingerprint })
     },
     /** Ends a probe, after `attempted`. Without a disposition the email was not sent for a reason of its own. */
     probed(
@@ -116,7 +135,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     if (disposition.action === 'sent') return 'works'
     if (disposition.about === 'provider') return disposition.throttled ? undefined : 'refused'
     if (disposition.about === 'sender-domain') return pauses.fingerprintOf(PROVIDER) ? 'works' : 'refused'
-    const isSame = disposition.repeatable && fingerprintOf(disposition.reason ?? '') === pauses.fingerprintOf(PROVIDER)
+    const isSame = disposition.fingerprint !== undefined && disposition.fingerprint === pauses.fingerprintOf(PROVIDER)
     if (isSame) return 'refused'
     return disposition.about ? 'works' : undefined
   }

@@ -9,8 +9,10 @@ import { createOwners } from '../../projects/owner.ts'
 import { cancelStreams } from '../outbox/cancel.ts'
 import { countWorkers, createClaim, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
+import { REFUSAL_TIMING, type RefusalTiming } from '../outbox/hold.ts'
 import { listenToQueue } from '../outbox/queue-notifications.ts'
 import { PRIORITIES } from '../outbox/stream-of.ts'
+import { tidyHeldRefusals } from '../outbox/verdicts.ts'
 import type { Transport } from '../transport/transport.ts'
 import { createDispatcher } from './dispatch.ts'
 import { expireQueued } from './expire.ts'
@@ -22,6 +24,7 @@ import type { PauseTiming } from './pauses.ts'
 import { createPipeline, type ReadyEmail } from './pipeline.ts'
 import { createReconciler } from './reconcile.ts'
 import { createSuspects } from './suspects.ts'
+import { createVerifier } from './verify.ts'
 
 type Options = {
   db: Pool
@@ -52,6 +55,7 @@ export type SenderTiming = {
   resolveMs: number
   lastRepliesMs: number
   lingerMs: number
+  refusals: RefusalTiming
   pauses?: PauseTiming
 }
 export const SENDER_TIMING: SenderTiming = {
@@ -60,12 +64,16 @@ export const SENDER_TIMING: SenderTiming = {
   resolveMs: 5_000,
   lastRepliesMs: 15_000,
   lingerMs: 15_000,
+  refusals: REFUSAL_TIMING,
 }
 
 const RECOVER_MS = 500
 const WAKE_MS = 250
 /** Interval at which pauses are shared with other workers, and probes begin. */
 const HEALTH_MS = 500
+/** Interval at which held refusals are judged. */
+const VERIFY_MS = 500
+const TIDY_MS = 60_000
 const SUSPECTS_MS = 1_000
 const CANCEL_MS = 1_000
 const EXPIRE_MS = 600_000
@@ -89,7 +97,7 @@ export async function startSender(options: Options) {
   const owners = createOwners(db)
   const ledger = createLedger<ReadyEmail>(owners.of)
   const health = createHealth({ db: ownDb, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
-  const pipeline = createPipeline({ ...options, health, ownerOf: owners.of, until: shutdown.signal })
+  const pipeline = createPipeline({ ...options, health, ownerOf: owners.of, refusalTiming: timing.refusals, until: shutdown.signal })
   const pace = createPace(options.ratePerSecond)
   const reconciler = createReconciler({ db: ownDb, worker, heldIds: ledger.heldIds })
   const oneAtATime = createSemaphore(1)
@@ -107,6 +115,20 @@ export async function startSender(options: Options) {
     mayWork,
     stopping: stopping.signal,
     onEnd: onQueued,
+  })
+  const verifier = createVerifier({
+    db,
+    worker,
+    ledger,
+    health,
+    prepare: pipeline.prepare,
+    send: dispatcher.send,
+    timing: timing.refusals,
+    oneAtATime,
+    mayWork,
+    stopping: stopping.signal,
+    onQueued,
+    log,
   })
   const intakes = Object.values(PRIORITIES).map((priority) =>
     createIntake({
@@ -169,6 +191,8 @@ export async function startSender(options: Options) {
     every(RECOVER_MS, 'recover emails of dead workers', recover, log),
     every(WAKE_MS, 'queue deferred emails that are due', wake, log),
     every(HEALTH_MS, 'share sending pauses and start probes', shareHealth, log),
+    every(VERIFY_MS, 'judge held refusals', verifier.verify, log),
+    every(TIDY_MS, 'tidy held refusals', () => transact(db, (tx) => tidyHeldRefusals(tx)), log),
     every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK, isStopping), log),
     every(CANCEL_MS, 'cancel emails of cancelled streams', () => cancelStreams(db, CHUNK, isStopping), log),
     every(SUSPECTS_MS, 'send suspect emails alone', suspects.sendAll, log),
@@ -197,6 +221,7 @@ export async function startSender(options: Options) {
       clearTimeout(timeout)
       shutdown.abort()
       await Promise.all(tasks.map((task) => task.stop()))
+      await verifier.untilProbed()
       await health.release().catch((err) => log.warn({ err }, 'could not release probes'))
       await Promise.all([queueListener.stop(), pipeline.close()])
     },

@@ -4,7 +4,8 @@ import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { storable } from '../../lib/storable.ts'
-import { HOUR, MINUTE } from '../../lib/units.ts'
+import { MINUTE } from '../../lib/units.ts'
+import { ownerSql } from '../../projects/owner.ts'
 
 /** The subject of a pause: a sender domain of a project, or the provider, which has neither. */
 export type Paused = { projectId: string; domain: string }
@@ -32,6 +33,8 @@ type Pause = Paused & {
   fingerprint: string | null
   cause: PauseCause
   failedProbes: number
+  /** Paused for equal refusals: `verify.ts` chooses the probes and ends the pause, in the database. Here it only keeps emails back. */
+  verifies: boolean
   /** By the monotonic clock of this process. */
   until: number
   /** Until then an email of this process is the probe. It may never report, since the process may give it back. */
@@ -40,8 +43,6 @@ type Pause = Paused & {
   unsaved: boolean
 }
 
-/** A pause without a probe for this long after its end is no evidence about the present. */
-const EVIDENCE_MS = HOUR
 /** Bounds memory; far beyond any real number of pauses. */
 const MAX_PAUSES = 10_000
 
@@ -69,12 +70,13 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   /** Refusals during a pause do not prolong it: they belong to emails that were on the wire already. A refused probe does. */
   function pause(paused: Paused, reason: string, { fingerprint = null, cause = null }: PauseDetails = {}) {
     const known = find(paused)
-    if (known && !isProbing(known)) return
+    if (known && (known.verifies || !isProbing(known))) return
     if (!known && pauses.size >= MAX_PAUSES && !isProvider(paused)) return
     const failedProbes = known ? known.failedProbes + 1 : 0
     const until = performance.now() + durationOf(paused, failedProbes)
     const { projectId, domain } = paused
-    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, cause, failedProbes, until, probingUntil: 0, unsaved: true })
+    const state = { failedProbes, verifies: false, until, probingUntil: 0, unsaved: true }
+    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, cause, ...state })
     ended.delete(keyOf(paused))
     const seconds = Math.round((until - performance.now()) / 1_000)
     const subject = isProvider(paused) ? 'all sending' : 'a sender domain'
@@ -111,7 +113,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   function adopt(stored: StoredPause[]) {
     const read = new Set(stored.map(keyOf))
     for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !isProbing(each)) pauses.delete(key)
-    for (const { secondsLeft, projectId, domain, reason, fingerprint, cause, failedProbes } of stored) {
+    for (const { secondsLeft, projectId, domain, reason, fingerprint, cause, failedProbes, verifies } of stored) {
       const known = pauses.get(keyOf({ projectId, domain }))
       if (known?.unsaved || (known && isProbing(known)) || ended.has(keyOf({ projectId, domain }))) continue
       const until = performance.now() + secondsLeft * 1_000
@@ -122,6 +124,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
         fingerprint,
         cause,
         failedProbes,
+        verifies,
         until,
         probingUntil: 0,
         unsaved: false,
@@ -129,14 +132,26 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     }
   }
 
+  let isSyncAhead = false
+  /** Several requests while one is ahead are one. */
+  function syncSoon() {
+    if (isSyncAhead) return
+    isSyncAhead = true
+    setImmediate(() => {
+      isSyncAhead = false
+      void sync().catch(() => {}) // the next periodic sync reports the error
+    })
+  }
+
   return {
     pause,
     sync,
+    syncSoon,
     /** Reserves the probe. False when another worker has it, or before the pause is over. */
     async takeProbe(paused: Paused): Promise<boolean> {
       const due = () => {
         const known = find(paused)
-        return known && !isProbing(known) && performance.now() >= known.until ? known : undefined
+        return known && !known.verifies && !isProbing(known) && performance.now() >= known.until ? known : undefined
       }
       if (!due()) return false
       return inTurn(async () => {
@@ -149,7 +164,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     /** `works`: the pause is over. `undecided`: the probe showed nothing, so another may follow. */
     probed(paused: Paused, result: 'works' | 'undecided') {
       const known = find(paused)
-      if (!known) return
+      if (!known || known.verifies) return
       // A success counts however late it is reported.
       if (result === 'works') return end(paused)
       if (!isProbing(known)) return
@@ -167,11 +182,11 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     isDue: (paused: Paused) => performance.now() >= (find(paused)?.until ?? Number.POSITIVE_INFINITY),
     secondsLeft: (paused: Paused) => Math.max(0, ((find(paused)?.until ?? 0) - performance.now()) / 1_000),
     hasPausedDomain: (projectId: string) => pauses.size > 0 && [...pauses.values()].some((each) => each.projectId === projectId),
-    /** Number of projects with a sender domain paused for this refusal. A domain that has sent nothing since its pause does not count. */
-    projectsWith: (fingerprint: string) => {
-      const isRecent = ({ until }: Pause) => performance.now() - until < EVIDENCE_MS
-      const alike = [...pauses.values()].filter((each) => each.fingerprint === fingerprint && isRecent(each))
-      return new Set(alike.map(({ projectId }) => projectId)).size
+    isVerifying: () => pauses.size > 0 && [...pauses.values()].some(({ verifies }) => verifies),
+    /** Sender domains of two projects are paused for equal refusals. */
+    hasEqualPauses: () => {
+      const domains = pauses.size > 1 ? [...pauses.values()].filter((each) => !isProvider(each) && each.fingerprint !== null) : []
+      return new Set(domains.map(({ fingerprint }) => fingerprint)).size < domains.length
     },
   }
 }
@@ -183,6 +198,7 @@ type StoredPause = Paused & {
   fingerprint: string | null
   cause: PauseCause
   failedProbes: number
+  verifies: boolean
   since: Date
   secondsLeft: number
 }
@@ -192,7 +208,7 @@ export const readPauses = (db: Db) =>
   many(
     db,
     sql<StoredPause>`
-      select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", since,
+      select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", verifies, since,
         extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
       from sending_pauses order by since desc limit ${MAX_PAUSES}
     `,
@@ -229,12 +245,12 @@ async function remove(tx: Tx, paused: Paused[]) {
   const rows = JSON.stringify(paused.map(({ projectId, domain }) => ({ projectId, domain })))
   await sql`
     delete from sending_pauses p using jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid, domain text)
-    where p.project_id = r."projectId" and p.domain = r.domain
+    where p.project_id = r."projectId" and p.domain = r.domain and not p.verifies
   `.execute(tx)
 }
 
 /** Makes emails due at once that were deferred because of the pause. */
-async function wakePaused(tx: Tx, paused: Paused[]) {
+export async function wakePaused(tx: Tx, paused: Paused[]) {
   const rows = JSON.stringify(paused.map(({ projectId }) => ({ projectId })))
   await sql`
     update emails set due_at = now()
@@ -253,13 +269,32 @@ const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: nu
         tx,
         sql`
           update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
-          where project_id = ${projectId} and domain = ${domain} and until <= now() + interval '100 ms'
+          where project_id = ${projectId} and domain = ${domain} and not verifies and until <= now() + interval '100 ms'
             and (probe_until is null or probe_until < now())
           returning 1
         `,
       ),
     )
   ).length > 0
+
+/**
+ * Reasons to pause the provider: domains of two owners were paused for equal refusals within a minute. Each pause counts once, so that a provider
+ * that works again is not paused for what is over. One owner never pauses it, with however many domains.
+ */
+export const takeReasonsToPauseProvider = (tx: Tx) =>
+  many(
+    tx,
+    sql<{ reason: string; fingerprint: string }>`
+      update sending_pauses p set escalated = true
+      from (
+        select s.fingerprint from sending_pauses s
+        where s.domain <> '' and s.fingerprint is not null and not s.escalated and s.since > now() - interval '1 minute'
+        group by 1 having count(distinct ${ownerSql(sql`s.project_id`)}) >= 2
+      ) as equal
+      where p.domain <> '' and p.fingerprint = equal.fingerprint and not p.escalated and p.since > now() - interval '1 minute'
+      returning p.reason, p.fingerprint
+    `,
+  )
 
 /** How long a pause without probes is kept: its project may have stopped sending. */
 const KEPT_DAYS = 7

@@ -22,6 +22,7 @@ import { returnPathOf } from '../message/return-path.ts'
 import { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import { createContents } from '../outbox/content.ts'
+import { HELD, type HeldRefusal, type RefusalTiming } from '../outbox/hold.ts'
 import { createMark } from '../outbox/mark.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
 import { needsConsent } from '../outbox/sending-rules.ts'
@@ -31,7 +32,7 @@ import { classify, type Disposition, waitBeforeRetry } from '../transport/classi
 import type { OutgoingMessage, Transport } from '../transport/transport.ts'
 import type { OwnerOf } from './capacity.ts'
 import { type Admitted, passGate, type RefusedByGate, type Signer } from './gate.ts'
-import type { Health } from './health.ts'
+import type { Health, HeldBack } from './health.ts'
 import { createRenderedSizes } from './rendered-sizes.ts'
 
 /** An email that has passed the gate and whose message is built. */
@@ -65,6 +66,8 @@ type PrepareContext = { probes: Set<ClaimedEmail>; checkedAt: number; isStopped:
 type PrepareOptions = {
   onPrepared: OnPrepared
   isStopped: () => boolean
+  /** Sent although their sender domain is paused, to find out whether it works again. */
+  asProbes?: boolean
   /** Backpressure: resolves when more may be rendered and built. Awaited between the groups of a content whose emails are large. */
   untilRoom?: () => Promise<void>
 }
@@ -89,6 +92,7 @@ type Deps = {
   signs: boolean
   /** Domain of return paths, where this installation receives bounces. Without it they go to the from address. */
   bounceDomain: string | undefined
+  refusalTiming: RefusalTiming
   /** When aborted, settlements are no longer retried while the database is away. */
   until: AbortSignal
 }
@@ -96,20 +100,8 @@ type Deps = {
 export type Pipeline = ReturnType<typeof createPipeline>
 
 /** The steps of sending an email: gate, render, build, mark, transmit, settle. */
-export function createPipeline({
-  db,
-  ownDb,
-  health,
-  ownerOf,
-  secrets,
-  log,
-  worker,
-  transport,
-  publicUrl,
-  signs,
-  bounceDomain,
-  until,
-}: Deps) {
+export function createPipeline(deps: Deps) {
+  const { db, ownDb, health, ownerOf, secrets, log, worker, transport, publicUrl, signs, bounceDomain, refusalTiming, until } = deps
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(ownDb, worker)
@@ -117,18 +109,18 @@ export function createPipeline({
   const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
   const timeouts = createTimeouts()
   const sizes = createRenderedSizes()
-  const settling = createSettle(ownDb, until)
+  const settling = createSettle(ownDb, until, refusalTiming)
 
   /**
    * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
    * them; then each content is rendered and built on its own, so that a slow template does not delay the others.
    */
-  async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, untilRoom = async () => {} }: PrepareOptions) {
+  async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, asProbes = false, untilRoom = async () => {} }: PrepareOptions) {
     const checkedAt = performance.now()
     const { admitted, refused } = await passGate(db, emails, contentsOf)
     // In place, because the ledger knows an email by its object.
     for (const { email, address } of admitted) email.toAddress = address
-    const { pass, heldBack, probes } = await checkHealth(admitted)
+    const { pass, heldBack, probes } = asProbes ? { pass: admitted, heldBack: [], probes: new Set(emails) } : await checkHealth(admitted)
     const passing = new Set(emailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
       prepareContent(part, { probes, checkedAt, isStopped, untilRoom }, onPrepared),
@@ -180,12 +172,13 @@ export function createPipeline({
 
   /** Defers emails of a paused sender domain, or to a domain that throttles, before any work is done for them. */
   async function checkHealth(admitted: Admitted[]) {
+    await health.meet([...new Set(admitted.map(({ email }) => email.projectId))])
     const pass: Admitted[] = []
     const heldBack: Settlement[] = []
     const probes = new Set<ClaimedEmail>()
     for (const each of admitted) {
       const verdict = await health.admit(each.email, each.signer.domain)
-      if ('code' in verdict) heldBack.push({ ...idOf(each.email), state: 'deferred', ...verdict })
+      if ('code' in verdict) heldBack.push(holdBack(each.email, verdict))
       else pass.push(each)
       if ('probe' in verdict && verdict.probe) probes.add(each.email)
     }
@@ -258,17 +251,17 @@ export function createPipeline({
   /** The settlement of an email that may no longer leave; undefined when it may. */
   async function checkAgain({ email, domain, probe, checkedAt }: ReadyEmail): Promise<Settlement | undefined> {
     const heldBack = probe ? undefined : health.holdBack(email, domain)
-    if (heldBack) return { ...idOf(email), state: 'deferred', ...heldBack }
+    if (heldBack) return holdBack(email, heldBack)
     return performance.now() - checkedAt > FRESH_MS ? checkGate(email) : undefined
   }
 
   /** Sends and settles an email. Never throws for an error on the wire: those are outcomes. */
   async function transmit(ready: ReadyEmail, { mayLeave, handedOver, offTheWire }: Hooks) {
     const { email, outgoing, domain, subject } = ready
-    const refusal = await checkAgain(ready)
-    if (refusal) {
+    const ended = await checkAgain(ready)
+    if (ended) {
       offTheWire()
-      return void (await settling.submit(refusal))
+      return void (await settling.submit(ended))
     }
     const outcome = await transport.send(outgoing, async () => {
       if (!mayLeave()) return undefined
@@ -283,12 +276,15 @@ export function createPipeline({
       crash('handed-over')
       return permit
     })
-    const disposition = classify(outcome)
+    const disposition = classify(outcome, outgoing.recipient)
     health.attempted({ email, domain, disposition })
     offTheWire(disposition)
     crash('answered')
-    const settlement = settlementOf(email, disposition, () => health.waitOfDomain(email, domain))
-    await settling.submit({ ...settlement, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
+    const refusal = transport.refusesForGood ? undefined : refusalIn(disposition)
+    const settlement = refusal ? holdRefusal(email, refusal) : settlementOf(email, disposition, () => health.waitOfDomain(email, domain))
+    await settling.submit({ ...settlement, domain, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
+    // The sender domain may be paused now.
+    if (refusal) health.syncSoon()
     crash('settled')
     const feedback = outcome.is === 'accepted' ? (outcome.feedback ?? []) : []
     for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(email), each))
@@ -309,10 +305,35 @@ const settlementOfRefused = ({ email, address, error, ...outcome }: RefusedByGat
 })
 
 /** The attempt that a mark or a settlement is about, with the address that it uses. */
-export const idOf = ({ projectId, id, attempts, toAddress }: ClaimedEmail) => ({ projectId, id, attempts, toAddress })
+export const idOf = ({ projectId, id, attempts, toAddress, wasHeld }: ClaimedEmail) => ({
+  projectId,
+  id,
+  attempts,
+  toAddress,
+  ...(wasHeld ? { wasHeld } : {}),
+})
 
 /** As if the email had not been tried. */
 const PUT_BACK = { state: 'queued', putBack: true } as const
+
+const WAITS_FOR_VERDICT = { state: 'deferred', error: HELD, code: HELD } as const
+
+/** An email whose refusal is held goes back to where it was. */
+const holdBack = (email: ClaimedEmail, heldBack: HeldBack): Settlement => ({
+  ...idOf(email),
+  ...(email.wasHeld ? WAITS_FOR_VERDICT : { state: 'deferred', ...heldBack }),
+})
+
+const holdRefusal = (email: ClaimedEmail, refusal: HeldRefusal): Settlement => ({ ...idOf(email), ...WAITS_FOR_VERDICT, refusal })
+
+/**
+ * The refusal, if it ends the email because of its recipient. Servers also say such things about us, so it is held until other emails show which it
+ * is. A message that is too large, or a sender address with a wrong syntax, concerns that email alone.
+ */
+const refusalIn = ({ action, about, reason, fingerprint, unknownRecipient = false }: Disposition): HeldRefusal | undefined =>
+  action === 'fail' && about === 'recipient' && reason !== null && fingerprint !== undefined
+    ? { fingerprint, reply: reason, unknownRecipient }
+    : undefined
 
 const THROTTLED_WAIT_SECONDS = 5
 

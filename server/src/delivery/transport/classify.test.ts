@@ -7,13 +7,11 @@ import type { Stage } from './transport.ts'
 /** `account or domain`: retried and counted; many in a row pause the sender domain. `slower`: the whole installation slows down. */
 type Expected = 'retry' | 'throttled' | 'slower' | 'fail' | 'unknown recipient' | 'account or domain' | 'domain' | 'provider' | 'this email'
 
-function expectationOf(response: string, at: Stage = 'recipient'): Expected {
-  const { action, about, unknownRecipient, throttled, repeatable, reason } = classify({
-    is: 'refused',
-    at,
-    code: Number(response.slice(0, 3)),
-    response,
-  })
+const BOB = 'bob@example.com'
+
+function expectationOf(response: string, at: Stage = 'recipient', recipient = BOB): Expected {
+  const outcome = { is: 'refused', at, code: Number(response.slice(0, 3)), response } as const
+  const { action, about, unknownRecipient, throttled, repeatable, reason } = classify(outcome, recipient)
   expect(reason).toBe(response)
   expect([unknownRecipient, throttled, repeatable].filter(Boolean).length).toBeLessThan(2)
   if (about === 'email') return 'this email'
@@ -35,7 +33,7 @@ describe('a reply', () => {
       "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n550-5.1.1 double-checking the recipient's email address for typos or\r\n550 5.1.1 unnecessary spaces. https://support.google.com/mail/?p=NoSuchUser x1-si1 - gsmtp",
     ],
     [
-      'unknown recipient',
+      'fail',
       '550-5.2.1 The email account that you tried to reach is disabled. Learn more at\n550 5.2.1 https://support.google.com/mail/?p=DisabledUser x1-si1 - gsmtp',
     ],
     [
@@ -79,7 +77,7 @@ describe('a reply', () => {
     ['account or domain', '550 5.4.5 Daily user sending limit exceeded. For more information on Gmail sending limits go to x1-si1 - gsmtp'],
     // Outlook and Exchange Online
     [
-      'unknown recipient',
+      'fail',
       '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302). [DB5EUR03FT001.eop-EUR03.prod.protection.outlook.com]',
     ],
     [
@@ -120,7 +118,7 @@ describe('a reply', () => {
       'unknown recipient',
       "554 delivery error: dd This user doesn't have a yahoo.com account (bob@yahoo.com) [0] - mta4001.mail.ne1.yahoo.com",
     ],
-    ['unknown recipient', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
+    ['fail', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
     ['unknown recipient', '552 1 Requested mail action aborted, mailbox not found'],
     [
       'throttled',
@@ -209,7 +207,7 @@ describe('a reply', () => {
   test('is classified for every code and text, and a temporary code never fails the email', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: 'binary' }), (code, text) => {
-        const { action, unknownRecipient } = classify({ is: 'refused', at: 'recipient', code, response: `${code} ${text}` })
+        const { action, unknownRecipient } = classify({ is: 'refused', at: 'recipient', code, response: `${code} ${text}` }, BOB)
         if (code < 500) expect(action).toBe('retry')
         else expect(['retry', 'fail']).toContain(action)
         if (unknownRecipient) expect(action).toBe('fail')
@@ -220,7 +218,7 @@ describe('a reply', () => {
   test('is classified quickly even if it is crafted to be slow', () => {
     const cpuMs = startCpuClock()
     for (const part of ['user ', 'a ', ' ', 'daily x ', '\n550 ', 'address address '])
-      classify({ is: 'refused', at: 'recipient', code: 550, response: `550 ${part.repeat(64_000 / part.length)}` })
+      classify({ is: 'refused', at: 'recipient', code: 550, response: `550 ${part.repeat(64_000 / part.length)}` }, BOB)
     expect(cpuMs()).toBeLessThan(1_000)
   })
 })
@@ -231,11 +229,12 @@ describe('the same reply', () => {
   test('to the session concerns the provider and never the recipient', () => {
     for (const response of [SUSPENDED, '554 5.7.1 Client host blocked', '535 5.7.8 no', '550 5.1.1 No such user', '421 4.3.2 later', '550'])
       expect(expectationOf(response, 'session')).toBe('provider')
-    expect(classify({ is: 'not-sent', at: 'session', error: 'ECONNREFUSED' })).toMatchObject({ action: 'retry', about: 'provider' })
+    expect(classify({ is: 'not-sent', at: 'session', error: 'ECONNREFUSED' }, BOB)).toMatchObject({ action: 'retry', about: 'provider' })
   })
 
   test('to a further connection while others work only slows down, unless it is permanent', () => {
-    const busy = (code: number) => classify({ is: 'refused', at: 'session', busy: true, code, response: `${code} too many connections` })
+    const busy = (code: number) =>
+      classify({ is: 'refused', at: 'session', busy: true, code, response: `${code} too many connections` }, BOB)
     expect(busy(421)).toMatchObject({ about: 'provider', throttled: true })
     expect(busy(554)).toMatchObject({ about: 'provider', throttled: false })
   })
@@ -277,15 +276,22 @@ describe('the same reply', () => {
 
 test('refusals that differ only in addresses, hosts and ids have one fingerprint', () => {
   const fingerprint = (name: string, id: string) =>
-    fingerprintOf(`550 5.7.1 <${name}@example.com>: rejected by mx${id}.example.net [192.0.2.${id}] (${id})`)
+    fingerprintOf(`550 5.7.1 <${name}@example.com>: rejected by mx${id}.example.net [192.0.2.${id}] (${id})`, `${name}@example.com`)
   expect(fingerprint('ada', '17')).toBe(fingerprint('grace', '4'))
-  expect(fingerprintOf('550 5.7.1 rejected as spam')).not.toBe(fingerprintOf('550 5.7.26 rejected as spam'))
+  expect(fingerprintOf('550 5.7.1 rejected as spam', BOB)).not.toBe(fingerprintOf('550 5.7.26 rejected as spam', BOB))
+  const unknown = (name: string, text: string) => fingerprintOf(text.replaceAll('NAME', name), `${name}@example.com`)
+  for (const text of [
+    '553 <NAME@example.com>... No such user here',
+    '550 5.1.1 NAME: unknown user',
+    '550 Account 4711 of (NAME) is inactive',
+  ])
+    expect(unknown('ada', text)).toBe(unknown('grace.hopper+x', text))
 })
 
 test('an accepted email is sent, one lost before the final dot is retried, one lost after it is unknown', () => {
-  expect(classify({ is: 'accepted', response: '250 Ok' })).toEqual({ action: 'sent', reason: null })
-  expect(classify({ is: 'not-sent', at: 'message', error: 'reset' })).toEqual({ action: 'retry', about: 'recipient', reason: 'reset' })
-  expect(classify({ is: 'unknown', error: 'no reply' })).toEqual({ action: 'unknown', reason: 'no reply' })
+  expect(classify({ is: 'accepted', response: '250 Ok' }, BOB)).toEqual({ action: 'sent', reason: null })
+  expect(classify({ is: 'not-sent', at: 'message', error: 'reset' }, BOB)).toEqual({ action: 'retry', about: 'recipient', reason: 'reset' })
+  expect(classify({ is: 'unknown', error: 'no reply' }, BOB)).toEqual({ action: 'unknown', reason: 'no reply' })
 })
 
 /** The waits in minutes of an email that always fails. */

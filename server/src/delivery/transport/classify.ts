@@ -18,10 +18,12 @@ export type Disposition = {
   quotaUsedUp?: boolean
   /** A refusal that other emails of the sender domain may get too. Many identical ones in a row pause that domain. */
   repeatable?: boolean
+  /** Of refusals that are counted: equal for replies that differ only in addresses, hosts, ids and numbers. */
+  fingerprint?: string
 }
 
-type Means = Omit<Disposition, 'reason'>
-type Rule = { when: { test(text: string): boolean }; means: Means }
+type Means = Omit<Disposition, 'reason' | 'fingerprint'>
+type Rule = { when: { test(text: string, recipient: string): boolean }; means: Means }
 
 const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
 const THROTTLED: Means = { action: 'retry', about: 'recipient', throttled: true }
@@ -34,20 +36,54 @@ const THIS_EMAIL_ONLY: Means = { action: 'fail', about: 'email' }
  */
 const BLAMES_ACCOUNT_OR_DOMAIN: Means = { action: 'retry', about: 'recipient', repeatable: true }
 
-/**
- * Replies for an unknown recipient; half of them have no enhanced code or one that means something else. A bare 550 is not enough: as many
- * servers use it when they reject the message or its origin.
- */
+/** Enhanced codes by which a receiver says that an address does not exist. */
+const UNKNOWN_RECIPIENT_CODES = new Set(['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10'])
+
+/** Texts that say the same without such a code. A bare 550 is not enough: as many servers use it for a message or for its origin. */
 const UNKNOWN_RECIPIENT_TEXTS = [
-  /\b(no such|unknown|invalid|non-?existent) (user|recipient|mailbox|address|account|person|domain)\b/,
-  /\b(user|recipient|mailbox|account|address|domain)( \S+){0,6}? (unknown|not found|does(n't| not) exist|invalid|disabled|inactive|unavailable)\b/,
-  /\bno (mailbox|user|account) here\b/,
-  /\bdoes(n't| not) have an? \S+ account\b/,
+  /\b(no such|unknown|non-?existent) (user|recipient|mailbox|address)\b/,
+  /\b(user|recipient|mailbox|address)( \S+){0,6}? (unknown|not found|does(n't| not) exist)\b/,
+  /\bno (user|mailbox) here\b/,
+  /\buser does(n't| not) have an? (\S+ )?account\b/,
 ]
-const isUnknownRecipient = (text: string) =>
-  /^5\d\d (?!5\.[367]\.)/.test(text) &&
-  !/\b(sender|relay|spam|blocked|quota|polic(y|ies)|reputation)\b/i.test(text) &&
-  UNKNOWN_RECIPIENT_TEXTS.some((words) => words.test(text.toLowerCase()))
+
+const ABOUT_US = /\b(your|sender|client host|helo|ehlo|ip|authentication|quota|rate|relay|spf|dkim|dmarc|policy|blocked|blacklist(ed)?)\b/
+/** An account or a domain may be that of the recipient. Beside such a word it is ours. */
+const OUR_ACCOUNT_OR_DOMAIN = [
+  /\b(account|domain)\b[^\w\s]*( \S+){0,4}? [^\w\s]*(your|our|customer|sender|disabled|suspended|inactive)\b/,
+  /\b(your|our|customer|sender|disabled|suspended|inactive)\b[^\w\s]*( \S+){0,4}? [^\w\s]*(account|domain)\b/,
+]
+const isAboutUs = (text: string) => ABOUT_US.test(text) || OUR_ACCOUNT_OR_DOMAIN.some((words) => words.test(text))
+
+/** A text without a code of its own may also speak of a user while it rejects the message. */
+const ABOUT_MESSAGE = /\b(spam|reputation|policies)\b/
+
+/** "code enhanced-code text"; qmail writes the enhanced code at the end, as (#5.1.1). */
+const enhancedCodeOf = (text: string) =>
+  (/^\d{3} ([245]\.\d{1,3}\.\d{1,3})\b/.exec(text) ?? /\(#([245]\.\d{1,3}\.\d{1,3})\)/.exec(text))?.[1]
+
+/**
+ * Whether a reply proves that the recipient does not exist. Servers also refuse us after RCPT TO, because Postfix delays its checks of client
+ * and sender until then, and some of them with the code of an unknown mailbox. Such a reply must not suppress a recipient.
+ */
+function provesUnknownRecipient(text: string, recipient: string) {
+  const code = enhancedCodeOf(text)
+  if (/^556\b/.test(text) || (code === '5.4.1' && /recipient address rejected/i.test(text))) return true
+  const said = withoutRecipient(text.toLowerCase().replaceAll('’', "'"), recipient)
+  if (isAboutUs(said)) return false
+  if (code !== undefined && UNKNOWN_RECIPIENT_CODES.has(code)) return true
+  return !code?.startsWith('5.7.') && !ABOUT_MESSAGE.test(said) && UNKNOWN_RECIPIENT_TEXTS.some((words) => words.test(said))
+}
+
+/** Without the address and the domain of the recipient, whose names may contain any word. */
+function withoutRecipient(text: string, recipient: string) {
+  const address = recipient.toLowerCase()
+  const domain = address.slice(address.lastIndexOf('@') + 1)
+  return [address, domain]
+    .filter(Boolean)
+    .reduce((rest, name) => rest.replaceAll(name, ''), text)
+    .replace(/\s+/g, ' ')
+}
 
 /** The sending rate of the account: Amazon SES replies this to any command, for all emails. */
 const ACCOUNT_RATE: Rule = {
@@ -79,10 +115,7 @@ const RECIPIENT_RULES: Rule[] = [
   { when: /^421 4\.4\./, means: TRY_LATER },
   { when: /^421\b/, means: THROTTLED },
   { when: /^4/, means: TRY_LATER },
-  { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b|^556\b/, means: UNKNOWN_RECIPIENT },
-  // Exchange Online replies this for every address that does not exist in the tenant.
-  { when: /^550 5\.4\.1 recipient address rejected/i, means: UNKNOWN_RECIPIENT },
-  { when: { test: isUnknownRecipient }, means: UNKNOWN_RECIPIENT },
+  { when: { test: (text, recipient) => /^5/.test(text) && provesUnknownRecipient(text, recipient) }, means: UNKNOWN_RECIPIENT },
   { when: /^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
   { when: /^5/, means: REFUSED },
 ]
@@ -98,18 +131,23 @@ const SENDER_RULES: Rule[] = [
   { when: /^[45]/, means: { action: 'retry', about: 'sender-domain' } },
 ]
 
-export function classify(outcome: SendOutcome): Disposition {
+/** `recipient` is the address of RCPT TO, which the reply may repeat. */
+export function classify(outcome: SendOutcome, recipient: string): Disposition {
   if (outcome.is === 'accepted') return { action: 'sent', reason: null }
   if (outcome.is === 'withheld') return { action: 'put-back', reason: null }
   if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error }
   const reason = outcome.is === 'refused' ? outcome.response : outcome.error
   if (outcome.at === 'session') return { action: 'retry', about: 'provider', throttled: isBusy(outcome), reason }
   if (outcome.is === 'not-sent') return { ...TRY_LATER, reason }
-  if (outcome.disposition) return { ...outcome.disposition, reason }
+  const means = outcome.disposition ?? meaningOf(outcome, recipient)
+  const isCounted = means.repeatable || means.unknownRecipient
+  return { ...means, reason, ...(isCounted ? { fingerprint: fingerprintOf(outcome.response, recipient) } : {}) }
+}
+
+function meaningOf(outcome: SendOutcome & { is: 'refused' }, recipient: string): Means {
   const rules = outcome.at === 'sender' ? SENDER_RULES : RECIPIENT_RULES
   const text = normalise(outcome)
-  const rule = rules.find(({ when }) => when.test(text))
-  return { ...(rule?.means ?? TRY_LATER), reason }
+  return rules.find(({ when }) => when.test(text, recipient))?.means ?? TRY_LATER
 }
 
 /** A server that limits connections refuses a further one while others work: slowing down is enough. A 5xx is a refusal all the same. */
@@ -126,16 +164,23 @@ const normalise = ({ code, response }: { code: number; response: string }) =>
 
 const MAX_FINGERPRINT = 200
 
-/** Equal for replies that differ only in addresses, hosts, ids and numbers. */
-export const fingerprintOf = (response: string) =>
-  response
+const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** Equal for replies that differ only in addresses, hosts, ids and numbers. Some name the recipient by the local part of its address alone. */
+export function fingerprintOf(response: string, recipient: string) {
+  const local = recipient.slice(0, recipient.lastIndexOf('@')).toLowerCase()
+  const isRecipient = new RegExp(`^\\W*${escapeRegExp(local)}\\W*$`, 'u')
+  return response
     .slice(0, 2 * MAX_FINGERPRINT)
     .toLowerCase()
     .replace(/^(\d{3})[- ]/gm, '$1 ')
     .split(/\s+/)
-    .filter((word, index) => index < 2 || !/[\d@<[]/.test(word))
+    .filter((word, index) => isCode(word, index) || !(/[\d@<[]/.test(word) || (local && isRecipient.test(word))))
     .join(' ')
     .slice(0, MAX_FINGERPRINT)
+}
+
+const isCode = (word: string, index: number) => index < 2 && /^\d{3}$|^\d\.\d{1,3}\.\d{1,3}$/.test(word)
 
 /** Seconds to wait after the nth failure. */
 const WAITS = [1, 2, 5, 10, 20, 40, 60, 120, 240, 360].map((minutes) => (minutes * MINUTE) / SECOND)

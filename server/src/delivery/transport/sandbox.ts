@@ -40,6 +40,7 @@ export function createSandboxTransport(db: Pool): Transport {
       })
       return outcome
     },
+    refusesForGood: true,
     async close() {},
   }
 }

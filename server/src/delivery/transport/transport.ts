@@ -31,7 +31,7 @@ export type SendOutcome =
   /** `feedback`: reports that are known at once. */
   | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
   /** Refused, nothing was accepted. `disposition` is set by transports that do not speak SMTP. */
-  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; disposition?: Omit<Disposition, 'reason'> }
+  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; disposition?: Omit<Disposition, 'reason' | 'fingerprint'> }
   /** Failed before the hand-over. */
   | { is: 'not-sent'; at: Stage; error: string; busy?: boolean }
   /** Not permitted to leave: as if it had not been tried. */
@@ -58,6 +58,8 @@ export const permitSince =
  */
 export type Transport = {
   send(outgoing: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome>
+  /** Refusals are final at once: no other server decides, so none of them can be about us. */
+  refusesForGood?: boolean
   /** The sending quota, for providers that report one. */
   quota?(): Promise<ProviderQuota>
   close(): Promise<void>

@@ -1,0 +1,163 @@
+import { sql } from 'kysely'
+import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from './claim.ts'
+import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
+import { isStopped } from './stream-allowance.ts'
+import { PRIORITIES, workflowStream } from './stream-of.ts'
+
+/** A sender domain that is paused for equal refusals, whose probes are due. */
+export type VerifyingPause = { projectId: string; domain: string; fingerprint: string; failedProbes: number }
+
+/** Reserves the probes of up to `limit` pauses, for this worker. */
+export const reserveProbes = (tx: Tx, { probeMs, limit }: { probeMs: number; limit: number }) =>
+  many(
+    tx,
+    sql<VerifyingPause>`
+      update sending_pauses p set probe_until = now() + ${seconds(probeMs)}
+      where (p.project_id, p.domain) in (
+        select project_id, domain from sending_pauses
+        where verifies and until <= now() and (probe_until is null or probe_until < now())
+        order by until limit ${limit} for update skip locked)
+      returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes"
+    `,
+  )
+
+export type Probes = { held: ClaimedEmail | undefined; other: ClaimedEmail | undefined }
+
+/** Streams, and emails of each, in which another email of the domain is looked for. */
+const MAX_STREAMS = 20
+const MAX_LOOKED_AT = 200
+
+/**
+ * Claims the emails that show what a frequent reply is about: the one whose refusal has been held longest, and another queued one of the sender
+ * domain, to an address that was not refused, if possible also in another domain.
+ */
+export async function claimProbes(db: Pool, worker: number, pause: VerifyingPause): Promise<Probes> {
+  const { projectId, domain, fingerprint } = pause
+  const claimed = await transact(db, (tx) =>
+    many(
+      tx,
+      sql<ClaimedEmail>`
+        with me as materialized (
+          select from senders where worker = ${worker} and lease_until > now() for key share
+        ), refused as materialized (
+          select e.to_address, e.id, h.place, e.stream_id from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
+          where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint}
+          order by h.place limit ${MAX_LOOKED_AT}
+        ), held as materialized (
+          select e.project_id, e.id from emails e join refused r on r.id = e.id
+          where e.project_id = ${projectId} and e.state in ('deferred', 'queued') and e.error_code = ${HELD}
+            and not exists (select from streams t where t.project_id = e.project_id and t.id = e.stream_id and ${isStopped})
+          order by r.place limit 1 for update of e skip locked
+        ), others as materialized (
+          select f.id, f.to_address from (
+            ${queuedInCampaigns(pause)}
+            union all ${queuedElsewhere(pause, PRIORITIES.transactional, projectId)}
+            union all ${queuedElsewhere(pause, PRIORITIES.bulk, workflowStream(projectId))}
+            union all ${deferredByPause(pause)}
+          ) as f
+          where not exists (select from refused r where r.to_address = f.to_address)
+          order by exists (select from refused r where split_part(r.to_address, '@', 2) = split_part(f.to_address, '@', 2))
+          limit ${MAX_STREAMS}
+        ), other as materialized (
+          select e.project_id, e.id from emails e join others o on o.id = e.id
+          where e.project_id = ${projectId} and e.state in ('queued', 'deferred') limit 1 for update of e skip locked
+        )
+        update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, due_at = null, updated_at = now()
+        from (select * from held union all select * from other) as chosen
+        where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
+        returning ${CLAIMED_COLUMNS}
+      `,
+    ),
+  )
+  return { held: claimed.find(({ wasHeld }) => wasHeld), other: claimed.find(({ wasHeld }) => !wasHeld) }
+}
+
+const queuedInCampaigns = ({ projectId, domain }: VerifyingPause) => sql`(
+  select q.id, q.to_address from (
+    select t.id from streams t where t.project_id = ${projectId} and t.from_domain = ${domain} and not ${isStopped} limit ${MAX_STREAMS}
+  ) as t cross join lateral (
+    select id, to_address, error_code from emails
+    where state = 'queued' and lane = ${sql.lit(PRIORITIES.bulk)} and project_id = ${projectId} and stream_id = t.id and crashes < ${SUSPECT_CRASHES}
+    order by lane, project_id, stream_id, id limit ${MAX_STREAMS}
+  ) as q where q.error_code is distinct from ${HELD})`
+
+const isFromDomain = (domain: string) => sql`lower(split_part(c.from_address, '@', 2)) = ${domain}`
+
+const queuedElsewhere = ({ projectId, domain }: VerifyingPause, priority: number, streamId: string) => sql`(
+  select q.id, q.to_address from (
+    select id, to_address, content_id, error_code from emails
+    where state = 'queued' and lane = ${sql.lit(priority)} and project_id = ${projectId} and stream_id = ${streamId} and crashes < ${SUSPECT_CRASHES}
+    order by lane, project_id, stream_id, id limit ${MAX_LOOKED_AT}
+  ) as q join contents c on c.project_id = ${projectId} and c.id = q.content_id
+  where q.error_code is distinct from ${HELD} and ${isFromDomain(domain)})`
+
+const deferredByPause = ({ projectId, domain }: VerifyingPause) => sql`(
+  select q.id, q.to_address from (
+    select id, to_address, content_id, stream_id from emails
+    where state = 'deferred' and error_code = 'domain_paused' and project_id = ${projectId}
+    order by due_at limit ${MAX_LOOKED_AT}
+  ) as q join contents c on c.project_id = ${projectId} and c.id = q.content_id
+  where ${isFromDomain(domain)}
+    and not exists (select from streams t where t.project_id = ${projectId} and t.id = q.stream_id and ${isStopped}))`
+
+/** `alike`: refused with the reply that is verified. `open`: without a reply so far. */
+type ProbeOutcome = 'accepted' | 'alike' | 'open' | 'otherwise'
+
+/** Null: there was no such email. */
+type Findings = { held: ProbeOutcome | null; other: ProbeOutcome | null; hasHeld: boolean; failedProbes: number }
+
+/** Probes of a domain without other emails, after which its refusals stand: one at the end of each of three pauses. */
+const MAX_PROBES_ALONE = 3
+
+/**
+ * What the probes of a pause have shown. `void`: the reply is about us; the settlement of the accepted email has queued the others again.
+ * `stand`: it is about the recipients. `pause`: that is still open, and the pause doubles.
+ */
+export function concludeProbes({ held, other, hasHeld, failedProbes }: Findings): 'void' | 'stand' | 'pause' {
+  if (held === 'accepted') return 'void'
+  if (held === 'open') return 'pause'
+  if (other === 'accepted') return 'stand'
+  if (held === 'alike') return other === null && failedProbes + 1 >= MAX_PROBES_ALONE ? 'stand' : 'pause'
+  return hasHeld || other === 'alike' ? 'pause' : 'stand'
+}
+
+/** Ends the probes of a pause by the outcomes that are in the database, and the pause itself unless it doubles. */
+export async function endProbes(tx: Tx, pause: VerifyingPause, { held, other }: Probes, timing: RefusalTiming) {
+  const { projectId, domain, fingerprint, failedProbes } = pause
+  const outcomes = await one(tx, outcomesSql(pause, { held, other }))
+  const conclusion = concludeProbes({ ...outcomes, failedProbes })
+  if (conclusion === 'pause')
+    await sql`
+      update sending_pauses set probe_until = null, failed_probes = failed_probes + 1, until = now() + ${seconds(durationOf(failedProbes + 1, timing))}
+      where project_id = ${projectId} and domain = ${domain} and verifies
+    `.execute(tx)
+  else await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain} and verifies`.execute(tx)
+  if (conclusion === 'stand')
+    await sql`
+      delete from refusal_streaks where project_id = ${projectId} and domain = ${domain} and fingerprint = ${fingerprint}
+    `.execute(tx)
+  return conclusion
+}
+
+const durationOf = (failedProbes: number, { pauseMs, maxPauseMs }: RefusalTiming) =>
+  Math.min(maxPauseMs, pauseMs * 2 ** Math.min(failedProbes, 30))
+
+/** Gives the probes of a pause back: they were not sent. */
+export const returnProbes = (tx: Tx, { projectId, domain }: VerifyingPause) =>
+  sql`update sending_pauses set probe_until = null where project_id = ${projectId} and domain = ${domain} and verifies`.execute(tx)
+
+function outcomesSql({ projectId, domain, fingerprint }: VerifyingPause, { held, other }: Probes) {
+  const outcomeOf = (email: ClaimedEmail | undefined) => sql`(
+    select case
+      when e.state = 'sent' then 'accepted'
+      when e.state in ('sending', 'unknown') then 'open'
+      when ${IS_HELD} and exists (
+        select from held_refusals h where h.project_id = e.project_id and h.email_id = e.id and h.fingerprint = ${fingerprint}) then 'alike'
+      else 'otherwise' end
+    from emails e where e.project_id = ${projectId} and e.id = ${email?.id ?? null}::uuid)`
+  return sql<Omit<Findings, 'failedProbes'>>`
+    select ${outcomeOf(held)} as held, ${outcomeOf(other)} as other, exists (
+      select from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
+      where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${IS_HELD}) as "hasHeld"`
+}

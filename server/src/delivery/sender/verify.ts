@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Pool, transact } from '../../db/index.ts'
+import type { Log } from '../../lib/log.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
+import type { RefusalTiming } from '../outbox/hold.ts'
+import { claimProbes, endProbes, type Probes, reserveProbes, returnProbes, type VerifyingPause } from '../outbox/probes.ts'
+import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/verdicts.ts'
+import type { Dispatcher } from './dispatch.ts'
+import type { Health } from './health.ts'
+import type { Ledger } from './ledger.ts'
+import { wakePaused } from './pauses.ts'
+import type { Pipeline, ReadyEmail } from './pipeline.ts'
+
+/** Sender domains that this worker probes at once, with two emails each. */
+const MAX_PROBED = 4
+/** Verdicts per transaction. */
+const CHUNK = 500
+
+type Deps = {
+  db: Pool
+  worker: number
+  ledger: Ledger<ReadyEmail>
+  health: Health
+  prepare: Pipeline['prepare']
+  send: Dispatcher['send']
+  timing: RefusalTiming
+  oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
+  mayWork: () => boolean
+  stopping: AbortSignal
+  /** Emails were queued, or may leave again. */
+  onQueued: () => void
+  log: Log
+}
+
+/**
+ * Finds out what held refusals are about, and applies those that stand. A sender domain that is paused for equal refusals is probed with two
+ * emails: one that was refused so, and another one. Any number of workers may do this: everything they decide by is in the database.
+ */
+export function createVerifier({ db, worker, ledger, health, prepare, send, timing, oneAtATime, mayWork, stopping, onQueued, log }: Deps) {
+  const isStopping = () => stopping.aborted
+  const probing = new Set<Promise<void>>()
+
+  async function verify() {
+    if (!mayWork() || !(health.isVerifying() || (await hasHeldRefusals(db)))) return
+    while ((await transact(db, (tx) => applyVerdicts(tx, { holdMs: timing.holdMs, limit: CHUNK }))) === CHUNK);
+    await transact(db, (tx) => pauseStreaks(tx, timing))
+    const limit = MAX_PROBED - probing.size
+    // While the provider is paused, nothing shows what a refusal is about. The email that probes the provider may be one of these.
+    if (limit < 1 || !health.isVerifying() || health.isProviderPaused()) return
+    const due = await transact(db, (tx) => reserveProbes(tx, { probeMs: timing.probeMs, limit }))
+    for (const pause of due) {
+      const probe = probeDomain(pause)
+        .catch((err) => log.warn({ err, domain: pause.domain, projectId: pause.projectId }, 'could not probe a sender domain'))
+        .finally(() => probing.delete(probe))
+      probing.add(probe)
+    }
+  }
+
+  async function probeDomain(pause: VerifyingPause) {
+    const probes = await oneAtATime(() => claim(pause))
+    await sendAll([probes.held, probes.other].filter((email) => email !== undefined))
+    // Emails that this worker gives back have shown nothing.
+    if (isStopping()) return void (await transact(db, (tx) => returnProbes(tx, pause)))
+    const conclusion = await transact(db, async (tx) => {
+      const found = await endProbes(tx, pause, probes, timing)
+      if (found !== 'pause') await wakePaused(tx, [pause])
+      return found
+    })
+    log.info({ ...pause, conclusion }, 'a sender domain with equal refusals was probed')
+    await health.sync()
+    if (conclusion !== 'pause') onQueued()
+  }
+
+  /** Held before anything else runs: the database row of an email that is not held is released to other workers. */
+  async function claim(pause: VerifyingPause): Promise<Probes> {
+    const probes = isStopping() ? { held: undefined, other: undefined } : await claimProbes(db, worker, pause)
+    for (const email of Object.values(probes)) if (email) ledger.hold(email)
+    return probes
+  }
+
+  /** Resolves when they are settled, when the time for their replies is over, or when this worker stops. */
+  async function sendAll(emails: ClaimedEmail[]) {
+    const ready: ReadyEmail[] = []
+    const options = {
+      asProbes: true,
+      onPrepared: (_: ClaimedEmail[], built: ReadyEmail[]) => void ready.push(...built),
+      isStopped: isStopping,
+    }
+    const release = () => {
+      for (const email of emails) if (!ready.some((each) => each.email === email)) ledger.release(email)
+    }
+    if (emails.length) await prepare(emails, options).finally(release)
+    const answered = new AbortController()
+    const replies = Promise.all(ready.map((each) => send(each))).finally(() => answered.abort())
+    const signal = AbortSignal.any([stopping, answered.signal])
+    await Promise.race([replies, sleep(timing.probeMs, undefined, { signal }).catch(() => {})])
+  }
+
+  return { verify, untilProbed: () => Promise.all(probing) }
+}
