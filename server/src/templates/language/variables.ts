@@ -52,3 +52,16 @@ export function scopeOf(recipient: Recipient): Record<string, unknown> {
 }
 
 export const isMissing = (recipient: Recipient, path: string[]) => isAbsent(lookUpVariable(recipient, path))
+
+/** Whether the recipient has a field, even an empty one. */
+export const hasVariable = (recipient: Recipient, path: string[]) => hasPath(scopeOf(recipient), path)
+
+/** Own properties all the way. */
+export function hasPath(scope: unknown, path: string[]): boolean {
+  let value = scope
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return false
+    value = (value as Record<string, unknown>)[key]
+  }
+  return true
+}
