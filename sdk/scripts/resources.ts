@@ -73,7 +73,7 @@ function argumentsOf({ name, operation }: Endpoint): { params: Argument[]; input
     if (others) input.push({ name: 'fields', type: `Omit<Body<'${name}'>, '${file.field}'>`, ...(fallback && { fallback }) })
     parts.push(`body: { ${others ? '...fields, ' : ''}${file.field === 'file' ? 'file' : `${file.field}: file`} }`)
   } else if (operation.requestBody) {
-    const isOptional = operation.requestBody.required === false || (name.startsWith('POST ') && hasOnlyOptionalFields(operation))
+    const isOptional = operation.requestBody.required === false
     input.push({ name: 'body', type: `Body<'${name}'>`, ...(isOptional && { fallback: '{}' }) })
     parts.push('body')
   }
@@ -189,10 +189,4 @@ function fileFieldOf(operation: DocumentedOperation) {
   const others = Object.keys(properties).filter((name) => name !== field)
   const areOptional = others.every((name) => !required.includes(name))
   return { field: camel(field), others: others.length > 0, fallback: areOptional ? '{}' : undefined }
-}
-
-function hasOnlyOptionalFields({ requestBody }: DocumentedOperation): boolean {
-  const schema = jsonOf(requestBody?.content)
-  if (typeof schema !== 'object' || schema.$ref || schema.anyOf || schema.oneOf || schema.allOf) return false
-  return schema.properties !== undefined && !schema.required?.length
 }

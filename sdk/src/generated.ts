@@ -2578,7 +2578,7 @@ export interface Operations {
     body: {
       /** Also emails whose outcome is unknown: their recipients may get the email twice. */
       includeUnknown?: boolean | null
-    }
+    } | undefined
     response: Campaign
   }
 
@@ -2613,7 +2613,7 @@ export interface Operations {
       scheduledFor?: string | null
       /** Schedules the campaign in this many seconds; until then it can be changed. */
       delaySeconds?: number | null
-    }
+    } | undefined
     response: Campaign
   }
 
@@ -2917,7 +2917,7 @@ export interface Operations {
         /** A time, or a date, which means the whole day in UTC. */
         createdTo?: string
       }
-    }
+    } | undefined
     response: {
       message: string
       jobId: string
@@ -3334,7 +3334,7 @@ export interface Operations {
           | 'FAILED'
           | 'SKIPPED')[]
       }
-    }
+    } | undefined
     response: {
       message: string
       jobId: string
@@ -4515,7 +4515,7 @@ export interface Operations {
         reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
         q?: string
       }
-    }
+    } | undefined
     response: {
       message: string
       jobId: string
@@ -4807,7 +4807,7 @@ export interface Operations {
       data?: Record<string, unknown>
       /** Also return `frameUrl`, where a frame can show the HTML for 15 minutes. */
       frame?: boolean
-    }
+    } | undefined
     response: {
       subject: string
       html: string
@@ -5663,7 +5663,7 @@ export interface Operations {
       }
       /** When the execution starts; now by default. */
       at?: string
-    }
+    } | undefined
     response: {
       path: {
         stepId: string

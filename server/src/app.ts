@@ -64,7 +64,7 @@ export async function buildApp(
   deps: Deps,
   { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey }: Options = {},
 ): Promise<App> {
-  const app = await createServer(deps)
+  const app = await createServer(deps, readiness)
   await describeApi(app, deps.config)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)

@@ -6,8 +6,9 @@ import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
-import { type Database, openDatabase } from './db/open.ts'
+import { checkDatabase, type Database, openDatabase } from './db/open.ts'
 import { announce, type Presence } from './db/presence.ts'
+import { type WhenReachable, whenReachable } from './db/when-reachable.ts'
 import { syncWithTransport } from './domains/sync-with-transport.ts'
 import type { Readiness } from './http/health.ts'
 import type { App, Deps } from './http/server.ts'
@@ -49,49 +50,61 @@ export async function start(env: Record<string, string | undefined>, parts: Part
 }
 
 async function boot(config: Config, log: Log, started: Started, parts: Parts) {
-  const { undo } = started
+  const { undo, cancel } = started
   const secrets = deriveSecrets(readMasterKey(config))
-  const database = await openDatabase(config, log, started.cancel.signal)
+  const reach = whenReachable({ log, limitMs: config.databaseWaitMs, signal: cancel.signal })
+  const database = await openDatabase(config, log, cancel.signal)
   started.database = database
   undo.push({ step: 'database', run: database.stop })
-  await migrate(database.url, log)
-
   const db = connect({ url: database.url, max: config.poolSize, log })
   undo.push({ step: 'pool', run: () => db.destroy() })
-  await checkSecret(db, secrets)
 
   const deps = { config, db, secrets, log }
-  const readiness = { accepting: false }
+  const readiness = { accepting: false, isStarting: true }
   const kind = config.role === 'worker' ? 'worker' : 'api'
   const app = kind === 'api' ? await buildApiApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
+  const closeApp = once(() => close(app))
+  // Before the database is reached: while the node waits for it, /health and /ready say so.
+  await listen(app, config)
+  undo.push({ step: 'listener', run: closeApp })
 
+  if (config.databaseUrl) await reach('connect', () => checkDatabase(database))
+  await reach('migrate', () => migrate(database.url, log))
+  await reach('check the secret', () => checkSecret(db, secrets))
   const transport = config.transportKind
-  const presence = await joinNodes({
-    db,
-    log,
-    transport,
-    announce: () => announce({ url: database.url, kind, isWorker: config.role !== 'api', transport, log }),
-    follow: syncWithTransport,
-  })
+  const presence = await reach('join the installation', () =>
+    joinNodes({
+      db,
+      log,
+      transport,
+      announce: () => announce({ url: database.url, kind, isWorker: config.role !== 'api', transport, log }),
+      follow: syncWithTransport,
+    }),
+  )
   undo.push({ step: 'presence', run: presence.leave })
-  const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence })
+  const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach })
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.
-  undo.push({ step: 'http', run: () => Promise.all([close(app), stopWorker()]) })
-  await listen(app, config)
+  undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopWorker()]) })
+  readiness.isStarting = false
   readiness.accepting = true
   undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
   log.info({ role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
 }
 
 /** Returns a function that stops it, which may be called more than once. */
-async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence }) {
+async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence; reach: WhenReachable }) {
   const { startWorker } = await import('./worker.ts')
   const worker = await startWorker(deps, options)
-  let stopping: Promise<void> | undefined
+  return once(worker.stop)
+}
+
+/** Runs a step at its first call; further calls wait for the same run. */
+function once(run: () => Promise<void>) {
+  let running: Promise<void> | undefined
   return () => {
-    stopping ??= worker.stop()
-    return stopping
+    running ??= run()
+    return running
   }
 }
 
@@ -138,11 +151,7 @@ function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
       await run().catch((err: unknown) => log.error({ err, step }, 'could not stop cleanly'))
     }
   }
-  let stopping: Promise<void> | undefined
-  return () => {
-    stopping ??= run()
-    return stopping
-  }
+  return once(run)
 }
 
 /** Ctrl-C reaches this process from the terminal and again from npm: signals this close together count as one. */

@@ -16,6 +16,7 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
+import { type WhenReachable, withoutWaiting } from './db/when-reachable.ts'
 import { emailExport } from './delivery/emails/export.ts'
 import { suppressionExport } from './delivery/emails/export-suppressions.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
@@ -129,22 +130,26 @@ type Options = {
   timing?: Partial<SenderTiming>
   intervals?: WorkerIntervals
   withSchedule?: boolean
+  reach?: WhenReachable
 }
 export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number; timeoutAfterMs?: number }
 
-export async function startWorker(deps: Deps, { url, presence, timing = {}, intervals = {}, withSchedule = true }: Options) {
+export async function startWorker(
+  deps: Deps,
+  { url, presence, timing = {}, intervals = {}, withSchedule = true, reach = withoutWaiting }: Options,
+) {
   const { key: livenessKey, isHeld } = presence
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
-  await createPartitions(deps.db, deps.log)
+  await reach('create partitions', () => createPartitions(deps.db, deps.log))
   // First, because its port may be taken: then nothing else was started.
   const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const crons = cronsFor(deps)
-  const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule })
+  const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule, reach })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
   const outgoing = outgoingEmail(deps)
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
-  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, ...outgoing })
+  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, reach, ...outgoing })
   const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
   const notifications = startNotifications(deps, intervals.notificationsMs)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)

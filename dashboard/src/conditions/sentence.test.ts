@@ -14,6 +14,10 @@ test.each([
   [{ field: 'email.clicked', operator: 'notTriggered' }, 'never clicked in an email'],
   [{ field: 'event.signup', operator: 'triggeredWithin', value: 1, unit: 'hours' }, 'did “signup” in the last hour'],
   [{ field: 'purchase', operator: 'triggeredOlderThan', value: 2, unit: 'days' }, 'did “purchase”, but not in the last 2 days'],
+  [{ field: 'data.constructor', operator: 'equals', value: 'x' }, 'constructor is “x”'],
+  [{ field: 'toString', operator: 'exists' }, 'toString has a value'],
+  [{ field: 'email.valueOf', operator: 'triggered' }, 'did “email.valueOf”'],
+  [{ field: 'segment.constructor', operator: 'memberOfSegment' }, 'is in a segment that was deleted'],
   [{ field: 'segment.s1', operator: 'notMemberOfSegment' }, 'is not in the segment “Pro users”'],
   [{ field: 'segment.s2', operator: 'memberOfSegment' }, 'is in a segment that was deleted'],
 ])('%j reads as: %s', (filter, sentence) => {

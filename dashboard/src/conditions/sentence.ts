@@ -1,4 +1,5 @@
 import type { Condition, ConditionFilter } from '@sterna/sdk'
+import { ownValue } from '../ui/own-value.ts'
 
 /** Names of segments by their ids. */
 export type SegmentNames = Record<string, string>
@@ -51,15 +52,15 @@ const DATE = /^\d{4}-\d{2}-\d{2}/
 
 /** A field in words: `plan`, `the address`. */
 export function describeField(field: string, segments: SegmentNames = {}): string {
-  if (field.startsWith('segment.')) return segments[field.slice('segment.'.length)] ?? 'a segment that was deleted'
-  return STANDARD[field] ?? field.replace(/^data\./, '')
+  if (field.startsWith('segment.')) return ownValue(segments, field.slice('segment.'.length)) ?? 'a segment that was deleted'
+  return ownValue(STANDARD, field) ?? field.replace(/^data\./, '')
 }
 
 /** A filter in words: `plan is “pro”`, `opened no email in the last 90 days`. */
 export function describeFilter(filter: Filter, segments: SegmentNames = {}): string {
   const { field, operator, value } = filter
   if (field.startsWith('segment.')) {
-    const name = segments[field.slice('segment.'.length)]
+    const name = ownValue(segments, field.slice('segment.'.length))
     return `is ${operator === 'notMemberOfSegment' ? 'not ' : ''}in ${name ? `the segment “${name}”` : 'a segment that was deleted'}`
   }
   if (EVENT_OPERATORS.includes(operator)) return describeEvent(filter)
@@ -75,7 +76,7 @@ export function describeFilter(filter: Filter, segments: SegmentNames = {}): str
 
 function describeEvent({ field, operator, value, unit }: Filter): string {
   const name = field.replace(/^event\./, '')
-  const known = field.startsWith('email.') ? ACTIVITIES[field.slice('email.'.length)] : undefined
+  const known = field.startsWith('email.') ? ownValue(ACTIVITIES, field.slice('email.'.length)) : undefined
   const { did, not } = known ?? { did: `did “${name}”`, not: `did not do “${name}”` }
   const period = periodOf({ field, operator, ...(value !== undefined && { value }), ...(unit && { unit }) })
   if (operator === 'triggered') return did

@@ -7,7 +7,7 @@ import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { idTime, isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { endIdOf, firstIdOf } from './moment.ts'
+import { readIdRange } from './moment.ts'
 import { ACTIVITY_TYPES, type ActivityType, IS_TRIGGERED, readTypes, typeOfEvent, type WantedTypes } from './type.ts'
 
 export const ActivityQuery = CursorQuery.extend({
@@ -64,8 +64,7 @@ export async function listActivity(db: Db, secrets: Secrets, projectId: string, 
   const filter: Filter = {
     types: readTypes(query.types),
     contactId: query.contactId,
-    from: firstIdOf('startDate', query.startDate),
-    to: endIdOf('endDate', query.endDate),
+    ...readIdRange(query),
   }
   // Not an id: no contact has it.
   if (filter.contactId !== undefined && !isId(filter.contactId)) return { data: [], cursor: null, hasMore: false, total: 0 }

@@ -1,4 +1,4 @@
-import { readDay } from '../events/day.ts'
+import { readDay, refuseReversed } from '../events/day.ts'
 import { lowestId } from '../lib/id.ts'
 import { DAY } from '../lib/units.ts'
 
@@ -7,16 +7,14 @@ const HIGHEST = new Date('9999-12-31T23:59:59.999Z')
 /** Ids hold no time before this. */
 const LOWEST = new Date(0)
 
-/** The ids from a date or time on. 400 if it is neither. */
-export const firstIdOf = (field: string, given: string | undefined) => {
-  const time = momentOf(field, given)
-  return time && lowestId(clamp(time))
-}
+type Dates = { startDate?: string | undefined; endDate?: string | undefined }
 
-/** The ids up to a time, or up to the end of a day. */
-export const endIdOf = (field: string, given: string | undefined) => {
-  const time = momentOf(field, given)
-  return time && lowestId(clamp(new Date(time.getTime() + (given!.includes('T') ? 1 : DAY))))
+/** The first id of a range of dates or times, and the first one after it: up to a time, or up to the end of a day. 400 for a bad range. */
+export function readIdRange({ startDate, endDate }: Dates) {
+  const [start, last] = [momentOf('startDate', startDate), momentOf('endDate', endDate)]
+  const end = last && new Date(last.getTime() + (endDate!.includes('T') ? 1 : DAY))
+  if (start && end && start >= end) refuseReversed()
+  return { from: start && lowestId(clamp(start)), to: end && lowestId(clamp(end)) }
 }
 
 function momentOf(field: string, given: string | undefined): Date | undefined {

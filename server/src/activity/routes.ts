@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readDay } from '../events/day.ts'
+import { readDays } from '../events/day.ts'
 import { integerParam } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { ActivityList, ActivityQuery, listActivity } from './feed.ts'
@@ -42,11 +42,7 @@ export function activityRoutes(app: App, { db, secrets }: Deps) {
         response: { 200: ActivityStats },
       },
     },
-    (req) =>
-      readActivityStats(db, req.project.id, {
-        from: readDay('startDate', req.query.startDate),
-        to: readDay('endDate', req.query.endDate),
-      }),
+    (req) => readActivityStats(db, req.project.id, readDays(req.query)),
   )
 
   app.get(

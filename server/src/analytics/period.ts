@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readDay } from '../events/day.ts'
+import { readDay, readDays, refuseReversed } from '../events/day.ts'
 import { fail } from '../lib/errors.ts'
 import { isTimezone } from '../lib/timezone.ts'
 import { DAY } from '../lib/units.ts'
@@ -29,15 +29,14 @@ export type Period = { from: string; to: string }
 export function readPeriod({ startDate, endDate }: z.output<typeof PeriodQuery>, { maxDays = MAX_DAYS, now = new Date() } = {}): Period {
   const to = readDay('endDate', endDate) ?? dayOf(now)
   const from = readDay('startDate', startDate) ?? addDays(to, 1 - DEFAULT_DAYS)
-  if (from > to) fail('BAD_REQUEST', { message: '"startDate" must not be after "endDate".' })
+  if (from > to) refuseReversed()
   if (countDays({ from, to }) > maxDays) fail('BAD_REQUEST', { message: `A period may have at most ${maxDays} days.` })
   return { from, to }
 }
 
 /** All days, or those between two dates. */
 export function readOptionalPeriod({ startDate, endDate }: z.output<typeof PeriodQuery>): Partial<Period> {
-  const [from, to] = [readDay('startDate', startDate), readDay('endDate', endDate)]
-  if (from && to && from > to) fail('BAD_REQUEST', { message: '"startDate" must not be after "endDate".' })
+  const { from, to } = readDays({ startDate, endDate })
   return { ...(from ? { from } : {}), ...(to ? { to } : {}) }
 }
 

@@ -6,6 +6,7 @@ import { findVerified } from '../domains/verified.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
 import { SECOND } from '../lib/units.ts'
 import { sampleContacts, scaleUp } from '../segments/sample.ts'
+import { settleByFields } from '../templates/known-fields.ts'
 import { isStandard } from '../templates/language/variables.ts'
 import { LintIssue, lintTemplate } from '../templates/lint.ts'
 import { inspectTemplate } from '../templates/render.ts'
@@ -46,9 +47,8 @@ type Options = { ratePerSecond: number | undefined }
 export async function preflightCampaign(db: Pool, campaign: CampaignRow, { ratePerSecond }: Options): Promise<z.output<typeof Preflight>> {
   const { projectId, subject, previewText, body, type, from, ratePerMinute } = campaign
   const { problems, references } = await inspectTemplate({ subject, previewText, body }, projectId)
-  const needed = problems.length
-    ? []
-    : references.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
+  const settled = problems.length ? [] : await settleByFields(db, projectId, references)
+  const needed = settled.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
   const variables = [...new Map(needed.map((path) => [path.join('.'), path])).entries()].slice(0, MAX_VARIABLES)
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const counted = await countAudience(db, { projectId, type, audience, variables: variables.map(([, path]) => path) })

@@ -8,6 +8,7 @@ import { dropPiecesBeyond, savePiece } from '../jobs/pieces.ts'
 import { csvCell } from '../lib/csv-cell.ts'
 import { fail } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
+import { ownValue } from '../lib/own-value.ts'
 import { MB } from '../lib/units.ts'
 import type { ContactRow } from './contact.ts'
 import { countContacts } from './counts.ts'
@@ -125,7 +126,7 @@ const selectRows = ({ projectId, filter, inSegment, after }: Page) => sql<Row>`
 const printHeader = (keys: string[]) => `${BYTE_ORDER_MARK}${[...STANDARD, ...keys].map(csvCell).join(',')}\r\n`
 
 const printRow = ({ email, subscribed, createdAt, updatedAt, data }: Row, keys: string[]) =>
-  `${[email, subscribed, new Date(createdAt).toISOString(), new Date(updatedAt).toISOString(), ...keys.map((key) => data[key])].map(printValue).join(',')}\r\n`
+  `${[email, subscribed, new Date(createdAt).toISOString(), new Date(updatedAt).toISOString(), ...keys.map((key) => ownValue(data, key))].map(printValue).join(',')}\r\n`
 
 /** Numbers are not prefixed: a minus sign does not make them formulas. */
 function printValue(value: unknown) {

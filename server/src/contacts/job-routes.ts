@@ -112,7 +112,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
   app.post(
     '/contacts/export',
     {
-      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
+      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'], bodyOptional: true },
       schema: {
         tags,
         summary: 'Export contacts as CSV',

@@ -12,6 +12,7 @@ const FOLDER = new URL('./migrations/', import.meta.url)
 /** Advisory lock of all migrating processes; an arbitrary number. */
 const LOCK = 7_357_001
 const LOCK_WAIT_MS = 600_000
+const CONNECT_MS = 5_000
 /** A migration waits this long for a table lock, then lets the queries queued behind it pass and retries. */
 const TABLE_LOCK_TIMEOUT = '2s'
 const TABLE_LOCK_TRIES = 30
@@ -34,7 +35,7 @@ const migrations = (folder: URL): Migration[] =>
  * processes may start concurrently, and a kill at any moment leaves a state to continue from.
  */
 export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url, application_name: 'sterna-migrate' })
+  const client = new pg.Client({ connectionString: url, application_name: 'sterna-migrate', connectionTimeoutMillis: CONNECT_MS })
   client.on('error', () => {}) // the failing query reports it
   await client.connect()
   try {
@@ -44,11 +45,20 @@ export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<
     for (const migration of migrations(folder)) if (await apply(client, migration, log)) applied.push(migration.name)
     await warnOfNewerSchema(client, folder, log)
     // The job queue migrates its own schema, each step once, also with concurrent processes.
-    await runMigrations({ connectionString: url })
+    await migrateQueue(url)
     return applied
   } finally {
     await client.end()
   }
+}
+
+/** With a pool of our own: that of the queue would wait for a connection without a limit. */
+async function migrateQueue(url: string) {
+  const pgPool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: CONNECT_MS, application_name: 'sterna-migrate' })
+  // The failing query reports it.
+  pgPool.on('error', () => {})
+  pgPool.on('connect', (client) => client.on('error', () => {}))
+  await runMigrations({ pgPool }).finally(() => pgPool.end())
 }
 
 /** Names of the migrations of this version that are not applied yet. */

@@ -7,24 +7,28 @@ export type Database = { url: string; stop(): Promise<void>; abort(): void }
 
 const externalDatabase = (url: string): Database => ({ url, stop: async () => {}, abort: () => {} })
 
-async function checkReachable(url: string) {
+/** Explains in words why a database cannot be used, before anything else fails with a stack trace. */
+export async function checkDatabase({ url }: Database) {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  client.on('error', () => {}) // `connect` reports it
   try {
     await client.connect()
   } catch (err) {
-    throw new ConfigError(`Cannot use the database of DATABASE_URL: ${(err as Error).message}`)
+    const { message, code } = err as NodeJS.ErrnoException
+    throw new ConfigError(`Cannot use the database of DATABASE_URL: ${message || code}`, { cause: err })
   } finally {
     await client.end().catch(() => {})
   }
-  return externalDatabase(url)
 }
 
 /** The database of this installation: the configured server, or the embedded PostgreSQL under DATA_DIR. */
 export const openDatabase = async ({ databaseUrl, dataDir }: Config, log: Log, signal?: AbortSignal): Promise<Database> =>
-  databaseUrl ? checkReachable(databaseUrl) : startEmbedded({ dataDir, log, signal })
+  databaseUrl ? externalDatabase(databaseUrl) : startEmbedded({ dataDir, log, signal })
 
 /** For CLI commands: uses the embedded PostgreSQL of a running Sterna, and starts one otherwise. */
 export async function borrowDatabase(config: Config, log: Log): Promise<Database> {
   const running = config.databaseUrl ? undefined : await attachEmbedded(config.dataDir)
-  return running ? externalDatabase(running.url) : openDatabase(config, log)
+  const database = running ? externalDatabase(running.url) : await openDatabase(config, log)
+  if (config.databaseUrl) await checkDatabase(database)
+  return database
 }

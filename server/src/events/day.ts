@@ -13,6 +13,17 @@ export function readDay(field: string, given: string | undefined) {
   return isSupported ? day : fail('BAD_REQUEST', { message: `"${field}" must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.` })
 }
 
+type Dates = { startDate?: string | undefined; endDate?: string | undefined }
+
+/** The days of a range, both included. 400 for a bad date, or an end before the start. */
+export function readDays({ startDate, endDate }: Dates) {
+  const [from, to] = [readDay('startDate', startDate), readDay('endDate', endDate)]
+  if (from && to && from > to) refuseReversed()
+  return { from, to }
+}
+
+export const refuseReversed = (): never => fail('BAD_REQUEST', { message: '"startDate" must not be after "endDate".' })
+
 function dayOf(text: string) {
   const time = new Date(text).getTime()
   return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 10)

@@ -7,7 +7,7 @@ import type { App, Deps } from '../http/server.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { countByName, listNames, MAX_EVENT_NAMES } from './counts.ts'
-import { readDay } from './day.ts'
+import { readDays } from './day.ts'
 import { deleteByName } from './delete-name.ts'
 import { EventList, EventsQuery, listEvents, printEventList } from './list.ts'
 import { isReserved } from './name.ts'
@@ -95,10 +95,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
         response: { 200: z.array(z.object({ name: z.string(), count: z.int() })) },
       },
     },
-    (req) => {
-      const { startDate, endDate } = req.query
-      return countByName(db, req.project.id, { from: readDay('startDate', startDate), to: readDay('endDate', endDate) })
-    },
+    (req) => countByName(db, req.project.id, readDays(req.query)),
   )
 
   app.delete(

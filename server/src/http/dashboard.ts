@@ -13,12 +13,15 @@ export async function serveDashboard(app: App, folder: string) {
   app.setNotFoundHandler((req, reply) => {
     const path = req.url.split('?')[0]!
     const isRead = req.method === 'GET' || req.method === 'HEAD'
-    const wantsPage = isRead && (path === '/' || req.headers.accept?.includes('text/html'))
+    const wantsPage = isRead && (LINKED_PAGE.test(path) || req.headers.accept?.includes('text/html'))
     if (PUBLIC_FILE.test(path) && isRead) return reply.header('cache-control', 'public, max-age=3600').sendFile(path.slice(1))
     if (!wantsPage) return notFound('route', `${req.method} ${path}`)
     return reply.header('cache-control', 'no-cache').sendFile('index.html')
   })
 }
+
+/** The start page, and pages that account emails link to: mail scanners and link checkers ask for them with any `Accept`, often by HEAD. */
+const LINKED_PAGE = /^\/(?:(?:verify-email|reset-password|accept-invitation)?$|app(?:\/|$))/
 
 /** Files beside index.html: an icon, the theme script. */
 const PUBLIC_FILE = /^\/[\w-]+\.(?:js|svg|ico|png|txt|webmanifest)$/

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { isServerUnavailable, isUnstorableText } from '../db/sql-state.ts'
+import { isUnstorableText } from '../db/sql-state.ts'
+import { isDatabaseUnavailable } from '../db/unavailable.ts'
 import { AppError, ERRORS, type ErrorCode } from '../lib/errors.ts'
 
 export const ErrorEnvelope = z
@@ -53,7 +54,7 @@ function toAppError(err: unknown): AppError {
   const { code = '', statusCode = 500 } = err as Partial<FastifyError>
   const known = FRAMEWORK[code]
   if (known) return new AppError(known)
-  if (isUnavailable(err)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
+  if (isDatabaseUnavailable(err)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
   if (isUnstorableText(err)) return new AppError('VALIDATION_ERROR', { message: 'A text contains U+0000, which cannot be stored.' })
   if (statusCode >= 400 && statusCode < 500) return new AppError('BAD_REQUEST', { statusCode, cause: err })
   return new AppError('INTERNAL_SERVER_ERROR', { cause: err })
@@ -65,15 +66,4 @@ const FRAMEWORK: Record<string, ErrorCode> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'BAD_REQUEST',
   FST_ERR_BAD_URL: 'RESOURCE_NOT_FOUND',
   FST_ERR_MAX_PARAM_LENGTH: 'RESOURCE_NOT_FOUND',
-}
-
-const CONNECTION_LOST = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT']
-/** Messages of pg, which has no codes for them. */
-const PG_CONNECTION_LOST =
-  /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
-
-/** The database cannot be reached or does not respond in time: the caller may try again. */
-function isUnavailable(err: unknown) {
-  const { code = '', message = '', syscall } = err as NodeJS.ErrnoException
-  return syscall === 'connect' || CONNECTION_LOST.includes(code) || PG_CONNECTION_LOST.test(message) || isServerUnavailable(err)
 }

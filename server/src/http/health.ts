@@ -7,8 +7,8 @@ import { fail } from '../lib/errors.ts'
 import { MB } from '../lib/units.ts'
 import type { App, Deps } from './server.ts'
 
-/** Whether this process accepts traffic: not while it starts or drains. */
-export type Readiness = { accepting: boolean }
+/** Whether this process accepts traffic: not while it starts or drains. While it starts, it refuses requests; while it drains, it answers them. */
+export type Readiness = { accepting: boolean; isStarting?: boolean }
 
 const PROBE_MS = 1_000
 const MIN_FREE_BYTES = 100 * MB

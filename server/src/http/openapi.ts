@@ -56,6 +56,7 @@ const formOf = ({ field, fields = {} }: { field: string; fields?: Record<string,
 
 /** Must be registered before the routes it describes. */
 export async function describeApi(app: App, { publicUrl }: Config) {
+  const optionalBodies = new Set<string>()
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -78,6 +79,8 @@ export async function describeApi(app: App, { publicUrl }: Config) {
     transform: ({ schema, url, route, ...rest }) => {
       const described = schema && { ...schema, response: responsesOf(route, schema.response as Record<string, unknown>) }
       const formFile = route.config?.formFile
+      const operationId = nameOperation(String(route.method), url)
+      if (route.config?.bodyOptional) optionalBodies.add(operationId)
       const result = jsonSchemaTransform({ schema: described, url, route, ...rest } as Parameters<typeof jsonSchemaTransform>[0])
       return {
         ...result,
@@ -86,11 +89,11 @@ export async function describeApi(app: App, { publicUrl }: Config) {
           ...(formFile ? { body: formOf(formFile) } : {}),
           ...(route.config?.takesHeaders ? { headers: headersOf(route.config.takesHeaders) } : {}),
           security: SECURITY[callerOf(route)],
-          operationId: nameOperation(String(route.method), url),
+          operationId,
         },
       }
     },
-    transformObject: (document) => tidy(nameResponses(jsonSchemaTransformObject(document))),
+    transformObject: (document) => tidy(markOptionalBodies(nameResponses(jsonSchemaTransformObject(document)), optionalBodies)),
   })
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
@@ -109,8 +112,9 @@ const nameOperation = (method: string, url: string) =>
     .join('')
 
 type Response = { $ref: string } | { description?: string; content?: Record<string, { schema?: { $ref?: string } }> }
+type DescribedOperation = { operationId?: string; responses?: Record<string, Response>; requestBody?: { required?: boolean } }
 type Described = {
-  paths?: Record<string, Record<string, { responses?: Record<string, Response> }>>
+  paths?: Record<string, Record<string, DescribedOperation>>
   components?: { responses?: Record<string, Response> }
 }
 
@@ -129,6 +133,13 @@ function nameResponses<Document extends object>(document: Document): Document {
     }
   }
   components.responses = shared
+  return document
+}
+
+/** The generator calls every body required. */
+function markOptionalBodies<Document extends object>(document: Document, operationIds: ReadonlySet<string>): Document {
+  for (const operation of Object.values((document as Described).paths ?? {}).flatMap((methods) => Object.values(methods)))
+    if (operation.requestBody && operationIds.has(operation.operationId ?? '')) operation.requestBody.required = false
   return document
 }
 

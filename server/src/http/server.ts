@@ -22,6 +22,7 @@ import { authenticate, type Caller } from './auth.ts'
 import { limitBodies } from './body-budget.ts'
 import { allowCors, CORS_HEADERS } from './cors.ts'
 import { envelope, replyWithError } from './errors.ts'
+import type { Readiness } from './health.ts'
 import { malformed, readJson } from './json.ts'
 import { limitLargeAnswers } from './large-answers.ts'
 import { createLargeBodyParser, isLargeBody } from './large-bodies.ts'
@@ -68,7 +69,7 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
   }) satisfies FastifyHttpOptions<RawServerDefault>
 
 /** The server without routes: everything that all routes share. */
-export async function createServer(deps: Deps): Promise<App> {
+export async function createServer(deps: Deps, readiness?: Readiness): Promise<App> {
   const headers = headersByCaller(await securityHeaders(deps.config))
   const app = Fastify({
     ...serverOptions(deps),
@@ -87,7 +88,7 @@ export async function createServer(deps: Deps): Promise<App> {
   app.addHook('onRequest', (req, reply, done) => {
     reply.headers(headers(req.routeOptions.config.caller))
     reply.header('x-request-id', req.id)
-    done()
+    done(readiness?.isStarting && !HEALTH_PATHS.has(req.routeOptions.url ?? '') ? stillStarting() : undefined)
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
   allowCors(app)
@@ -99,6 +100,10 @@ export async function createServer(deps: Deps): Promise<App> {
   app.addHook('preValidation', refuseBadInput)
   return app
 }
+
+const HEALTH_PATHS = new Set(['/health', '/ready'])
+
+const stillStarting = () => new AppError('SERVICE_UNAVAILABLE', { message: 'This node is starting.', retryAfter: 1 })
 
 function headersByCaller({ pages, data }: Awaited<ReturnType<typeof securityHeaders>>) {
   const others = { 'secret-key': data, 'public-key': { ...data, ...CORS_HEADERS } }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type ParsedCronItem, parseCronItems, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
 import { type Pool, transact } from '../db/index.ts'
+import type { WhenReachable } from '../db/when-reachable.ts'
 import { every } from '../lib/every.ts'
 import type { Log } from '../lib/log.ts'
 import type { Jobs } from './enqueue.ts'
@@ -24,6 +25,7 @@ type Options = {
   crons: Cron[]
   /** Without it, scheduled tasks run only when a job of their name is added. */
   withSchedule: boolean
+  reach: WhenReachable
 }
 
 const CONCURRENCY = 4
@@ -33,7 +35,7 @@ const SWEEP_MS = 500
 const DUE_MS = 2_000
 const RESTART_MS = 500
 
-export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons, withSchedule }: Options) {
+export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons, withSchedule, reach }: Options) {
   const events = new EventEmitter() as WorkerEvents
   // The queue stores the id of its worker pool as the holder of a job.
   const workerIds: string[] = []
@@ -50,7 +52,7 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
       taskList: taskList(handlers, crons),
       parsedCronItems: withSchedule ? cronItems(crons) : [],
     })
-  let runner: Runner = await start()
+  let runner: Runner = await reach('start the job queue', start)
   let stopping = false
 
   // The queue stops permanently when the database is unavailable at the wrong moment, so it is restarted; but not while this process counts as dead.

@@ -24,9 +24,12 @@ function once<Args extends unknown[]>(work: (...args: Args) => void) {
   }
 }
 
+/** Deadline for a connection. Longer than that of requests: jobs can wait. */
+const CONNECT_MS = 10_000
+
 /** A pool of our own, so that we decide when it is closed, and a lost connection does not end the process. */
 export function queuePool({ url, max, log }: { url: string; max: number; log: Log }): pg.Pool {
-  const pool = new QueuePool({ connectionString: url, max, application_name: 'sterna jobs' })
+  const pool = new QueuePool({ connectionString: url, max, application_name: 'sterna jobs', connectionTimeoutMillis: CONNECT_MS })
   const lost = (err: Error) => {
     if (!pool.ending) log.warn({ reason: err.message }, 'the job queue lost a database connection')
   }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { readAddress, readDomain } from './address.ts'
+import { SECOND } from './units.ts'
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1')
 const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
@@ -48,6 +49,7 @@ const Environment = z.object({
     .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
+  DATABASE_WAIT_SECONDS: wholeNumber(0, 3600).default(60),
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   SECRET_KEY: z.string().min(32, 'must have at least 32 characters; create one with: openssl rand -hex 32').optional(),
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
@@ -166,6 +168,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     dataDir: resolve(env.DATA_DIR),
     databaseUrl: env.DATABASE_URL,
     poolSize: env.DATABASE_POOL_SIZE,
+    databaseWaitMs: env.DATABASE_WAIT_SECONDS * SECOND,
     role: env.ROLE,
     secretKey: env.SECRET_KEY,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,

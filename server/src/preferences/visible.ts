@@ -164,13 +164,13 @@ const SKIMMED_WITH_LINKS = new RegExp(`<(?:${SKIMMED_NAMES}|a(?=\\s))`, 'gi')
 
 const styleOf = (attributes: Map<string, string>) => decodeEntities(attributes.get('style') ?? '')
 
-const NAMED: Record<string, string> = { colon: ':', semi: ';', amp: '&', Tab: '\t', NewLine: '\n', nbsp: ' ', period: '.', excl: '!' }
+const NAMED = new Map(Object.entries({ colon: ':', semi: ';', amp: '&', Tab: '\t', NewLine: '\n', nbsp: ' ', period: '.', excl: '!' }))
 
 /** Decodes numeric entities and the named ones that occur in styles. */
 function decodeEntities(value: string) {
   if (!value.includes('&')) return value
   return value.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|([a-z]{3,7})(?=;));?/gi, (entity, hex, decimal, name) => {
-    if (name) return NAMED[name] ?? entity
+    if (name) return NAMED.get(name) ?? entity
     const code = hex ? Number.parseInt(hex, 16) : Number(decimal)
     return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : entity
   })

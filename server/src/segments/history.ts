@@ -4,6 +4,7 @@ import { type Db, one } from '../db/index.ts'
 import { allCounts } from '../events/counts.ts'
 import { CursorQuery, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
 import { lowestId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { DAY } from '../lib/units.ts'
@@ -52,10 +53,13 @@ export function listMembershipChanges(db: Db, secrets: Secrets, segment: Segment
 type Range = { start: number | undefined; end: number | undefined }
 
 /** No id has a time before 1970. */
-const rangeOf = ({ from, to }: { from?: string | undefined; to?: string | undefined }): Range => ({
-  start: from === undefined ? undefined : Math.max(0, Date.parse(from)),
-  end: to === undefined ? undefined : Math.max(0, Date.parse(to) + DAY),
-})
+function rangeOf({ from, to }: { from?: string | undefined; to?: string | undefined }): Range {
+  if (from && to && from > to) fail('BAD_REQUEST', { message: '"from" must not be after "to".' })
+  return {
+    start: from === undefined ? undefined : Math.max(0, Date.parse(from)),
+    end: to === undefined ? undefined : Math.max(0, Date.parse(to) + DAY),
+  }
+}
 
 /** Events are counted by the day of their id, so the number is that of the list. */
 async function countChanges(db: Db, projectId: string, { names, range: { start, end } }: { names: string[]; range: Range }) {

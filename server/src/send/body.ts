@@ -98,7 +98,12 @@ const SentBody = z
 
 /** Headers for addressing and structure, which only the service may set. */
 const RESERVED_HEADER =
-  /^(from|sender|to|cc|bcc|subject|return-path|received|dkim-signature|date|message-id|mime-version|content-.*|resent-.*|x-ses-.*|x-sterna-.*)$/i
+  /^(from|sender|to|cc|bcc|subject|return-path|received|dkim-signature|date|message-id|mime-version|content-.*|resent-.*|x-sterna-.*)$/i
+/**
+ * Headers by which relays (Amazon SES, SendGrid, SparkPost, Mandrill, Mailgun, Postmark, Mailjet) take orders: other recipients, another
+ * account, no suppression. They are for the operator of the relay, not for its tenants.
+ */
+const RELAY_HEADER = /^(x-smtpapi|x-msys-api|x-(ses|mc|mailgun|pm|mj)-.*)$/i
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,76}$/
 
 const Headers = z
@@ -110,6 +115,7 @@ const Headers = z
     for (const name of Object.keys(headers)) {
       if (!TOKEN.test(name)) issue([name.slice(0, 80)], 'Not a header name.', 'invalid_string')
       else if (RESERVED_HEADER.test(name)) issue([name], 'This header is set by the service.', 'custom')
+      else if (RELAY_HEADER.test(name)) issue([name], 'This header would control the relay.', 'custom')
       else if (seen.has(name.toLowerCase())) issue([name], 'Given twice.', 'custom')
       else if (/[\r\n\0]/.test(headers[name]!)) issue([name], 'Must not contain line breaks.', 'invalid_string')
       seen.add(name.toLowerCase())

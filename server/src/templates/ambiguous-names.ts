@@ -1,7 +1,7 @@
 import { tokenize } from './language/tokenize.ts'
 
 const WORDS = /^[\p{L}\p{N}_]+(?: +[\p{L}\p{N}_]+)+$/u
-const OPERATOR = /(?:^not| and| or| contains) /
+const OPERATOR = / contains /
 /** Names are short; longer text is an expression. */
 const MAX_NAME = 255
 

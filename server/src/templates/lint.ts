@@ -1,9 +1,9 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many } from '../db/index.ts'
+import type { Db } from '../db/index.ts'
 import { KB } from '../lib/units.ts'
 import { HtmlParser } from '../mime/html-parser.ts'
 import { findAmbiguousNames } from './ambiguous-names.ts'
+import { findKnownFields, settleByFields } from './known-fields.ts'
 import type { Reference } from './language/prepare.ts'
 import { tokenize } from './language/tokenize.ts'
 import { isStandard } from './language/variables.ts'
@@ -71,13 +71,9 @@ const toIssue = (problem: SyntaxProblem): Issue => ({
 
 /** Fields that are used without a fallback and that no contact of the project ever had. */
 async function unknownFields(db: Db, projectId: string, references: Reference[]) {
-  const needed = references.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
-  const keys = [...new Set(needed.map(([key]) => key!))]
-  const known = await many(
-    db,
-    sql<{ key: string }>`select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])`,
-  )
-  const seen = new Set(known.map(({ key }) => key))
+  const settled = await settleByFields(db, projectId, references)
+  const needed = settled.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
+  const seen = await findKnownFields(db, projectId, [...new Set(needed.map(([key]) => key!))])
   return [...new Set(needed.filter(([key]) => !seen.has(key!)).map((path) => path.join('.')))]
 }
 

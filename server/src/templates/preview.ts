@@ -8,8 +8,8 @@ import { invalid } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { preferenceLinks } from '../preferences/link.ts'
-import type { Reference } from './language/prepare.ts'
-import { isMissing, isStandard, type Recipient } from './language/variables.ts'
+import { type Reference, settleNames } from './language/prepare.ts'
+import { hasVariable, isMissing, isStandard, type Recipient } from './language/variables.ts'
 import { outgoingHtmlString, resolveFromName } from './outgoing-html.ts'
 import { inspectTemplate, renderEmail, textOf } from './render.ts'
 import type { TemplateSource } from './rendered-email.ts'
@@ -65,7 +65,8 @@ async function envelopeOf(db: Db, projectId: string, { type, from, fromName }: P
 
 /** Variables of a template that have no fallback, and no value for this recipient. */
 export function findMissing(references: Reference[], recipient: Recipient): string[][] {
-  const missing = references.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!) && isMissing(recipient, path))
+  const settled = settleNames(references, (path) => hasVariable(recipient, path))
+  const missing = settled.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!) && isMissing(recipient, path))
   return [...new Map(missing.map(({ path }) => [path.join('.'), path])).values()]
 }
 

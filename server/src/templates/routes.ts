@@ -245,7 +245,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
   app.post(
     '/templates/:id/preview',
     {
-      config: reading,
+      config: { ...reading, bodyOptional: true },
       schema: {
         tags,
         summary: 'Preview a template',

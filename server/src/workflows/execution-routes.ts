@@ -206,7 +206,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/workflows/:id/simulate',
     {
-      config: { ...config, onlyReads: true, slowRead: true, refusals: ['CONTACT_NOT_FOUND'] },
+      config: { ...config, onlyReads: true, slowRead: true, refusals: ['CONTACT_NOT_FOUND'], bodyOptional: true },
       schema: {
         tags,
         summary: 'Simulate a workflow for a contact',

@@ -148,6 +148,20 @@ describe('the activity feed', () => {
       expect((await project.call('GET', `/activity?startDate=${bad}`)).status).toBe(400)
   })
 
+  test.each([
+    ['', '2026-01-02', '2026-01-01', 400],
+    ['', '2026-01-02T00:00:00.001Z', '2026-01-02T00:00:00Z', 400],
+    ['', '2026-01-02T00:00:00Z', '2026-01-01', 400],
+    ['', '2026-01-01T23:59:59Z', '2026-01-01', 200],
+    ['', '2026-01-01T12:00:00Z', '2026-01-01T12:00:00Z', 200],
+    ['', '0001-01-01', '0002-01-01', 200],
+    ['', '0002-01-01', '0001-01-01', 400],
+    ['/stats', '2026-01-02', '2026-01-01', 400],
+    ['/stats', '2026-01-01', '2026-01-01', 200],
+  ])('%s from %s to %s is %i', async (path, startDate, endDate, status) => {
+    expect((await project.call('GET', `/activity${path}?startDate=${startDate}&endDate=${endDate}`)).status).toBe(status)
+  })
+
   test('has skipped emails with the reason', async () => {
     await sql`insert into suppressions (project_id, address, reason) values (${project.id}, 'late@example.com', 'manual')`.execute(
       sterna.db,

@@ -68,6 +68,32 @@ describe('an export', () => {
     expect([bob!.slice(0, 2), new Set(bob!.slice(4))]).toEqual([['bob@example.com', 'true'], new Set([''])])
   })
 
+  test('has fields with the names of inherited properties', async () => {
+    const names = ['constructor', 'hasOwnProperty', 'toString', 'valueOf']
+    const odd = await sterna.newProject()
+    const data = Object.fromEntries(names.map((name) => [name, 'x']))
+    expect((await odd.track({ event: 'visit', email: 'ada@example.com', data })).status).toBe(200)
+    const proto = '{"email":"proto@example.com","data":{"__proto__":"x","isPrototypeOf":1}}'
+    expect((await odd.call('POST', '/contacts', proto)).status).toBe(201)
+    await odd.contacts.create('bob@example.com')
+    const [header, ...rows] = await download(odd, (await finishedExport(odd)).jobId)
+    expect(header!.slice(4)).toEqual(['constructor', 'hasOwnProperty', 'isPrototypeOf', 'toString', 'valueOf'])
+    expect(rows.map(([email, , , , ...cells]) => [email, ...cells])).toEqual([
+      ['ada@example.com', 'x', 'x', '', 'x', 'x'],
+      ['proto@example.com', '', '', '1', '', ''],
+      ['bob@example.com', '', '', '', '', ''],
+    ])
+  })
+
+  test('neutralises formulas behind blanks, and those with full-width signs', async () => {
+    const cells = ['\n=1+1', '\r\n@x', ' =1', '\u00a0+1', '\u3000-1', '\u200b=1', '＝1', '＋1', '－1', '＠x', ' ＝1', '\nx']
+    const names = cells.map((_, n) => `c${String(n).padStart(2, '0')}`)
+    const odd = await sterna.newProject()
+    await odd.contacts.create('ada@example.com', { data: Object.fromEntries(names.map((name, n) => [name, cells[n]])) })
+    const [, ada] = await download(odd, (await finishedExport(odd)).jobId)
+    expect(ada!.slice(4)).toEqual(cells.map((cell) => `'${cell}`))
+  })
+
   test('has the contacts that match its filter', async () => {
     const { jobId } = await finishedExport(project, { subscribed: false, search: 'ADA' })
     expect((await download(project, jobId)).map(([email]) => email)).toEqual(['email', 'ada@example.com'])

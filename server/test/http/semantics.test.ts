@@ -92,11 +92,62 @@ describe('the dashboard', () => {
     expect([head.statusCode, head.headers['content-type'], head.body]).toEqual([200, 'text/html; charset=utf-8', ''])
   })
 
+  test.each([
+    '/verify-email?token=x',
+    '/reset-password?token=x',
+    '/accept-invitation?token=x&email=a%40example.com',
+    '/app/p/0199a000-0000-7000-8000-000000000000',
+    '/app/p/0199a000-0000-7000-8000-000000000000/settings/billing',
+  ])('is at %s, which account emails link to, for any Accept header', async (url) => {
+    for (const accept of [undefined, '*/*', 'text/html', 'application/json', 'image/png'])
+      for (const method of ['GET', 'HEAD'] as const) {
+        const { statusCode, headers } = await ask(method, url, accept)
+        expect([method, accept, statusCode, headers['content-type']]).toEqual([method, accept, 200, 'text/html; charset=utf-8'])
+      }
+    expect((await app.inject({ method: 'POST', url })).statusCode).toBe(404)
+  })
+
   test('is at other paths for browsers only, and its files are cacheable', async () => {
     expect((await ask('GET', '/somewhere/new', 'text/html,*/*')).statusCode).toBe(200)
     expect((await ask('GET', '/somewhere/new', '*/*')).statusCode).toBe(404)
     expect((await ask('GET', '/assets/app.js')).headers['cache-control']).toContain('immutable')
     expect((await ask('HEAD', '/assets/app.js')).statusCode).toBe(200)
+  })
+})
+
+describe('a body that may be empty', () => {
+  type Described = { paths: Record<string, Record<string, { requestBody?: { required?: boolean } }>> }
+  const optional = async () => {
+    const { paths } = (await sterna.call('GET', '/openapi.json')).body as Described
+    return Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { requestBody }]) => (requestBody?.required === false ? [`${method} ${path}`] : [])),
+    )
+  }
+  const UNKNOWN = '0199a000-0000-7000-8000-000000000000'
+
+  test('is documented as optional, and may be absent with its content type', async () => {
+    const operations = await optional()
+    expect(operations).toEqual([
+      'post /contacts/export',
+      'post /templates/{id}/preview',
+      'post /emails/export',
+      'post /suppressions/export',
+      'post /campaigns/{id}/send',
+      'post /campaigns/{id}/resend',
+      'post /workflows/{id}/simulate',
+    ])
+    const { sk } = await sterna.newProject()
+    for (const [method, path] of operations.map((operation) => operation.split(' ') as ['post', string])) {
+      const url = path.replace('{id}', UNKNOWN)
+      const headers = { authorization: `Bearer ${sk}` }
+      const answers = [
+        await sterna.app.inject({ method, url, headers }),
+        await sterna.app.inject({ method, url, headers: { ...headers, 'content-length': '0' } }),
+        await sterna.app.inject({ method, url, headers: { ...headers, 'content-type': 'application/json' } }),
+      ]
+      const expected = path.includes('{id}') ? 404 : expect.toSatisfy((status) => status === 202 || status === 429)
+      expect([path, ...answers.map(({ statusCode }) => statusCode)]).toEqual([path, expected, expected, expected])
+    }
   })
 })
 

@@ -172,7 +172,7 @@ describe('starting and stopping', () => {
     ['another SECRET_KEY', () => ({ SECRET_KEY: 'another secret key, also long enough' }), /SECRET_KEY is not the one/],
     ['a bad value', () => ({ ROLE: 'boss' }), /ROLE: /],
     ['no SECRET_KEY', () => ({ SECRET_KEY: '' }), /SECRET_KEY is required with DATABASE_URL/],
-    ['no database', () => ({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }), /ECONNREFUSED/],
+    ['no database', () => ({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', DATABASE_WAIT_SECONDS: '0' }), /ECONNREFUSED/],
   ])('a start with %s fails with a clear message', async (_, change, message) => {
     const second = await spawnNode({ DATABASE_URL: database.url, ...change(running) })
     expect(await second.exited).toBe(1)

@@ -69,6 +69,14 @@ test('ARCHITECTURE.md names the folder of every path', () => {
   expect(routes.filter((route) => !patterns.some((pattern) => pattern.test(route.split(' ')[1]!)))).toEqual([])
 })
 
+test('docs/campaigns.md explains every reason of a pause', () => {
+  const { components } = JSON.parse(readPage('docs/openapi.json').text)
+  const reasons: string[] = components.schemas.Campaign.properties.pausedReason.anyOf[0].enum
+  const [, table = ''] = /\n\| `pausedReason` \|(.*?)\n\n/s.exec(readPage('docs/campaigns.md').text) ?? []
+  const explained = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, reason]) => reason))
+  expect(explained.sort()).toEqual([...reasons].sort())
+})
+
 test('these tests find what they look for', () => {
   const page = {
     name: 'README.md',

@@ -101,3 +101,28 @@ describe('with a database', () => {
     expect(rows.some(({ announces }) => announces)).toBe(true)
   })
 })
+
+describe('the Node that package.json promises', () => {
+  const [, oldest] = /^>=(\d+\.\d+)$/.exec(packageJson('.').engines.node)!
+
+  /** Lower bounds are compared; `^` and exact versions must be of the same major version. */
+  const isAdmitted = (range: string) =>
+    range.split('||').some((part) => {
+      const [, sign = '', major = '0', minor = '0'] = /^\s*(>=|>|\^|~)?\s*v?(\d+)(?:\.(\d+))?/.exec(part) ?? []
+      const [ours, ourMinor] = oldest!.split('.').map(Number)
+      if (part.trim() === '*') return true
+      const isOldEnough = Number(major) < ours! || (Number(major) === ours && Number(minor) <= ourMinor!)
+      return sign.startsWith('>') ? isOldEnough : Number(major) === ours && isOldEnough
+    })
+
+  test('runs every package that is installed with the product', () => {
+    const lock = JSON.parse(readFileSync(new URL('../../../package-lock.json', import.meta.url), 'utf8'))
+    type Package = { engines?: { node?: string } | string[]; dev?: boolean }
+    const packages = Object.entries(lock.packages as Record<string, Package>)
+    const needed = packages.flatMap(([name, { engines, dev }]) =>
+      !dev && engines && !Array.isArray(engines) && engines.node ? [{ name, node: engines.node }] : [],
+    )
+    expect(needed.length).toBeGreaterThan(100)
+    expect(needed.filter(({ node }) => !isAdmitted(node))).toEqual([])
+  })
+})

@@ -188,6 +188,7 @@ describe('the history of a segment', () => {
     expect(await read('from=9999-12-31')).toEqual([[], 0])
     expect((await read('to=9999-12-31'))[1]).toBe(3)
     expect((await project.call('GET', `/segments/${segment.id}/history?from=yesterday`)).status).toBe(422)
+    expect((await project.call('GET', `/segments/${segment.id}/history?from=2026-01-02&to=2026-01-01`)).status).toBe(400)
   })
 })
 

@@ -20,6 +20,8 @@ describe('headers', () => {
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
       Precedence: 'bulk',
       'Feedback-ID': 'a:b:c:d',
+      'X-SMTPAPI-Like': 'v',
+      'X-PMX': 'v',
       constructor: 'c',
     }
     const email = await busy.deliver({ headers })
@@ -43,9 +45,19 @@ describe('headers', () => {
     await expectRefused([['51', { headers: { ...headers, 'X-More': 'v' } }, [['headers', 'too_big']]]])
   })
 
-  test('that Sterna sets itself are refused in any spelling', () =>
+  test('that Sterna sets itself, or that control a relay, are refused in any spelling', () =>
     expectRefused(
       [
+        ...[
+          'X-SES-Source-ARN',
+          'X-SMTPAPI',
+          'X-MSYS-API',
+          'X-MC-Tags',
+          'X-MC-',
+          'X-Mailgun-Variables',
+          'X-PM-Message-Stream',
+          'X-MJ-CustomID',
+        ],
         ...['From', 'Sender', 'To', 'Cc', 'Bcc', 'Return-Path', 'Received', 'DKIM-Signature', 'Date', 'Message-ID', 'MIME-Version'],
         ...['Content-Type', 'Content-Transfer-Encoding', 'Content-', 'Content-X', 'Resent-To', 'Resent-Bcc', 'X-SES-Configuration-Set'],
         ...['X-Sterna-Id', 'Subject'],

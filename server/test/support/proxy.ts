@@ -6,19 +6,22 @@ import { join } from 'node:path'
  * A TCP proxy in front of PostgreSQL that can drop all packets silently, like a router that has lost its connection table.
  * Connections that were open at that time stay dead; after `heal` new ones work.
  */
-export async function startProxy(databaseUrl: string) {
+export async function startProxy(databaseUrl: string, { port = 0 } = {}) {
   const [, credentials, name, folder] = /^postgres:\/\/(.*)@\/(\w+)\?host=([^&]+)/.exec(databaseUrl)!
   const socketPath = join(decodeURIComponent(folder!), '.s.PGSQL.5432')
   const sockets = new Set<Socket>()
   let epoch = 0
   let silent = false
   let connections = 0
+  let isIgnored: (startup: string) => boolean = () => false
 
   const server = createServer((client) => {
     connections++
     const born = epoch
     const upstream = connect(socketPath)
-    const isLost = () => silent || born !== epoch
+    let ignored = false
+    client.once('data', (startup) => (ignored = isIgnored(startup.toString('latin1'))))
+    const isLost = () => silent || born !== epoch || ignored
     const pass = (from: Socket, to: Socket) => {
       sockets.add(from)
       from.on('data', (chunk) => isLost() || to.write(chunk))
@@ -27,12 +30,16 @@ export async function startProxy(databaseUrl: string) {
     }
     pass(client, upstream)
     pass(upstream, client)
-  }).listen(0, '127.0.0.1')
+  }).listen(port, '127.0.0.1')
   await once(server, 'listening')
 
   return {
     url: `postgres://${credentials}@127.0.0.1:${(server.address() as AddressInfo).port}/${name}`,
     connections: () => connections,
+    /** Answers no new connection of this application, until it is called with none. */
+    ignore(application?: string) {
+      isIgnored = (startup) => application !== undefined && startup.includes(`application_name\0${application}\0`)
+    },
     drop() {
       silent = true
       epoch++

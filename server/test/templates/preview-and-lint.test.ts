@@ -110,13 +110,16 @@ describe('lint', () => {
     [
       'names that contain operators',
       {
-        body: '{{ plan and plan ?? "x" }}\n{{ not plan }} {{ data["plan and plan"] ?? "" }} {{ plan ?? "a and b" }}{% if plan and plan %}{% endif %}',
+        body: '{{ plan contains plan ?? "x" }}\n{{ not plan }} {{ plan and plan }} {{ plan ?? "a contains b" }}',
       },
-      [
-        ['ambiguous_name', 'warning', 1],
-        ['ambiguous_name', 'warning', 2],
-      ],
+      [['ambiguous_name', 'warning', 1]],
     ],
+    [
+      'fields whose names contain operators, which no contact has',
+      { body: '{{ terms and conditions }}' },
+      [['missing_variable', 'warning']],
+    ],
+    ['no issue in an expression of known fields', { body: '{{ plan and seats or not plan }}' }, [['missing_variable', 'warning']]],
     ['bodies that clients clip', { body: 'x'.repeat(105_000) }, [['too_large', 'warning']]],
     ['no link to unsubscribe', { body: 'x', type: 'MARKETING' }, [['no_unsubscribe_link', 'info']]],
     ['no issue with an unsubscribe link', { body: '<a href="{{unsubscribeUrl}}">x</a>', type: 'MARKETING' }, []],

@@ -12,6 +12,7 @@ import { buttonClass } from '../../ui/button.tsx'
 import { curl } from '../../ui/curl.ts'
 import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
+import { ownValue } from '../../ui/own-value.ts'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AddContacts } from './add-contacts.tsx'
@@ -170,7 +171,7 @@ function useContactColumns(): Column<Contact>[] {
         numeric: type === 'number',
         width: 'w-40',
         from: 'md',
-        cell: ({ data }) => <Value value={data?.[field]} type={type} />,
+        cell: ({ data }) => <Value value={ownValue(data, field)} type={type} />,
       }),
     ),
   ]

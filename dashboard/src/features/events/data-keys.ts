@@ -1,3 +1,5 @@
+import { ownValue } from '../../ui/own-value.ts'
+
 type WithData = { data: Record<string, unknown> }
 
 /** Columns of data beside the others. */
@@ -15,3 +17,6 @@ export function dataKeysOf(events: WithData[], max = MAX_KEYS): string[] {
 
 /** Text as it is, everything else as JSON. */
 export const showData = (value: unknown): string => (typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value))
+
+/** A cell of the list; empty if the event does not have the key. */
+export const showKey = ({ data }: WithData, key: string): string => showData(ownValue(data, key))

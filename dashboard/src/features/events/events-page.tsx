@@ -12,7 +12,7 @@ import { FirstRun } from '../../ui/first-run.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
 import { ChosenEvent } from './chosen-event.tsx'
-import { dataKeysOf, showData } from './data-keys.ts'
+import { dataKeysOf, showKey } from './data-keys.ts'
 import { EventNames } from './event-names.tsx'
 import { TrackTestEvent } from './track-test-event.tsx'
 
@@ -75,7 +75,7 @@ const dataColumn = (key: string): Column<ListedEvent> => ({
   heading: key,
   width: 'w-32',
   from: 'xl',
-  cell: ({ data }) => <span title={showData(data[key])}>{showData(data[key])}</span>,
+  cell: (event) => <span title={showKey(event, key)}>{showKey(event, key)}</span>,
 })
 
 const NAME: Column<ListedEvent> = { id: 'name', heading: 'Event', cell: ({ name }) => <span title={name}>{name}</span> }

@@ -3,6 +3,7 @@ import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 import { listUses } from '../../projects/uses.ts'
+import { ownValue } from '../../ui/own-value.ts'
 
 export type Uses = Result<'GET /segments/usage'>['data'][number]
 export type SegmentRow = Segment & { uses: Uses | undefined }
@@ -24,7 +25,7 @@ export function pageOfSegments(all: SegmentRow[], { q, sort = 'createdAt', dir =
     .filter(({ type }) => !filters.kind || type === filters.kind)
     .filter(({ trackMembership }) => !filters.tracked || String(trackMembership) === filters.tracked)
     .filter(({ uses }) => !filters.used || String(usesCount(uses) > 0) === filters.used)
-    .toSorted(ORDERS[sort] ?? ORDERS.createdAt)
+    .toSorted(ownValue(ORDERS, sort) ?? ORDERS.createdAt)
   if (dir === 'desc') rows.reverse()
   const page = pageOf(cursor)
   const hasMore = rows.length > page * limit

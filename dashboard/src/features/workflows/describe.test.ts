@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import {
   ADDABLE,
   describeQuestion,
+  describeReason,
   describeStart,
   describeStep,
   describeTrigger,
@@ -71,4 +72,12 @@ test('seconds are shown in the largest unit that fits, and read back', () => {
 
 test('typed text becomes the value that it looks like', () => {
   expect(['3', '-1.5', 'true', 'null', 'pro', '007a'].map(parseValue)).toEqual([3, -1.5, true, null, 'pro', '007a'])
+})
+
+test.each([
+  ['suppressed', 'the address is suppressed'],
+  ['bought', 'bought'],
+  ['constructor', 'constructor'],
+])('the reason %s reads as "%s"', (reason, words) => {
+  expect(describeReason(reason)).toBe(words)
 })

@@ -1,6 +1,7 @@
 import type { Workflow } from '@sterna/sdk'
 import { readConditionText } from '../../conditions/condition-text.ts'
 import { describeCondition, describeField, describeFilter, type SegmentNames } from '../../conditions/sentence.ts'
+import { ownValue } from '../../ui/own-value.ts'
 import type { Graph, Step, StepType } from './graph.ts'
 
 export const STEP_WORDS: Record<StepType, string> = {
@@ -205,4 +206,4 @@ const REASONS: Record<string, string> = {
 }
 
 /** A reason of the engine in words. Reasons of customers, such as that of an EXIT step, stay as they are. */
-export const describeReason = (reason: string): string => REASONS[reason] ?? reason
+export const describeReason = (reason: string): string => ownValue(REASONS, reason) ?? reason

@@ -4,6 +4,7 @@ import { findContact } from '../../contacts/contact.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
 import { escapeHtml } from '../../lib/html.ts'
+import { ownValue } from '../../lib/own-value.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { isReservedHeader } from '../../mime/compose.ts'
 import { readComposed } from '../../mime/read-composed.ts'
@@ -141,7 +142,7 @@ function setValue(data: Record<string, unknown>, [key, ...rest]: string[]) {
     data[key!] = CLEARED
     return
   }
-  const inner = data[key!] ?? {}
+  const inner = ownValue(data, key!) ?? {}
   if (typeof inner !== 'object' || Array.isArray(inner)) return
   const copy = { ...(inner as Record<string, unknown>) }
   setValue(copy, rest)

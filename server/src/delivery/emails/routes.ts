@@ -45,7 +45,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   app.post(
     '/emails/export',
     {
-      config,
+      config: { ...config, bodyOptional: true },
       schema: {
         tags: ['Emails'],
         summary: 'Export emails as CSV',

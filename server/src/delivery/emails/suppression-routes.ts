@@ -123,7 +123,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/suppressions/export',
     {
-      config,
+      config: { ...config, bodyOptional: true },
       schema: {
         tags,
         summary: 'Export suppressions as CSV',

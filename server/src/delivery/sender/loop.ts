@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pool, transact } from '../../db/index.ts'
+import { type WhenReachable, withoutWaiting } from '../../db/when-reachable.ts'
 import { every } from '../../lib/every.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -42,6 +43,7 @@ type Options = {
   bounceDomain: string | undefined
   ratePerSecond: number | undefined
   timing?: Partial<SenderTiming>
+  reach?: WhenReachable
 }
 
 /**
@@ -85,7 +87,7 @@ const LAST_BUILDS_MS = 2_000
 
 /** Runs the send loop of this worker: claims queued emails, sends and settles them until it is stopped. Any number of workers may run. */
 export async function startSender(options: Options) {
-  const { db, ownDb, url, log, worker, transport } = options
+  const { db, ownDb, url, log, worker, transport, reach = withoutWaiting } = options
   const timing = { ...SENDER_TIMING, ...options.timing }
   /** Aborted when this worker is asked to stop. */
   const stopping = new AbortController()
@@ -183,8 +185,8 @@ export async function startSender(options: Options) {
     await Promise.all(intakes.map((intake) => intake.run()))
   }
 
-  await renew()
-  await health.sync()
+  await reach('take the lease of this worker', renew)
+  await reach('read the sending pauses', health.sync)
   const queueListener = listenToQueue(url, onQueued, log)
   const tasks = [
     every(timing.leaseMs / 5, 'renew the lease of this worker', renew, log),

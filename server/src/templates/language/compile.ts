@@ -13,6 +13,7 @@ import {
   toValueSync,
 } from 'liquidjs'
 import { escapeHtml } from '../../lib/html.ts'
+import type { Presence } from './expression.ts'
 import { FILTERS } from './filters.ts'
 import { ENGINE_MEMORY, GROUPED_ITEM_SIZE, ITEM_SIZE, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
 import { assertPrintable, checkAllocations, checkHeap } from './memory.ts'
@@ -21,6 +22,7 @@ import { createSourceCache } from './source-cache.ts'
 import { placeOf, TemplateSyntaxError } from './syntax-error.ts'
 import { limitTime } from './time.ts'
 import { isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts'
+import { hasPath } from './variables.ts'
 
 /** The engine is loaded in render threads only: its parser and its filters can block for longer than other requests should wait. */
 export type Compiled = (scope: object) => string
@@ -135,10 +137,17 @@ function urlOf(value: unknown) {
   return value instanceof Markup && url === value.valueOf() ? value : url
 }
 
+/** The value of a name, or that of the expression it may be as well. Not a filter for templates: `prepare` writes it. */
+function chooseReading(this: { context: Context }, name: unknown, expression: unknown, decides: string) {
+  const { name: path, operands, isCertain } = JSON.parse(decides) as Presence
+  const has = (each: string[]) => hasPath(this.context.environments, each)
+  return !has(path) && (isCertain || operands.some(has)) ? expression : name
+}
+
 /** Filters that may return their input. */
-const KEEPS_MARKUP = new Set(['fallback', 'url_attribute'])
+const KEEPS_MARKUP = new Set(['either', 'fallback', 'url_attribute'])
 /** Filters that look at no more than an item of their input, or return it as it is. */
-const TAKES_ANY_SIZE = new Set(['default', 'fallback', 'first', 'last', 'raw', 'size', 'url_attribute'])
+const TAKES_ANY_SIZE = new Set(['default', 'either', 'fallback', 'first', 'last', 'raw', 'size', 'url_attribute'])
 const GROUPS = new Set(['group_by', 'group_by_exp'])
 
 const ESCAPED_PART = 100_000
@@ -167,6 +176,7 @@ function createEngine(escaped: (text: string) => string) {
   engine.registerTag('tablerow', Tablerow)
   for (const [name, filter] of Object.entries(PLAIN_FILTERS)) engine.registerFilter(name, (value) => filter(plain(value)))
   engine.registerFilter('fallback', (value, otherwise) => (isAbsent(plain(value)) ? otherwise : value))
+  engine.registerFilter('either', chooseReading)
   engine.registerFilter('url_attribute', urlOf)
   engine.registerFilter('raw', { raw: true, handler: textOf })
   // These return markup; escaping it again would show its entities to the recipient.

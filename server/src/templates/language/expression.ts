@@ -1,7 +1,7 @@
 import { endOfQuoted, isBlank, isQuote, isWord } from './characters.ts'
 import { FILTERS } from './filters.ts'
 import { MAX_BLOCK_DEPTH, MAX_FILTERS } from './limits.ts'
-import { refuse } from './syntax-error.ts'
+import { refuse, TemplateSyntaxError } from './syntax-error.ts'
 
 /** A value with filters, as in `{{ }}` or in a condition. Operators are between the operands, as written. */
 export type LiquidExpression = { terms: (Operand | Operator)[]; filters: Filter[] }
@@ -16,8 +16,19 @@ export type Operand =
   | { kind: 'range'; from: Operand; to: Operand }
   | { kind: 'group'; expression: LiquidExpression }
   | { kind: 'fallback'; first: Operand; others: Operand[] }
+  | Either
+
+/**
+ * `terms and conditions` as the name of a field, and as an expression. The data of the recipient decides: the name if it has such a field, the
+ * expression if it has one of its operands, else the name. `decides` is what the engine needs for that.
+ */
+export type Either = { kind: 'either'; name: Operand; path: Path; expression: LiquidExpression; decides: Presence }
+/** Paths of the name and of the operands. `isCertain`: an operand always has a value, such as a literal. */
+export type Presence = { name: string[]; operands: string[][]; isCertain: boolean }
 
 const WORD_OPERATORS = new Set(['and', 'or', 'contains'])
+/** Operators that a name may contain. */
+const NAME_WORDS = new Set(['and', 'or', 'not'])
 const SYMBOLS = ['==', '!=', '>=', '<=', '>', '<']
 const LITERALS = new Map<string, boolean | null | string>([
   ['true', true],
@@ -32,14 +43,19 @@ const DIGIT_OR_SIGN = '0123456789+-'
 /** Unquoted fallbacks that are not text. */
 const BARE_LITERAL = /^(true|false|nil|null|[+-]?\d+(\.\d+)?)$/
 
-/** `stops`: words that end a name with spaces, because they belong to the tag. */
-type ReaderOptions = { stops?: ReadonlySet<string>; isOutput?: boolean }
+/** `stops`: words that end a name with spaces, because they belong to the tag. `joinsOperators`: `and`, `or` and `not` are words of a name. */
+type ReaderOptions = { stops?: ReadonlySet<string>; isOutput?: boolean; joinsOperators?: boolean }
 
 /**
  * Parser of the expressions within braces: Liquid, plus `??` and names with spaces. Stricter than the engine, which
  * would silently read `{{ first name }}` as `first`.
  */
-export function createReader(source: string, from: number, to: number, { stops = new Set(), isOutput = false }: ReaderOptions = {}) {
+export function createReader(
+  source: string,
+  from: number,
+  to: number,
+  { stops = new Set(), isOutput = false, joinsOperators = false }: ReaderOptions = {},
+) {
   let at = from
   let depth = 0
   let takesText = isOutput
@@ -78,7 +94,7 @@ export function createReader(source: string, from: number, to: number, { stops =
     const terms: LiquidExpression['terms'] = []
     for (;;) {
       skipBlanks()
-      while (wordAt(at) === 'not') {
+      while (!joinsOperators && wordAt(at) === 'not') {
         terms.push({ kind: 'operator', text: 'not' })
         at += 3
         skipBlanks()
@@ -245,7 +261,7 @@ export function createReader(source: string, from: number, to: number, { stops =
     while (here < to && isBlank(source, here)) here++
     if (here === start) return false
     const word = wordAt(here)
-    return word !== '' && !WORD_OPERATORS.has(word) && !stops.has(word)
+    return word !== '' && !(WORD_OPERATORS.has(word) && !(joinsOperators && NAME_WORDS.has(word))) && !stops.has(word)
   }
 
   return {
@@ -265,6 +281,27 @@ export function createReader(source: string, from: number, to: number, { stops =
       skipBlanks()
       if (at < to) unexpected()
     },
+  }
+}
+
+/** An expression of words and `and`, `or` or `not`, read as one name. Undefined if it cannot be one. */
+export function readAsName(source: string, { from, to }: { from: number; to: number }, { terms }: LiquidExpression) {
+  const operators = terms.filter((term) => term.kind === 'operator')
+  if (!operators.length || !operators.every(({ text }) => NAME_WORDS.has(text))) return undefined
+  const name = tryReading(source, from, to)
+  const path = name?.kind === 'fallback' ? name.first : name
+  return name && path?.kind === 'path' && path.segments.every((segment) => typeof segment === 'string') ? { name, path } : undefined
+}
+
+function tryReading(source: string, from: number, to: number) {
+  try {
+    const reader = createReader(source, from, to, { isOutput: true, joinsOperators: true })
+    const { terms } = reader.expression()
+    reader.end()
+    return terms.length === 1 && terms[0]!.kind !== 'operator' ? terms[0] : undefined
+  } catch (err) {
+    if (err instanceof TemplateSyntaxError) return undefined
+    throw err
   }
 }
 
@@ -311,11 +348,17 @@ export function printOperand(operand: Operand): string {
     case 'range':
       return `(${printOperand(operand.from)}..${printOperand(operand.to)})`
     case 'group':
-      return `(${printExpression(operand.expression)})`
+      return printGroup(operand.expression)
     case 'fallback':
       return `(${[printOperand(operand.first), ...operand.others.map((other) => `fallback: ${printOperand(other)}`)].join(' | ')})`
+    case 'either':
+      return `(${printOperand(operand.name)} | either: ${printGroup(operand.expression)}, ${quote(JSON.stringify(operand.decides))})`
   }
 }
+
+/** The engine does not read a `not` that follows a parenthesis. */
+const printGroup = (expression: LiquidExpression) =>
+  `(${expression.terms[0]!.kind === 'operator' ? 'true and ' : ''}${printExpression(expression)})`
 
 const printSegment = (segment: string | Operand) => `[${typeof segment === 'string' ? quote(segment) : printOperand(segment)}]`
 

@@ -1,4 +1,13 @@
-import { createReader, type LiquidExpression, type Operand, type Path, printExpression, printOperand } from './expression.ts'
+import {
+  createReader,
+  type Either,
+  type LiquidExpression,
+  type Operand,
+  type Path,
+  printExpression,
+  printOperand,
+  readAsName,
+} from './expression.ts'
 import { MAX_BLOCK_DEPTH } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 import { type Part, tokenize } from './tokenize.ts'
@@ -7,8 +16,11 @@ import { isStandard } from './variables.ts'
 type Tag = Extract<Part, { kind: 'tag' }>
 type Block = { name: string; start: number; locals: string[] }
 
-/** A variable of the recipient that a template uses. `data.x` and `x` are the same field: `["x"]`. */
-export type Reference = { path: string[]; start: number; needsValue: boolean }
+/**
+ * A variable of the recipient that a template uses. `data.x` and `x` are the same field: `["x"]`. `operands`: it is the name of a field, or an
+ * expression of these, see `settleNames`.
+ */
+export type Reference = { path: string[]; start: number; needsValue: boolean; operands?: Reference[] }
 
 /** An output of a template. */
 type Output = { expression: LiquidExpression; isUrl: boolean }
@@ -98,11 +110,30 @@ type Findings = {
 function readOutput(found: Findings, { start, from, to }: { start: number; from: number; to: number }, isUrl: boolean): Output {
   if (from === to) refuse(found.source, start, 'There is nothing between {{ and }}.')
   const reader = createReader(found.source, from, to, { isOutput: true })
-  const expression = reader.expression()
+  const read = reader.expression()
   reader.end()
+  const name = readAsName(found.source, { from, to }, read)
+  const expression = name ? { terms: [eitherOf(found, name, read)], filters: read.filters } : read
   collect(found, expression)
   return { expression, isUrl }
 }
+
+function eitherOf(found: Findings, { name, path }: NonNullable<ReturnType<typeof readAsName>>, { terms }: LiquidExpression): Either {
+  const operands = terms.filter((term) => term.kind !== 'operator').map((term) => (term.kind === 'fallback' ? term.first : term))
+  const paths = operands.map((operand) => (operand.kind === 'path' ? rootOf(operand) : undefined))
+  const isCertain = paths.some((root) => !root || (root.length === 1 && (isLocal(found, root[0]!) || isStandard(root[0]!))))
+  const decides = { name: path.segments as string[], operands: paths.filter((root) => root !== undefined), isCertain }
+  return { kind: 'either', name, path, expression: { terms, filters: [] }, decides }
+}
+
+/** The field that a path begins with: `["a"]`, or `["data", "a"]`. */
+function rootOf({ segments }: Path) {
+  const [first, second] = segments
+  if (typeof first !== 'string') return undefined
+  return first === 'data' && typeof second === 'string' ? [first, second] : [first]
+}
+
+const isLocal = ({ locals, blocks }: Findings, name: string) => locals.has(name) || blocks.some((block) => block.locals.includes(name))
 
 function rewriteTag(found: Findings, tag: Tag, text: string): string {
   const { source } = found
@@ -224,14 +255,28 @@ function collectOperand(found: Findings, operand: Operand, use: { needsValue: bo
   } else if (operand.kind === 'group') collect(found, operand.expression, use.isTest)
   else if (operand.kind === 'fallback') {
     for (const each of [operand.first, ...operand.others]) collectOperand(found, each, { ...use, needsValue: false })
-  }
+  } else if (operand.kind === 'either') collectEither(found, operand, use)
 }
+
+function collectEither(found: Findings, { name, expression, decides }: Either, use: { needsValue: boolean }) {
+  const references = (collectInto: (within: Findings) => void) => {
+    const within = { ...found, references: [] as Reference[] }
+    collectInto(within)
+    return within.references
+  }
+  const operands = references((within) => collect(within, use.needsValue ? expression : { ...expression, filters: DEFAULTED }))
+  const [named, ...others] = decides.isCertain ? [] : references((within) => collectOperand(within, name, use))
+  found.references.push(...(named ? [{ ...named, operands }, ...others] : operands))
+}
+
+/** As if a filter gave a default, so that none of the operands needs a value. */
+const DEFAULTED: LiquidExpression['filters'] = [{ name: 'default', args: [] }]
 
 function collectPath(found: Findings, { segments, start }: Path, { needsValue, isTest }: { needsValue: boolean; isTest?: boolean }) {
   const path = pathOf(segments)
   collectSegments(found, segments)
   const [first] = path
-  if (first === undefined || found.locals.has(first) || found.blocks.some(({ locals }) => locals.includes(first))) return
+  if (first === undefined || isLocal(found, first)) return
   if (isTest) found.tested.add(JSON.stringify(path))
   found.references.push({ path, start, needsValue })
 }
@@ -251,5 +296,15 @@ function collectSegments(found: Findings, segments: (string | Operand)[]) {
   for (const segment of segments) if (typeof segment !== 'string') collectOperand(found, segment, { needsValue: true })
 }
 
-const dropTested = ({ references, tested }: Findings) =>
-  references.map((reference) => ({ ...reference, needsValue: reference.needsValue && !tested.has(JSON.stringify(reference.path)) }))
+const dropTested = ({ references, tested }: Pick<Findings, 'references' | 'tested'>): Reference[] =>
+  references.map(({ operands, ...reference }) => ({
+    ...reference,
+    needsValue: reference.needsValue && !tested.has(JSON.stringify(reference.path)),
+    ...(operands ? { operands: dropTested({ references: operands, tested }) } : {}),
+  }))
+
+/** Replaces names that are expressions after all, given what is known to have a value: as rendering decides, see `Either`. */
+export const settleNames = (references: Reference[], isPresent: (path: string[]) => boolean): Reference[] =>
+  references.flatMap(({ operands, ...reference }) =>
+    !operands || isPresent(reference.path) || !operands.some(({ path }) => isPresent(path)) ? [reference] : operands,
+  )

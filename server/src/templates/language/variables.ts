@@ -1,3 +1,4 @@
+import { ownValue } from '../../lib/own-value.ts'
 import { isAbsent } from './values.ts'
 
 /** The recipient of an email. `data` has the custom fields of the contact, and those given for this email only. */
@@ -20,7 +21,7 @@ const STANDARD = {
   email: ({ email }) => email,
   subscribed: ({ subscribed }) => subscribed,
   createdAt: ({ createdAt }) => createdAt,
-  locale: ({ locale, data }) => locale ?? own(data, 'locale'),
+  locale: ({ locale, data }) => locale ?? ownValue(data, 'locale'),
   unsubscribeUrl: ({ unsubscribeUrl }) => unsubscribeUrl,
   subscribeUrl: ({ subscribeUrl }) => subscribeUrl,
   manageUrl: ({ manageUrl }) => manageUrl,
@@ -35,15 +36,11 @@ const standard = new Map<string, (recipient: Recipient) => unknown>(Object.entri
 
 export const isStandard = (name: string) => standard.has(name)
 
-/** Own properties only: inherited ones are not fields. */
-const own = (object: unknown, key: string): unknown =>
-  object !== null && object !== undefined && Object.hasOwn(object as object, key) ? (object as Record<string, unknown>)[key] : undefined
-
 export function lookUpVariable(recipient: Recipient, path: string[]): unknown {
   const [first = '', ...rest] = path
   const read = standard.get(first)
-  let value = read ? read(recipient) : own(recipient.data, first)
-  for (const key of rest) value = own(value, key)
+  let value = read ? read(recipient) : ownValue(recipient.data, first)
+  for (const key of rest) value = ownValue(value, key)
   return value
 }
 
@@ -55,3 +52,16 @@ export function scopeOf(recipient: Recipient): Record<string, unknown> {
 }
 
 export const isMissing = (recipient: Recipient, path: string[]) => isAbsent(lookUpVariable(recipient, path))
+
+/** Whether the recipient has a field, even an empty one. */
+export const hasVariable = (recipient: Recipient, path: string[]) => hasPath(scopeOf(recipient), path)
+
+/** Own properties all the way. */
+export function hasPath(scope: unknown, path: string[]): boolean {
+  let value = scope
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return false
+    value = (value as Record<string, unknown>)[key]
+  }
+  return true
+}

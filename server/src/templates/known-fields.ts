@@ -1,0 +1,21 @@
+import { sql } from 'kysely'
+import { type Db, many } from '../db/index.ts'
+import { type Reference, settleNames } from './language/prepare.ts'
+
+/** Those of the keys that contacts of the project have, or once had. */
+export async function findKnownFields(db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> {
+  const known = await many(
+    db,
+    sql<{ key: string }>`select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])`,
+  )
+  return new Set(known.map(({ key }) => key))
+}
+
+/** For all contacts of a project: a name with an operator is a field if the project has one of that name. */
+export async function settleByFields(db: Db, projectId: string, references: Reference[]): Promise<Reference[]> {
+  const open = references.filter(({ operands }) => operands)
+  if (!open.length) return references
+  const keys = open.flatMap((reference) => [reference, ...reference.operands!]).map(({ path }) => path[0]!)
+  const known = await findKnownFields(db, projectId, [...new Set(keys)])
+  return settleNames(references, ([key]) => known.has(key!))
+}
