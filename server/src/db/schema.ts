@@ -141,6 +141,8 @@ export interface Schema {
     counters_closed_at: Timestamp | null
     closed_refused_count: number | null
     closed_links: Json | null
+    reserved: number | null
+    reserved_for: string | null
   }
   consents: {
     project_id: string
