@@ -532,6 +532,7 @@ export interface Schema {
     period_end: Timestamp | null
     billing_check: Generated<number>
     reset_at: Timestamp | null
+    settled_to: Timestamp | null
   }
   provider_notifications: {
     id: string
@@ -759,6 +760,8 @@ export interface Schema {
     error: string | null
     created_at: Generated<Timestamp>
     sent_at: Timestamp | null
+    part: Generated<number>
+    at: Timestamp | null
   }
   user_tokens: {
     token_hash: Buffer

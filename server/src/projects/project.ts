@@ -139,7 +139,7 @@ export async function deleteProject(tx: Tx, projectId: string) {
       update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null returning subscription
     `,
   )
-  if (deleted?.subscription) await enqueue(tx, 'billing.cancel', { subscription: deleted.subscription })
+  if (deleted?.subscription) await enqueue(tx, 'billing.cancel', { subscription: deleted.subscription, projectId })
   await requestWipe(tx, projectId)
 }
 
