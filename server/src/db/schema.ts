@@ -680,6 +680,19 @@ export interface Schema {
     reason: string
     created_at: Generated<Timestamp>
   }
+  suspended_domains: {
+    domain: string
+    suspended: string
+    until: Timestamp
+  }
+  suspended_owners: {
+    suspended: string
+    owner: string
+    address: Buffer
+    reason: string
+    at: Generated<Timestamp>
+    until: Timestamp
+  }
   suspensions: {
     project_id: string
     id: string
@@ -687,6 +700,8 @@ export interface Schema {
     reason: string
     until: Timestamp | null
     lifted_by: string | null
+    ends_at: Timestamp | null
+    inherited: Generated<boolean>
   }
   template_versions: {
     project_id: string
