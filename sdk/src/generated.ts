@@ -837,6 +837,7 @@ export type Error = {
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
       | 'DOMAIN_NOT_VERIFIED'
+      | 'DOMAIN_SUSPENDED'
       | 'RESOURCE_NOT_FOUND'
       | 'CONTACT_NOT_FOUND'
       | 'TEMPLATE_NOT_FOUND'
@@ -1034,6 +1035,10 @@ export type Security = {
     /** Null while it lasts. */
     until: string | null
     liftedBy: string | null
+    /** The project was created while another project of its owner was suspended. */
+    isInherited: boolean
+    /** When an inherited suspension ends by itself. */
+    endsAt: string | null
   }[]
   levels: {
     bounce7Day: 'healthy' | 'warning' | 'critical'
@@ -4559,6 +4564,23 @@ export interface Operations {
     response: undefined
   }
 
+  /**
+   * Lift a suspension
+   *
+   * By the id of the suspended project, also if it was deleted: the project is enabled, its domains can be added again, and further projects of its owner that were disabled because of it are enabled. Only for operators.
+   */
+  'POST /suspensions/{id}/lift': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      success: true
+    }
+  }
+
   /** List templates */
   'GET /templates': {
     params: undefined
@@ -6740,6 +6762,12 @@ export class SuppressionsApi extends Resource {
     this.call('DELETE /suppressions/{address}', { params: { address } }, options)
 }
 
+export class SuspensionsApi extends Resource {
+  /** Lift a suspension. By the id of the suspended project, also if it was deleted: the project is enabled, its domains can be added again, and further projects of its owner that were disabled because of it are enabled. Only for operators. */
+  readonly lift = (id: string, options: CallOptions = {}): Promise<Result<'POST /suspensions/{id}/lift'>> =>
+    this.call('POST /suspensions/{id}/lift', { params: { id } }, options)
+}
+
 export class TemplatesApi extends Resource {
   /** List templates */
   readonly list = (query: Query<'GET /templates'> = {}, options: CallOptions = {}): Promise<Result<'GET /templates'>> =>
@@ -6990,6 +7018,7 @@ export class Resources {
   readonly sandbox: SandboxApi
   readonly segments: SegmentsApi
   readonly suppressions: SuppressionsApi
+  readonly suspensions: SuspensionsApi
   readonly templates: TemplatesApi
   readonly uploads: UploadsApi
   readonly users: UsersApi
@@ -7016,6 +7045,7 @@ export class Resources {
     this.sandbox = new SandboxApi(call)
     this.segments = new SegmentsApi(call)
     this.suppressions = new SuppressionsApi(call)
+    this.suspensions = new SuspensionsApi(call)
     this.templates = new TemplatesApi(call)
     this.uploads = new UploadsApi(call)
     this.users = new UsersApi(call)

@@ -2,6 +2,7 @@ import { activityRoutes } from './activity/routes.ts'
 import { analyticsRoutes } from './analytics/routes.ts'
 import type { Passwords } from './auth/passwords.ts'
 import { authRoutes } from './auth/routes.ts'
+import { endMeters } from './billing/meters.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { stripeWebhookRoutes } from './billing/webhook.ts'
 import { campaignActionRoutes } from './campaigns/action-routes.ts'
@@ -74,6 +75,7 @@ export async function buildApp(
       await cancelCampaignsOf(tx, projectId)
       await stopWorkflowsOf(tx, projectId)
     },
+    afterDelete: (tx, projectId) => endMeters(tx, projectId),
   })
   jobRoutes(app, deps)
   contactRoutes(app, deps, segmentAccess)

@@ -22,7 +22,9 @@ import { readMasterKey } from './lib/master-key.ts'
 import { deriveSecrets, randomToken, type Secrets } from './lib/secrets.ts'
 import { readEmailCounts, recountEmails } from './projects/email-counts.ts'
 import { createProject, ProjectName } from './projects/project.ts'
+import { listMarks } from './projects/suspension-marks.ts'
 import { disableProject, enableProject } from './projects/suspensions.ts'
+import { liftSuspension } from './reputation/acknowledge.ts'
 import { startAnew } from './reputation/figures.ts'
 
 type Context = { db: Pool; secrets: Secrets; options: Options; args: string[] }
@@ -38,6 +40,8 @@ const USAGE = `Usage: npm run sterna -- <command>
   project create --name <name> --owner <address>      create a project and print its keys
   project disable <project id> [--reason <text>]      stop a project: it can be read, not changed, and its emails wait
   project enable <project id>                         let a project send again; its rates count from now on
+  suspension list                                     list suspended projects of the last 30 days, with what they block
+  suspension lift <project id>                        lift a suspension, also of a deleted project: its domains and its owner are free
   mail list                                           list the latest account emails
   mail show <id>                                      show an account email with its link
   explain email <id>                                  explain what happened to an email and what happens next
@@ -55,6 +59,8 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'project create': projectCreate,
   'project disable': projectDisable,
   'project enable': projectEnable,
+  'suspension list': suspensionList,
+  'suspension lift': suspensionLift,
   'mail list': mailList,
   'mail show': mailShow,
   'explain email': emailExplain,
@@ -176,6 +182,21 @@ async function projectEnable(context: Context) {
     return enableProject(tx, id, { by: 'operator' })
   })
   return changed ? 'enabled' : 'was not disabled; its rates count from now on'
+}
+
+const MAX_MARKS_SHOWN = 100
+
+async function suspensionList({ db }: Context) {
+  const marks = await listMarks(db, MAX_MARKS_SHOWN)
+  const lines = marks.map(({ suspended, name, owner, reason, until, domains }) =>
+    [suspended, `until ${until.toISOString()}`, reason, name ?? '(deleted)', owner ?? '(deleted account)', domains.join(' ')].join('  '),
+  )
+  return lines.join('\n') || 'No project is suspended.'
+}
+
+async function suspensionLift({ db, args: [id = ''] }: Context) {
+  const lifted = isId(id) && (await transact(db, (tx) => liftSuspension(tx, id, 'operator')))
+  return lifted ? 'lifted' : usage('no suspension has this id; see: npm run sterna -- suspension list')
 }
 
 async function projectCreate({ db, secrets, options }: Context) {

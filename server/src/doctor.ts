@@ -235,7 +235,7 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   ...(await checkPauses(db)),
   await checkReactions(db),
   ...checkBilling(config),
-  ...(await checkUsageReports(db)),
+  ...(await checkUsageReports(config, db)),
 ]
 
 /** The same for a running node, without what its start has proven. */
@@ -284,8 +284,8 @@ function checkBilling({ stripe }: Config): Check[] {
 const MAX_REPORTS_SHOWN = 20
 
 /** Usage that Stripe may not have. A report is repeated for 23 hours, while Stripe drops copies of it. */
-async function checkUsageReports(db: Pool): Promise<Check[]> {
-  const stuck = await listStuckReports(db, MAX_REPORTS_SHOWN)
+async function checkUsageReports({ stripe }: Config, db: Pool): Promise<Check[]> {
+  const stuck = await listStuckReports(db, MAX_REPORTS_SHOWN, stripe && Object.keys(stripe.meters))
   return stuck.map(({ identifier, value, state, error }) =>
     state === 'unknown'
       ? failed(
@@ -293,7 +293,12 @@ async function checkUsageReports(db: Pool): Promise<Check[]> {
           `${identifier} (${value} emails) may or may not be at Stripe (${error ?? 'no answer'}); look for it there, then run: ` +
             `npm run sterna -- usage resolve ${identifier} sent|again`,
         )
-      : warn('usage report', `${identifier} (${value} emails) was not accepted and is tried again: ${error}`),
+      : warn(
+          'usage report',
+          error
+            ? `${identifier} (${value} emails) was not accepted and is tried again: ${error}`
+            : `${identifier} (${value} emails) was not sent for more than an hour; check that a worker runs with the settings of Stripe`,
+        ),
   )
 }
 

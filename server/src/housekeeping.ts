@@ -17,6 +17,7 @@ import type { Log } from './lib/log.ts'
 import { runEach } from './lib/run-each.ts'
 import { dropOldEmailCounts } from './projects/email-counts.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
+import { dropOldMarks } from './projects/suspension-marks.ts'
 import { resumeWipes } from './projects/wipe.ts'
 import { resumeComputes } from './segments/queue-compute.ts'
 import { dropOldPreviewPages } from './templates/preview-pages.ts'
@@ -53,6 +54,7 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
       'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
       'preview pages': () => untilNone(db, (tx) => dropOldPreviewPages(tx, CHUNK)),
       'email counts': () => untilNone(db, (tx) => dropOldEmailCounts(tx, CHUNK)),
+      'marks of suspensions': () => untilNone(db, (tx) => dropOldMarks(tx, CHUNK)),
       'usage reports': () => untilNone(db, (tx) => dropOldReports(tx, CHUNK)),
       'notifications of Stripe': () => untilNone(db, (tx) => dropOldStripeEvents(tx, CHUNK)),
       pauses: () => transact(db, (tx) => dropOldPauses(tx)),

@@ -2,8 +2,8 @@ import { startRollups } from './analytics/fold.ts'
 import { recountDueProjects } from './analytics/recount.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
-import { reportUsage } from './billing/reports.ts'
-import { cancelSubscription, syncCustomer } from './billing/sync.ts'
+import { reportUsage, sendReports } from './billing/reports.ts'
+import { endSubscription, syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
 import { continueCopyToSegment } from './campaigns/copy-to-segment.ts'
 import { campaignExport } from './campaigns/export.ts'
@@ -40,7 +40,7 @@ import { runHousekeeping } from './housekeeping.ts'
 import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
-import { type Config, lacksMailFrom, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
+import { type Config, lacksMailFrom, type StripeConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
 import { createDns } from './lib/dns.ts'
 import { every } from './lib/every.ts'
 import type { Log } from './lib/log.ts'
@@ -72,8 +72,8 @@ const SENDER_CONNECTIONS = 4
 /** Every background job, in one list. */
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
   // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
-  'billing.cancel': async ({ subscription }) => config.stripe && cancelSubscription(config.stripe, subscription),
-  'billing.sync': async ({ customer }) => config.stripe && syncCustomer(db, config.stripe, customer),
+  'billing.cancel': async (cancellation) => config.stripe && endSubscription(db, config.stripe, log, cancellation),
+  'billing.sync': async ({ customer }) => config.stripe && syncAndReport({ db, log }, config.stripe, customer),
   'campaigns.copy-to-segment': (job) => continueCopyToSegment(db, job),
   'campaigns.export': (job) => continueCsvExport(db, campaignExport, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
@@ -99,6 +99,12 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'workflows.erase': (workflow) => continueErasing(db, workflow),
   'workflows.fire': (firing) => continueFiring(db, firing),
 })
+
+/** At once, since Stripe finalises the last invoice of a subscription an hour after its end. */
+async function syncAndReport({ db, log }: Pick<Deps, 'db' | 'log'>, stripe: StripeConfig, customer: string) {
+  await syncCustomer(db, stripe, customer)
+  await sendReports(db, stripe, log)
+}
 
 /** The handler of reactions for each kind of listener, in one list. */
 const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegments, workflow: reactForWorkflows }

@@ -1,22 +1,106 @@
-import { sql } from 'kysely'
-import { one, type Tx } from '../db/index.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { maybeOne, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
-import { type EmailCount, isUsage, lockEmailCounts, USAGE_CATEGORIES } from '../projects/email-counts.ts'
+import { lowestId } from '../lib/id.ts'
+import { HOUR, SECOND } from '../lib/units.ts'
+import { allEmailCounts, categorySql, type EmailCount, isUsage, lockEmailCounts, USAGE_CATEGORIES } from '../projects/email-counts.ts'
 
-/** Usage is reported from the first full hour of the subscription on; usage before it is not billed. */
+const hasMeters = async (tx: Tx, projectId: string) =>
+  Boolean(await maybeOne(tx, sql`select 1 from billing_meters where project_id = ${projectId} limit 1`))
+
+/** The hour of a time, which begins the hour of the counts. */
+const hourOf = (time: Date) => new Date(Math.floor(time.getTime() / HOUR) * HOUR)
+
+/**
+ * Emails of a category that were accepted in this part of an hour. Counts are by the hour, so the part of an hour in which there was no
+ * subscription is counted by its emails.
+ */
+const acceptedSql = (projectId: string, category: RawBuilder<unknown>, from: Date, to: Date) => sql`(
+  select count(*) from emails e
+  where e.project_id = ${projectId} and e.id >= ${lowestId(from)} and e.id < ${lowestId(to)} and e.metered
+    and e.state not in ('skipped', 'cancelled') and ${categorySql(sql`e.source_type`)} = ${category})`
+
+/** Usage is reported from this moment on: what was counted in this hour before it is subtracted. Keeps meters that run already. */
 export async function startMeters(tx: Tx, projectId: string, startedAt: Date) {
   await lockEmailCounts(tx)
+  if (await hasMeters(tx, projectId)) return
+  const hour = hourOf(startedAt)
+  const accepted = acceptedSql(projectId, sql.ref('category'), startedAt, new Date(hour.getTime() + HOUR))
   await sql`
-    insert into billing_meters (project_id, category, since, reported_to)
-    select ${projectId}, category, start, start - interval '1 hour'
-    from unnest(${[...USAGE_CATEGORIES]}::text[]) as category, (select date_trunc('hour', ${startedAt}::timestamptz, 'UTC') + interval '1 hour' as start) as s
-    on conflict do nothing
+    insert into billing_meters (project_id, category, since, reported_to, carry)
+    select ${projectId}, category, ${hour}::timestamptz, ${hour}::timestamptz - interval '1 hour',
+      least(0, ${accepted} - (select coalesce(sum(n), 0) from ${allEmailCounts(projectId, sql`kind = category and hour = ${hour}`)}))
+    from unnest(${[...USAGE_CATEGORIES]}::text[]) as category
   `.execute(tx)
 }
 
-export async function stopMeters(tx: Tx, projectId: string) {
+/** More than the provider accepts reports of. */
+const MAX_HOURS = 36 * 24
+
+/**
+ * Writes reports of everything that was used until the end of a subscription, also in the hour that has not ended and of counts that are not
+ * added up yet, and ends the meters. Emails that are returned later are not subtracted any more. Without `endedAt` it ends now.
+ */
+export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
   await lockEmailCounts(tx)
+  if (!(await hasMeters(tx, projectId))) return
+  const end = endedAt ?? (await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)).now
+  const last = new Date(end.getTime() - SECOND)
+  await carryAppended(tx, projectId)
+  const closing = closingOf(projectId, { end, last })
+  for (let hours = 0; hours < MAX_HOURS && (await moveMeters(tx, closing)) > 0; hours++);
+  // Nothing was left to move, and what was counted late waits for a report.
+  await insertReports(
+    tx,
+    sql`
+      select m.project_id, m.category, p.customer, ${hourOf(last)}::timestamptz as hour, m.carry as value, ${last}::timestamptz as at
+      from billing_meters m join projects p on p.id = m.project_id where m.project_id = ${projectId} and m.carry > 0 and p.customer is not null`,
+  )
   await sql`delete from billing_meters where project_id = ${projectId}`.execute(tx)
+}
+
+/** Appended changes of hours that were reported already, which are otherwise carried when they are added up. */
+const carryAppended = (tx: Tx, projectId: string) =>
+  sql`
+    update billing_meters m set carry = m.carry + coalesce((
+      select sum(d.n) from email_count_deltas d
+      where d.project_id = m.project_id and d.kind = m.category and d.hour >= m.since and d.hour <= m.reported_to), 0)
+    where m.project_id = ${projectId}
+  `.execute(tx)
+
+/** Which meters move, how far, and what an hour counts. */
+type Move = {
+  which: RawBuilder<unknown>
+  upTo: RawBuilder<unknown>
+  /** Counts of the meter `m` in its next hour. */
+  counted: RawBuilder<unknown>
+  at: RawBuilder<unknown>
+}
+
+const NEXT_HOUR = sql`m.reported_to + interval '1 hour'`
+const ADDED_UP = sql`coalesce((
+  select c.count from email_counts c where c.project_id = m.project_id and c.kind = m.category and c.hour = ${NEXT_HOUR}), 0)`
+const APPENDED = sql`coalesce((
+  select sum(d.n) from email_count_deltas d where d.project_id = m.project_id and d.kind = m.category and d.hour = ${NEXT_HOUR}), 0)`
+
+/** Every full hour that is over. Changes that are not added up yet are carried to the next report. */
+const FULL_HOURS: Move = {
+  which: sql`true`,
+  upTo: sql`date_trunc('hour', now(), 'UTC') - interval '1 hour'`,
+  counted: ADDED_UP,
+  at: sql`null::timestamptz`,
+}
+
+function closingOf(projectId: string, { end, last }: { end: Date; last: Date }): Move {
+  const lastHour = hourOf(last)
+  // The whole second of the end still belongs to the subscription.
+  const after = acceptedSql(projectId, sql.ref('m.category'), new Date(end.getTime() + SECOND), new Date(lastHour.getTime() + HOUR))
+  return {
+    which: sql`m.project_id = ${projectId}`,
+    upTo: sql`${lastHour}::timestamptz`,
+    counted: sql`${ADDED_UP} + ${APPENDED} - case when ${NEXT_HOUR} = ${lastHour}::timestamptz then ${after} else 0 end`,
+    at: sql`case when ${NEXT_HOUR} = ${lastHour}::timestamptz then ${last}::timestamptz end`,
+  }
 }
 
 /** Changes of hours that were reported already: emails that were skipped later, or counted late. */
@@ -35,42 +119,48 @@ export async function addToMeters(tx: Tx, changes: EmailCount[]) {
   `.execute(tx)
 }
 
-/**
- * Writes a report of the next hour for each project and category with usage in it, up to the last full hour, and moves the meters on. Less than
- * nothing is left for the next report. Returns the number of meters that were moved.
- */
+/** Writes reports of the next full hour. Returns the number of meters that were moved. */
 export async function writeReports(tx: Tx): Promise<number> {
   await lockEmailCounts(tx)
+  return moveMeters(tx, FULL_HOURS)
+}
+
+/** Moves meters on by one hour and writes a report for each that counts something. Less than nothing is left for the next report. */
+async function moveMeters(tx: Tx, { which, upTo, counted, at }: Move): Promise<number> {
   const { moved } = await one(
     tx,
     sql<{ moved: number }>`
       with due as materialized (
-        select m.project_id, m.category, p.customer, m.reported_to + interval '1 hour' as hour,
-          m.carry + coalesce((
-            select c.count from email_counts c
-            where c.project_id = m.project_id and c.kind = m.category and c.hour = m.reported_to + interval '1 hour'), 0) as value
+        select m.project_id, m.category, p.customer, ${NEXT_HOUR} as hour, m.carry + ${counted} as value, ${at} as at
         from billing_meters m join projects p on p.id = m.project_id
-        where m.reported_to < date_trunc('hour', now(), 'UTC') - interval '1 hour' and p.customer is not null
+        where ${which} and m.reported_to < ${upTo} and p.customer is not null
       ), moved as (
         update billing_meters m set reported_to = d.hour, carry = least(d.value, 0)
         from due d where m.project_id = d.project_id and m.category = d.category
         returning 1
-      ), written as (
-        insert into usage_reports (project_id, category, hour, value, customer, identifier)
-        select project_id, category, hour, value, customer,
-          'sterna-' || project_id || '-' || category || '-' || to_char(hour at time zone 'UTC', 'YYYYMMDDHH24')
-        from due where value > 0
-        on conflict do nothing -- An earlier subscription ended in this hour.
-      )
+      ), written as (${insertReportsSql(sql`select * from due where value > 0`)})
       select count(*)::int as moved from moved
     `,
   )
   return moved
 }
 
+const insertReports = (tx: Tx, reports: RawBuilder<unknown>) => insertReportsSql(reports).execute(tx)
+
+/** Rows of (project_id, category, customer, hour, value, at). A second report of an hour has a number: a subscription ended in that hour. */
+const insertReportsSql = (reports: RawBuilder<unknown>) => sql`
+  insert into usage_reports (project_id, category, hour, part, value, customer, identifier, at)
+  select project_id, category, hour, part, value, customer,
+    'sterna-' || project_id || '-' || category || '-' || to_char(hour at time zone 'UTC', 'YYYYMMDDHH24') || case when part > 0 then '-' || part else '' end, at
+  from (
+    select n.*, coalesce((
+      select max(r.part) + 1 from usage_reports r where r.project_id = n.project_id and r.category = n.category and r.hour = n.hour), 0) as part
+    from (${reports}) as n
+  ) as numbered`
+
 const OF_DELETED = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
 
 /** A reset keeps them: they are the base of invoices. */
 export const wipeBilling = async (tx: Tx, scope: WipeScope) =>
   (await wipeRows(tx, 'billing_meters', scope, { key: ['category'], which: OF_DELETED })) +
-  (await wipeRows(tx, 'usage_reports', scope, { key: ['category', 'hour'], which: sql`${OF_DELETED} and t.state = 'sent'` }))
+  (await wipeRows(tx, 'usage_reports', scope, { key: ['category', 'hour', 'part'], which: sql`${OF_DELETED} and t.state = 'sent'` }))

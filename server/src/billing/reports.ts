@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { countAffected, type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { StripeConfig } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { storable } from '../lib/storable.ts'
-import type { UsageCategory } from '../projects/email-counts.ts'
+import { USAGE_CATEGORIES, type UsageCategory } from '../projects/email-counts.ts'
 import { writeReports } from './meters.ts'
 import { isRefusal, openStripe } from './stripe.ts'
 
@@ -19,6 +19,7 @@ type Report = {
   projectId: string
   category: UsageCategory
   hour: Date
+  at: Date | null
   value: number
   customer: string
   identifier: string
@@ -29,25 +30,31 @@ type Report = {
 export async function reportUsage(db: Pool, config: StripeConfig, log: Log) {
   for (let hours = 0; hours < MAX_HOURS && (await transact(db, (tx) => writeReports(tx))) > 0; hours++);
   await transact(db, (tx) => giveUp(tx))
+  await sendReports(db, config, log)
+}
+
+/** Sends reports that are due, also of projects without a subscription; with `projectId`, only those of this project. */
+export async function sendReports(db: Pool, config: StripeConfig, log: Log, projectId?: string) {
   for (let sent = 0; sent < MAX_SENT; sent += PAGE) {
-    const reports = await transact(db, (tx) => claimReports(tx, config))
+    const reports = await transact(db, (tx) => claimReports(tx, config, projectId))
     for (const report of reports) await send(db, config, report, log)
     if (reports.length < PAGE) return
   }
 }
 
 /** Before the request: if this process dies during it, Stripe may have the report. Due again in five minutes, when nobody sends it any more. */
-const claimReports = (tx: Tx, { meters }: StripeConfig) =>
+const claimReports = (tx: Tx, { meters }: StripeConfig, projectId: string | undefined) =>
   many(
     tx,
     sql<Report>`
       update usage_reports r set uncertain_since = coalesce(uncertain_since, now()), attempts = attempts + 1,
         due_at = now() + interval '5 minutes'
-      where (project_id, category, hour) in (
-        select project_id, category, hour from usage_reports
+      where (project_id, category, hour, part) in (
+        select project_id, category, hour, part from usage_reports
         where state = 'waiting' and due_at <= now() and category = any(${Object.keys(meters)}::text[])
+          ${projectId === undefined ? sql`` : sql`and project_id = ${projectId}`}
         order by due_at limit ${PAGE} for update skip locked)
-      returning project_id as "projectId", category, hour, value::float8 as value, customer, identifier, attempts
+      returning project_id as "projectId", category, hour, at, value::float8 as value, customer, identifier, attempts
     `,
   )
 
@@ -65,7 +72,7 @@ async function send(db: Pool, config: StripeConfig, report: Report, log: Log) {
       event_name: config.meters[report.category]!,
       identifier: report.identifier,
       // The last second of the hour, which belongs to the period of the hour.
-      timestamp: Math.floor(report.hour.getTime() / 1000) + 3_599,
+      timestamp: report.at ? Math.floor(report.at.getTime() / 1000) : Math.floor(report.hour.getTime() / 1000) + 3_599,
       payload: { stripe_customer_id: report.customer, value: String(report.value) },
     })
     await transact(db, (tx) => markSent(tx, report))
@@ -98,13 +105,26 @@ async function noteFailure(db: Pool, report: Report, err: unknown, log: Log) {
 const markSent = (tx: Tx, { identifier }: Report) =>
   sql`update usage_reports set state = 'sent', sent_at = now(), error = null where identifier = ${identifier}`.execute(tx)
 
-/** For the doctor: reports whose outcome is unknown, and those that Stripe refuses. */
-export const listStuckReports = (db: Db, limit: number) =>
+/** Whether a project has reports that are still going to be sent. Older ones are listed by `doctor`, and waited for no longer. */
+export const hasUnsentReports = async (db: Db, { meters }: StripeConfig, projectId: string) =>
+  Boolean(
+    await maybeOne(
+      db,
+      sql`
+        select 1 from usage_reports where project_id = ${projectId} and state = 'waiting' and category = any(${Object.keys(meters)}::text[])
+          and created_at > now() - make_interval(hours => ${REPEATABLE_HOURS}) limit 1
+      `,
+    ),
+  )
+
+/** For the doctor: reports whose outcome is unknown, that Stripe refuses, or that wait for more than an hour. */
+export const listStuckReports = (db: Db, limit: number, categories: string[] = [...USAGE_CATEGORIES]) =>
   many(
     db,
     sql<{ identifier: string; value: number; state: string; error: string | null }>`
       select identifier, value::float8 as value, state, error from usage_reports
       where state = 'unknown' or state = 'waiting' and error is not null
+        or state = 'waiting' and created_at < now() - interval '1 hour' and category = any(${categories}::text[])
       order by created_at limit ${limit}
     `,
   )

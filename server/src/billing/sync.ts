@@ -1,8 +1,11 @@
 import type Stripe from 'stripe'
-import { type Pool, transact } from '../db/index.ts'
+import { type Pool, type Tx, transact } from '../db/index.ts'
+import { enqueue } from '../jobs/enqueue.ts'
 import type { StripeConfig } from '../lib/config.ts'
-import { type BillingState, beginBillingCheck, saveBillingState } from '../projects/billing-state.ts'
-import { startMeters, stopMeters } from './meters.ts'
+import type { Log } from '../lib/log.ts'
+import { type BillingState, beginBillingCheck, saveBillingState, saveSettledTo } from '../projects/billing-state.ts'
+import { endMeters, startMeters } from './meters.ts'
+import { hasUnsentReports, sendReports } from './reports.ts'
 import { isRefusal, openStripe } from './stripe.ts'
 
 /** States in which a subscription is in force, or waits for a payment. */
@@ -10,8 +13,8 @@ const IN_FORCE = new Set<string>(['active', 'trialing', 'past_due', 'unpaid', 'p
 const MAX_SUBSCRIPTIONS = 20
 
 /**
- * Reads the subscription of a customer from Stripe and stores it. Notifications only say that something changed: repeated, late or out of
- * order, they lead to the same state.
+ * Reads the subscriptions of a customer from Stripe, stores the current one, and writes the last reports of those that ended. Notifications
+ * only say that something changed: repeated, late or out of order, they lead to the same state.
  */
 export async function syncCustomer(db: Pool, config: StripeConfig, customer: string) {
   const check = await transact(db, (tx) => beginBillingCheck(tx, customer))
@@ -21,13 +24,56 @@ export async function syncCustomer(db: Pool, config: StripeConfig, customer: str
   const current = data.filter(({ status }) => IN_FORCE.has(status)).sort((a, b) => b.created - a.created)[0]
   await transact(db, async (tx) => {
     if (!(await saveBillingState(tx, check, stateOf(current)))) return
-    if (current) await startMeters(tx, check.projectId, dateOf(current.start_date))
-    else await stopMeters(tx, check.projectId)
+    await settleUsage(tx, check, { ended: endedOf(data), current: current && dateOf(current.start_date) })
   })
 }
 
-/** For a deleted project. What was used until now is invoiced at once. A subscription that Stripe does not know any more has ended. */
-export async function cancelSubscription(config: StripeConfig, subscription: string) {
+type Ended = { start: Date; end: Date }
+type Usage = { ended: Ended[]; current: Date | undefined }
+
+/** In the order in which they ended. */
+const endedOf = (subscriptions: Stripe.Subscription[]): Ended[] =>
+  subscriptions
+    .flatMap(({ status, start_date, ended_at }) =>
+      status === 'canceled' && ended_at ? [{ start: dateOf(start_date), end: dateOf(ended_at) }] : [],
+    )
+    .sort((a, b) => a.end.getTime() - b.end.getTime())
+
+/**
+ * Each subscription that has ended since the last look-up gets its last reports, also one that began after it. One that ended while the
+ * current one was in force is continued by that one.
+ */
+async function settleUsage(tx: Tx, { projectId, settledTo }: { projectId: string; settledTo: Date | null }, { ended, current }: Usage) {
+  let settled = settledTo ?? new Date(0)
+  for (const { start, end } of ended.filter(({ end }) => end > settled && (!current || current >= end))) {
+    await startMeters(tx, projectId, laterOf(start, settled))
+    await endMeters(tx, projectId, end)
+    settled = end
+  }
+  if (current) await startMeters(tx, projectId, laterOf(current, settled))
+  // Stripe does not know when it ended.
+  else await endMeters(tx, projectId)
+  await saveSettledTo(tx, projectId, ended.at(-1)?.end)
+}
+
+const laterOf = (a: Date, b: Date) => (a > b ? a : b)
+
+/** Time between two looks whether the last reports were sent. */
+const RETRY_SECONDS = 60
+
+type Cancellation = { subscription: string; projectId: string }
+
+/** For a deleted project, whose last reports are written. An invoice contains what was reported before it, so the reports go first. */
+export async function endSubscription(db: Pool, config: StripeConfig, log: Log, cancellation: Cancellation) {
+  const { subscription, projectId } = cancellation
+  await sendReports(db, config, log, projectId)
+  if (await hasUnsentReports(db, config, projectId))
+    return transact(db, (tx) => enqueue(tx, 'billing.cancel', cancellation, { delaySeconds: RETRY_SECONDS }))
+  return cancelSubscription(config, subscription)
+}
+
+/** What was reported until now is invoiced at once. A subscription that Stripe does not know any more has ended. */
+async function cancelSubscription(config: StripeConfig, subscription: string) {
   const stripe = await openStripe(config)
   await stripe.subscriptions.cancel(subscription, { invoice_now: true, prorate: true }).catch((err) => {
     if (!isRefusal(err)) throw err

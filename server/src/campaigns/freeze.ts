@@ -7,13 +7,14 @@ import { PRIORITIES } from '../delivery/outbox/stream-of.ts'
 import { AppError } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
-import { readCaps } from '../projects/caps.ts'
+import { hasCapSql } from '../projects/caps.ts'
 import { hourSql, insertCountsSql } from '../projects/email-counts.ts'
 import { audienceSql, type ResolvedAudience } from './audience.ts'
 import { SYSTEM } from './audit.ts'
 import type { CampaignKey } from './campaign.ts'
 import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
 import { pauseCampaign } from './pause.ts'
+import { reserveRecipients, returnReservation } from './reserve.ts'
 
 /** Contacts that one transaction looks at, matching or not. */
 const PAGE = 5_000
@@ -29,10 +30,20 @@ type Frozen = CampaignKey & {
   audience: ResolvedAudience
   startedAt: Date
   cursor: string | null
+  hasCap: boolean
+  /** Recipients that may still be written, for all pages or for the next one. */
+  reserved: number | null
+  reservedFor: 'all' | 'page' | null
 }
 
-/** The page would exceed the cap of the project, so it was not written. */
-class OverCapError extends Error {}
+/** The page has more recipients than were reserved, so it was not written. */
+class BeyondReservationError extends Error {
+  readonly isWhole: boolean
+  constructor(isWhole: boolean) {
+    super('a page has more recipients than were reserved')
+    this.isWhole = isWhole
+  }
+}
 
 /** Sizes of the next pages of campaigns whose condition is slow, in this process. */
 const sizes = new Map<string, number>()
@@ -48,11 +59,12 @@ export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Prom
   try {
     const page = await freezePageOnce(db, key, size)
     if (page === 'last') sizes.delete(key.id)
-    return page === 'more'
+    return page === 'unreserved' ? await reserveOrPause(db, key, size) : page === 'more'
   } catch (err) {
-    if (err instanceof OverCapError) {
-      await pauseByCap(db, key)
-      return false
+    if (err instanceof BeyondReservationError) {
+      await returnReservation(db, key)
+      if (!err.isWhole) await pauseByCap(db, key)
+      return err.isWhole
     }
     if (!isStatementTimeout(err) || size <= SMALLEST_PAGE) throw err
     if (sizes.size >= MAX_SIZES) sizes.clear()
@@ -69,6 +81,12 @@ const freezePageOnce = (db: Pool, key: CampaignKey, size: number) =>
     return transact(db, (tx) => freezePage(tx, key, { size, mayExist: true }))
   })
 
+async function reserveOrPause(db: Pool, key: CampaignKey, size: number): Promise<boolean> {
+  const isReserved = await reserveRecipients(db, key, size)
+  if (!isReserved) await pauseByCap(db, key)
+  return isReserved
+}
+
 /** It may have been cancelled meanwhile. */
 const pauseByCap = (db: Pool, key: CampaignKey) =>
   transact(db, (tx) => pauseCampaign(tx, key, { reason: 'billing_limit', actor: SYSTEM })).catch((err) => {
@@ -77,23 +95,21 @@ const pauseByCap = (db: Pool, key: CampaignKey) =>
 
 type PageOptions = { size: number; mayExist: boolean }
 
-/** `none`: nothing to write, or the row is locked at the moment, by another page or by its counters. */
-async function freezePage(tx: Tx, key: CampaignKey, { size, mayExist }: PageOptions): Promise<'more' | 'last' | 'none'> {
+/**
+ * `none`: nothing to write, or the row is locked at the moment, by another page or by its counters. `unreserved`: the project has a cap, and
+ * nothing is reserved.
+ */
+async function freezePage(tx: Tx, key: CampaignKey, { size, mayExist }: PageOptions): Promise<'more' | 'last' | 'none' | 'unreserved'> {
   await sql`set local statement_timeout = ${sql.lit(size > SMALLEST_PAGE ? PAGE_MS : SMALLEST_PAGE_MS)}`.execute(tx)
   const campaign = await lockUnfrozen(tx, key)
   if (!campaign) return 'none'
+  if (campaign.hasCap && campaign.reserved === null) return 'unreserved'
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
   const recipients = await writePage(tx, campaign, { after, end, mayExist })
-  if (recipients) await assertWithinCap(tx, key.projectId)
+  if (campaign.hasCap && recipients > campaign.reserved!) throw new BeyondReservationError(campaign.reservedFor === 'all')
   await notifyQueued(tx, PRIORITIES.bulk)
   return end === undefined ? 'last' : 'more'
-}
-
-/** After the page is counted. */
-async function assertWithinCap(tx: Tx, projectId: string) {
-  const [cap] = await readCaps(tx, [projectId], 'campaigns')
-  if (cap && cap.used > cap.limit) throw new OverCapError()
 }
 
 /** Undefined when it is frozen, cancelled, paused by a cap, or another worker writes a page of it. */
@@ -102,7 +118,7 @@ const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
     tx,
     sql<Frozen>`
       select project_id as "projectId", id, type, content_id as "contentId", from_address as "from", frozen_audience as audience,
-        started_at as "startedAt", freeze_cursor as cursor
+        started_at as "startedAt", freeze_cursor as cursor, ${hasCapSql(projectId, 'campaigns')} as "hasCap", reserved, reserved_for as "reservedFor"
       from campaigns c where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
         and paused_reason is distinct from 'billing_limit'
         -- Started while its project was being reset: it is deleted with the rest.
@@ -153,6 +169,9 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
         excluded_unsubscribed = excluded_unsubscribed + (select count(*) from excluded where reason = 'unsubscribed'),
         excluded_suppressed = excluded_suppressed + (select count(*) from excluded where reason = 'suppressed'),
         excluded_invalid = excluded_invalid + (select count(*) from excluded where reason = 'invalid'),
+        -- The rest is returned by the last page, or by each page.
+        reserved = case when ${end !== undefined} and reserved_for = 'all' then reserved - (select count(*) from queued) end,
+        reserved_for = case when ${end !== undefined} and reserved_for = 'all' then reserved_for end,
         freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`}
       where project_id = ${projectId} and id = ${id}
       returning (select count(*)::int from queued) as recipients

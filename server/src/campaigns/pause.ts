@@ -3,7 +3,7 @@ import { countAffected, maybeOne, type Tx } from '../db/index.ts'
 import { pauseStream, resumeStream, setStreamRate } from '../delivery/outbox/streams.ts'
 import { nextRevision } from '../http/if-match.ts'
 import { fail } from '../lib/errors.ts'
-import { checkCaps } from '../projects/caps.ts'
+import { assertSomeRoom } from '../projects/caps.ts'
 import { type Actor, recordAction } from './audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from './campaign.ts'
 import { lockCampaign } from './replace.ts'
@@ -54,8 +54,7 @@ async function assertRoom(tx: Tx, { projectId, id }: CampaignKey) {
     tx,
     sql`select 1 from campaigns where project_id = ${projectId} and id = ${id} and paused_reason = 'billing_limit' and frozen_at is null`,
   )
-  const [refusal] = paused ? await checkCaps(tx, 'campaigns', [{ projectId, emails: 1 }]) : []
-  if (refusal) throw refusal
+  if (paused) await assertSomeRoom(tx, projectId, 'campaigns')
 }
 
 async function lockSending(tx: Tx, key: CampaignKey, action: string) {

@@ -141,6 +141,8 @@ export interface Schema {
     counters_closed_at: Timestamp | null
     closed_refused_count: number | null
     closed_links: Json | null
+    reserved: number | null
+    reserved_for: string | null
   }
   consents: {
     project_id: string
@@ -548,6 +550,7 @@ export interface Schema {
     period_end: Timestamp | null
     billing_check: Generated<number>
     reset_at: Timestamp | null
+    settled_to: Timestamp | null
   }
   provider_notifications: {
     id: string
@@ -705,6 +708,19 @@ export interface Schema {
     reason: string
     created_at: Generated<Timestamp>
   }
+  suspended_domains: {
+    domain: string
+    suspended: string
+    until: Timestamp
+  }
+  suspended_owners: {
+    suspended: string
+    owner: string
+    address: Buffer
+    reason: string
+    at: Generated<Timestamp>
+    until: Timestamp
+  }
   suspensions: {
     project_id: string
     id: string
@@ -712,6 +728,8 @@ export interface Schema {
     reason: string
     until: Timestamp | null
     lifted_by: string | null
+    ends_at: Timestamp | null
+    inherited: Generated<boolean>
   }
   template_versions: {
     project_id: string
@@ -785,6 +803,8 @@ export interface Schema {
     error: string | null
     created_at: Generated<Timestamp>
     sent_at: Timestamp | null
+    part: Generated<number>
+    at: Timestamp | null
   }
   user_tokens: {
     token_hash: Buffer

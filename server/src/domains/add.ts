@@ -6,6 +6,7 @@ import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { assertDomainFree } from '../projects/suspension-marks.ts'
 import type { DomainKey } from './dkim-key.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
 import { isProven } from './proof.ts'
@@ -27,10 +28,13 @@ const LOOKUP_MS = 4_000
  * can take the name over by publishing a record that only it knows, so that a project cannot block the name of another owner.
  */
 export async function addDomain(deps: Deps, wanted: NewDomain): Promise<DomainRow> {
+  await assertDomainFree(deps.db, wanted.name)
   const claim = await findClaim(deps.db, wanted.name)
   if (claim && !(await mayReplace(deps, wanted, claim))) return refuse(deps, wanted, claim)
   const key = await deps.newKey()
   const row = await transact(deps.db, async (tx) => {
+    // Checked again: looking up DNS takes seconds.
+    await assertDomainFree(tx, wanted.name)
     if (claim) await deleteClaim(tx, claim)
     return insertDomain(tx, deps, { ...wanted, ...key })
   })

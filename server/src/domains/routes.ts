@@ -30,7 +30,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
   app.post(
     '/domains',
     {
-      config: { caller: 'project', role: 'ADMIN', refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT'] },
+      config: { caller: 'project', role: 'ADMIN', refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'DOMAIN_SUSPENDED'] },
       schema: {
         tags,
         summary: 'Add a domain',

@@ -3,7 +3,7 @@ import type { Tx } from '../db/index.ts'
 
 /** Payloads of all jobs, by name. The handlers are in the folders of their features. */
 export type Jobs = {
-  'billing.cancel': { subscription: string }
+  'billing.cancel': { subscription: string; projectId: string }
   'billing.sync': { customer: string }
   'campaigns.copy-to-segment': { projectId: string; jobId: string }
   'campaigns.export': { projectId: string; jobId: string }

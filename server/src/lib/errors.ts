@@ -13,6 +13,7 @@ export const ERRORS = {
   PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],
   PROJECT_DISABLED: [403, 'This project is disabled: it can be read, not changed.'],
   DOMAIN_NOT_VERIFIED: [403, 'The sender’s domain is not verified for this project.'],
+  DOMAIN_SUSPENDED: [403, 'Emails of a suspended project went from this domain.'],
   RESOURCE_NOT_FOUND: [404, 'No such resource.'],
   CONTACT_NOT_FOUND: [404, 'No such contact.'],
   TEMPLATE_NOT_FOUND: [404, 'No such template.'],

@@ -16,9 +16,9 @@ export async function saveCustomer(tx: Tx, projectId: string, customer: string):
 export const beginBillingCheck = (tx: Tx, customer: string) =>
   maybeOne(
     tx,
-    sql<{ projectId: string; number: number }>`
+    sql<{ projectId: string; number: number; settledTo: Date | null }>`
       update projects set billing_check = billing_check + 1 where customer = ${customer} and deleted_at is null
-      returning id as "projectId", billing_check as number
+      returning id as "projectId", billing_check as number, settled_to as "settledTo"
     `,
   )
 
@@ -35,6 +35,10 @@ export const saveBillingState = async (
     sql`
       update projects set subscription = ${subscription}, currency = ${currency}, period_start = ${periodStart}, period_end = ${periodEnd},
         updated_at = case when subscription is distinct from ${subscription} then now() else updated_at end
-      where id = ${projectId} and billing_check = ${number}
+      where id = ${projectId} and billing_check = ${number} and deleted_at is null
     `,
   )) > 0
+
+/** Subscriptions that ended until then are settled. */
+export const saveSettledTo = async (tx: Tx, projectId: string, to: Date | undefined) =>
+  to && sql`update projects set settled_to = greatest(settled_to, ${to}) where id = ${projectId}`.execute(tx)

@@ -11,19 +11,65 @@ const LIMIT_OF: Record<UsageCategory, ReturnType<typeof sql.ref>> = {
 }
 
 /** Emails of the current period of a project `p`: merged ones, and those that are not merged yet. */
-const usedSql = (category: UsageCategory) => sql`(
+const countedSql = (category: UsageCategory) => sql`(
   coalesce(
     (select u.used from usage_periods u where u.project_id = p.id and u.category = ${sql.lit(category)} and u.period_start = ${PERIOD_START}),
     (select sum(c.count) from email_counts c where c.project_id = p.id and c.kind = ${sql.lit(category)} and c.hour >= ${PERIOD_START}), 0)
   + coalesce((
     select sum(d.n) from email_count_deltas d where d.project_id = p.id and d.kind = ${sql.lit(category)} and d.hour >= ${PERIOD_START}), 0))`
 
+/** Recipients that campaigns of a project `p` have reserved and not written yet. Those of a campaign that has ended do not count. */
+const RESERVED = sql`coalesce((
+  select sum(r.reserved) from campaigns r where r.project_id = p.id and r.status = 'SENDING' and r.frozen_at is null and r.reserved > 0
+    and r.paused_reason is distinct from 'billing_limit'), 0)`
+
+/** What a cap is compared with. */
+const usedSql = (category: UsageCategory) =>
+  category === 'campaigns' ? sql`(${countedSql(category)} + ${RESERVED})` : countedSql(category)
+
 /** Emails of the sandbox are not limited, received ones always are. */
 const isLimited = (category: UsageCategory) => (category === 'inbound' ? sql`true` : METERED)
 
+/** Whether emails of a project `p` are limited. */
+const hasCap = (category: UsageCategory) => sql<boolean>`(${LIMIT_OF[category]} is not null and coalesce(${isLimited(category)}, false))`
+
+/** The same for the project with this id. */
+export const hasCapSql = (projectId: string, category: UsageCategory) =>
+  sql<boolean>`(select ${hasCap(category)} from projects p where p.id = ${projectId})`
+
+/** Those of the projects that have a cap, with the key of its lock. */
+const cappedSql = (projectIds: string[], category: UsageCategory) => sql`
+  select p.id, hashtextextended(${`cap ${category} `} || p.id, 0) as key
+  from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap(category)}`
+
+/** Locked in the order of their keys: a batch has many projects. */
+const LOCK = sql`lock_caps(array(select key from capped order by key))`
+
+/**
+ * Locks the caps of these projects until the end of the transaction: emails of a category are checked and counted by one transaction at a
+ * time. Locks nothing for a project without a cap. Its own statement, before those that check, so that they see what the previous holder
+ * has counted. Always after idempotency keys and before contacts, events and emails: no deadlocks.
+ */
+export const lockCapsSql = (projectIds: string[], category: UsageCategory) => sql`
+  with capped as materialized (${cappedSql(projectIds, category)})
+  select case when exists (select from capped) then ${LOCK} end`
+
+/** The same. Returns the projects that have a cap. */
+export async function lockCaps(tx: Tx, projectIds: string[], category: UsageCategory): Promise<string[]> {
+  if (!projectIds.length) return []
+  const rows = await many(
+    tx,
+    sql<{ id: string }>`${prepared}
+      with capped as materialized (${cappedSql(projectIds, category)})
+      select id, (select ${LOCK}) as locks from capped
+    `,
+  )
+  return rows.map(({ id }) => id)
+}
+
 /**
  * Counts transactional emails of several projects and fails as a whole if a cap would be exceeded: one statement of the batch that accepts
- * them. A project without a cap costs a look-up of its row.
+ * them, after `lockCapsSql`. A project without a cap costs a look-up of its row.
  */
 export const countTransactionalSql = (wanted: { projectId: string; emails: number }[]) => sql`${prepared}
   with wanted as materialized (
@@ -44,7 +90,7 @@ export const readCaps = (db: Db, projectIds: string[], category: UsageCategory) 
     db,
     sql<Cap>`
       select p.id as "projectId", ${LIMIT_OF[category]}::float8 as limit, ${usedSql(category)}::float8 as used
-      from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${LIMIT_OF[category]} is not null and ${isLimited(category)}
+      from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap(category)}
     `,
   )
 
@@ -69,34 +115,41 @@ export const overCap = (category: UsageCategory, details: Partial<Omit<Cap, 'pro
     suggestion: 'Raise the limit under Billing, or wait for the next period.',
   })
 
+type CapRequest = { projectId: string; emails: number }
+
 /**
- * Checks requests in order, each as a whole, in the transaction that accepts them. Returns why a request is refused, or undefined. Requests
- * that are accepted at the same moment do not see each other: a cap may be exceeded by these.
+ * Checks requests in order, each as a whole, in the transaction that accepts them. Returns why a request is refused, or undefined. Locks the
+ * caps, so the next transaction checks when this one has counted.
  */
-export async function checkCaps(
-  db: Db,
+export async function checkCaps(tx: Tx, category: UsageCategory, requests: CapRequest[]): Promise<(AppError | undefined)[]> {
+  const projectIds = requests.map(({ projectId }) => projectId)
+  return checkLockedCaps(tx, category, requests, await lockCaps(tx, projectIds, category))
+}
+
+/** The same with the result of `lockCaps`. */
+export async function checkLockedCaps(
+  tx: Tx,
   category: UsageCategory,
-  requests: { projectId: string; emails: number }[],
+  requests: CapRequest[],
+  capped: string[],
 ): Promise<(AppError | undefined)[]> {
-  const caps = new Map(
-    requests.length
-      ? (
-          await readCaps(
-            db,
-            requests.map(({ projectId }) => projectId),
-            category,
-          )
-        ).map((cap) => [cap.projectId, cap])
-      : [],
-  )
+  const caps = new Map((capped.length ? await readCaps(tx, capped, category) : []).map((cap) => [cap.projectId, cap]))
   return requests.map(({ projectId, emails }) => {
     const cap = caps.get(projectId)
-    if (!cap || emails === 0) return undefined
-    const { limit, used } = cap
-    if (used + emails > limit) return overCap(category, { limit, used, wanted: emails })
-    cap.used += emails
-    return undefined
+    const refusal = cap && refuseOver(category, cap, emails)
+    if (cap && !refusal) cap.used += emails
+    return refusal
   })
+}
+
+const refuseOver = (category: UsageCategory, { limit, used }: Cap, wanted: number) =>
+  wanted > 0 && used + wanted > limit ? overCap(category, { limit, used, wanted }) : undefined
+
+/** Fails if no email of the category would be accepted now. Locks nothing. */
+export async function assertSomeRoom(db: Db, projectId: string, category: UsageCategory) {
+  const [cap] = await readCaps(db, [projectId], category)
+  const refusal = cap && refuseOver(category, cap, 1)
+  if (refusal) throw refusal
 }
 
 export type UsageLimits = Record<UsageCategory, { limit: number | null; usage: number }>
@@ -108,7 +161,7 @@ export async function readUsage(
 ): Promise<{ usage: UsageLimits; start: Date; end: Date; currency: string | null }> {
   const columns = USAGE_CATEGORIES.flatMap((category) => [
     sql`${LIMIT_OF[category]}::float8 as ${sql.ref(`${category}Limit`)}`,
-    sql`${usedSql(category)}::float8 as ${sql.ref(`${category}Used`)}`,
+    sql`${countedSql(category)}::float8 as ${sql.ref(`${category}Used`)}`,
   ])
   const row = await one(
     db,

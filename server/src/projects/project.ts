@@ -9,6 +9,7 @@ import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { isTimezone } from '../lib/timezone.ts'
 import { newKeys, openKeys, storeKeys } from './keys.ts'
+import { inheritSuspension } from './suspensions.ts'
 
 const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'pl', 'ja', 'zh'] as const
 const TRACKING = ['ENABLED', 'DISABLED', 'MARKETING_ONLY'] as const
@@ -109,7 +110,8 @@ export async function createProject(tx: Tx, secrets: Secrets, { name, ownerId }:
     .returningAll()
     .executeTakeFirstOrThrow()
   await tx.insertInto('memberships').values({ project_id: row.id, user_id: ownerId, role: 'OWNER' }).execute()
-  return showProject(secrets, row, 'OWNER')
+  const inherited = await inheritSuspension(tx, row.id, ownerId)
+  return showProject(secrets, { ...row, ...(inherited && { disabled: true, ...inherited }) }, 'OWNER')
 }
 
 /** Replaces both keys in one statement: never one old and one new key. */
@@ -139,7 +141,7 @@ export async function deleteProject(tx: Tx, projectId: string) {
       update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null returning subscription
     `,
   )
-  if (deleted?.subscription) await enqueue(tx, 'billing.cancel', { subscription: deleted.subscription })
+  if (deleted?.subscription) await enqueue(tx, 'billing.cancel', { subscription: deleted.subscription, projectId })
   await requestWipe(tx, projectId)
 }
 

@@ -43,9 +43,11 @@ const NoContent = z.null().describe('No content')
 type Hooks = {
   /** In the transaction that requests the wipe of a project: stops the work of upper layers. */
   beforeWipe: (tx: Tx, projectId: string) => Promise<unknown>
+  /** In the transaction that deletes a project: writes down what was used, before its counts are deleted. */
+  afterDelete: (tx: Tx, projectId: string) => Promise<unknown>
 }
 
-export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { beforeWipe }: Hooks) {
+export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { beforeWipe, afterDelete }: Hooks) {
   const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
   const tags = ['Projects']
@@ -92,6 +94,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
       await transact(db, async (tx) => {
         await beforeWipe(tx, req.project.id)
         await deleteProject(tx, req.project.id)
+        await afterDelete(tx, req.project.id)
       })
       log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'project deleted')
       return reply.status(204).send(null)

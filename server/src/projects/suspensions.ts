@@ -3,22 +3,27 @@ import { type AccountEmailDeps, enqueueAccountEmail } from '../account-emails/ac
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
+import { findOwnerMark, listHeirs, listMarksOfOwner, markSuspension, removeMarks } from './suspension-marks.ts'
 
 /** The reason of a project that was disabled because of its bounces or complaints. */
 export const BY_REPUTATION = 'EMAIL_REPUTATION'
 
-type Suspension = { at: Date; reason: string; until: Date | null; liftedBy: string | null }
+type Suspension = { at: Date; reason: string; until: Date | null; liftedBy: string | null; endsAt: Date | null; isInherited: boolean }
 
 /** The latest first. */
 export const listSuspensions = (db: Db, projectId: string) =>
   many(
     db,
     sql<Suspension>`
-      select at, reason, until, lifted_by as "liftedBy" from suspensions where project_id = ${projectId} order by at desc, id desc limit 10
+      select at, reason, until, lifted_by as "liftedBy", ends_at as "endsAt", inherited as "isInherited"
+      from suspensions where project_id = ${projectId} order by at desc, id desc limit 10
     `,
   )
 
-/** From this commit on the project can be read, not changed, and its emails wait. False if it is disabled already, or does not exist. */
+/**
+ * From this commit on the project can be read, not changed, and its emails wait. Its domains and its owner are marked. False if it is
+ * disabled already, or does not exist.
+ */
 export async function disableProject(tx: Tx, projectId: string, reason: string): Promise<boolean> {
   const disabled = await maybeOne(
     tx,
@@ -29,11 +34,71 @@ export async function disableProject(tx: Tx, projectId: string, reason: string):
   )
   if (!disabled) return false
   await sql`insert into suspensions (project_id, id, reason) values (${projectId}, ${newId()}, ${reason})`.execute(tx)
+  await markSuspension(tx, projectId, reason)
   return true
 }
 
-/** Also continues what waits. With `reason`, only a project that was disabled for it. False if there is nothing to enable. */
-export async function enableProject(tx: Tx, projectId: string, { by, reason }: { by: string; reason?: string }): Promise<boolean> {
+/** A new project of a person with a suspended project is disabled for the same reason, as long as that is marked. */
+export async function inheritSuspension(tx: Tx, projectId: string, ownerId: string): Promise<{ disabled_reason: string } | undefined> {
+  const mark = await findOwnerMark(tx, ownerId)
+  if (!mark) return undefined
+  await sql`
+    insert into suspensions (project_id, id, reason, ends_at, inherited) values (${projectId}, ${newId()}, ${mark.reason}, ${mark.until}, true)
+  `.execute(tx)
+  await sql`update projects set disabled = true, disabled_reason = ${mark.reason} where id = ${projectId}`.execute(tx)
+  return { disabled_reason: mark.reason }
+}
+
+/** The end of a suspension that the project has because of another project of its owner. */
+export const findInherited = (db: Db, projectId: string) =>
+  maybeOne(
+    db,
+    sql<{
+      endsAt: Date
+    }>`select ends_at as "endsAt" from suspensions where project_id = ${projectId} and until is null and inherited limit 1`,
+  )
+
+type Lift = { by: string; reason?: string }
+
+/**
+ * Also continues what waits, and removes the marks of the suspension; of an inherited one, those it was inherited from. With `reason`, only
+ * a project that was disabled for it. False if there is nothing to enable.
+ */
+export async function enableProject(tx: Tx, projectId: string, lift: Lift): Promise<boolean> {
+  const isInherited = (await findInherited(tx, projectId)) !== undefined
+  if (!(await endSuspension(tx, projectId, lift))) return false
+  await liftMarks(tx, isInherited ? [projectId, ...(await listMarksOfOwner(tx, projectId))] : [projectId], lift.by)
+  return true
+}
+
+/** Removes the marks of suspended projects, which may be deleted, and enables what was disabled because of them. False if there are none. */
+export async function liftMarks(tx: Tx, suspended: string[], by: string): Promise<boolean> {
+  const heirs = await listHeirs(tx, suspended)
+  const removed = await removeMarks(tx, suspended)
+  for (const { id, owner } of heirs) {
+    const other = await findOwnerMark(tx, owner)
+    if (other)
+      await sql`update suspensions set ends_at = ${other.until} where project_id = ${id} and until is null and inherited`.execute(tx)
+    else await endSuspension(tx, id, { by })
+  }
+  return removed > 0
+}
+
+/** Projects enabled in one run; the next run, a minute later, takes the rest. */
+const MAX_ENDED = 1_000
+
+/** Enables projects whose inherited suspension is over. */
+export async function endInheritedSuspensions(tx: Tx) {
+  const over = await many(
+    tx,
+    sql<{ id: string }>`
+      select project_id as id from suspensions where until is null and ends_at <= now() order by ends_at limit ${MAX_ENDED}
+    `,
+  )
+  for (const { id } of over) if (!(await endSuspension(tx, id, { by: 'time' }))) await closeSuspensions(tx, id, 'time')
+}
+
+async function endSuspension(tx: Tx, projectId: string, { by, reason }: Lift): Promise<boolean> {
   const enabled = await maybeOne(
     tx,
     sql`
@@ -43,9 +108,12 @@ export async function enableProject(tx: Tx, projectId: string, { by, reason }: {
     `,
   )
   if (!enabled) return false
-  await sql`update suspensions set until = now(), lifted_by = ${by} where project_id = ${projectId} and until is null`.execute(tx)
+  await closeSuspensions(tx, projectId, by)
   return true
 }
+
+const closeSuspensions = (tx: Tx, projectId: string, by: string) =>
+  sql`update suspensions set until = now(), lifted_by = ${by} where project_id = ${projectId} and until is null`.execute(tx)
 
 /** Sends an account email to each owner of a project. */
 export async function tellOwners(

@@ -1,6 +1,6 @@
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
-import { BY_REPUTATION, disableProject, tellOwners } from '../projects/suspensions.ts'
+import { BY_REPUTATION, disableProject, endInheritedSuspensions, tellOwners } from '../projects/suspensions.ts'
 import { readReputation, takeDueReputations } from './figures.ts'
 import { judgeRates } from './levels.ts'
 
@@ -11,8 +11,12 @@ const MAX_PAGES = 40
 
 type Options = { autoDisable: boolean } & AccountEmailDeps
 
-/** Judges every project whose emails were counted since it was judged, and disables those with a critical rate. */
+/**
+ * Judges every project whose emails were counted since it was judged, and disables those with a critical rate. Enables projects that were
+ * disabled because of another one, when that is over.
+ */
 export async function judgeDueProjects(db: Pool, options: Options) {
+  await transact(db, (tx) => endInheritedSuspensions(tx))
   for (let page = 0; page < MAX_PAGES; page++) if ((await transact(db, (tx) => judgeSome(tx, options))) < PAGE) return
 }
 

@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { one, transact } from '../db/index.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
-import { acknowledge } from './acknowledge.ts'
+import { notFound } from '../lib/errors.ts'
+import { assertOperator } from '../projects/operators.ts'
+import { acknowledge, liftSuspension } from './acknowledge.ts'
 import { readSecurity, Security } from './security.ts'
 
 const ProjectId = z.object({ id: Id('project') })
@@ -48,6 +50,30 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
       await transact(db, (tx) => acknowledge(tx, req.project.id, { userId, email }))
       log.info({ projectId: req.project.id, userId, requestId: req.id }, 'reputation acknowledged')
       return read(req.project.id)
+    },
+  )
+  app.post(
+    '/suspensions/:id/lift',
+    {
+      config: { caller: 'session', refusals: ['FORBIDDEN'] },
+      schema: {
+        tags,
+        summary: 'Lift a suspension',
+        description:
+          'By the id of the suspended project, also if it was deleted: the project is enabled, its domains can be added again, and further ' +
+          'projects of its owner that were disabled because of it are enabled. Only for operators.',
+        params: ProjectId,
+        response: { 200: z.object({ success: z.literal(true) }) },
+      },
+    },
+    async (req) => {
+      const { userId } = req.person
+      await assertOperator(db, userId)
+      const { email } = await one(db, sql<{ email: string }>`select email from users where id = ${userId}`)
+      const lifted = await transact(db, (tx) => liftSuspension(tx, req.params.id, email))
+      if (!lifted) notFound('suspension', req.params.id)
+      log.info({ projectId: req.params.id, userId, requestId: req.id }, 'suspension lifted')
+      return { success: true as const }
     },
   )
 }

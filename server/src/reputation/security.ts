@@ -40,6 +40,8 @@ export const Security = z
           reason: z.string(),
           until: Timestamp.nullable().describe('Null while it lasts.'),
           liftedBy: z.string().nullable(),
+          isInherited: z.boolean().describe('The project was created while another project of its owner was suspended.'),
+          endsAt: Timestamp.nullable().describe('When an inherited suspension ends by itself.'),
         }),
       )
       .describe('The last ten, the latest first.'),
@@ -97,7 +99,12 @@ export async function readSecurity(
       violations,
       warnings,
     },
-    suspensions: suspensions.map(({ at, until, ...rest }) => ({ ...rest, at: at.toISOString(), until: until?.toISOString() ?? null })),
+    suspensions: suspensions.map(({ at, until, endsAt, ...rest }) => ({
+      ...rest,
+      at: at.toISOString(),
+      until: until?.toISOString() ?? null,
+      endsAt: endsAt?.toISOString() ?? null,
+    })),
     levels,
     isDisabled: disabled,
     disabledReason: reason,

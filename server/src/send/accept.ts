@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
-import { type Pool, type Tx, transact } from '../db/index.ts'
+import { type Pool, prepared, type Tx, transact } from '../db/index.ts'
 import {
   enqueueCte,
   enqueueEmails,
@@ -22,7 +22,7 @@ import { type BatchCall, type Commit, createOptimisticBatch } from '../http/opti
 import { fingerprint } from '../lib/fingerprint.ts'
 import { newId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
-import { countTransactionalSql } from '../projects/caps.ts'
+import { countTransactionalSql, lockCapsSql } from '../projects/caps.ts'
 import { refuseOverCaps, refuseUnsubscribed, refuseUnverified } from './refuse.ts'
 
 export type SendRequest = {
@@ -80,14 +80,20 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   const { query, finder } = upsertAtOnce(mergeUpserts(calls.flatMap(contactsOf)), {
     moreCtes: (contacts) => enqueueCte(contacts, calls.flatMap(emailsOf)),
   })
+  const verified = requireVerified([...new Map(froms.map((from) => [`${from.projectId} ${from.address.split('@')[1]}`, from])).values()])
+  const caps = lockCapsSql(
+    calls.map(({ request }) => request.project.id),
+    'transactional',
+  )
   const { now, rows } = await commit([
+    // One statement: most batches have no cap to lock.
+    sql`${prepared} select (${verified}), (${caps})`,
     query,
-    requireVerified([...new Map(froms.map((from) => [`${from.projectId} ${from.address.split('@')[1]}`, from])).values()]),
     insertContentsSql(contentsOf(calls)),
     countTransactionalSql(emailsByProject(calls)),
     NOTIFY_QUEUED,
   ])
-  const find = finder(rows[0])
+  const find = finder(rows[1])
   return (call: SendCall) => answer(call, (projectId, email) => ({ id: find(projectId, email) }), now)
 }
 
@@ -131,7 +137,7 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId },
     fromDomain: content.fromAddress.split('@')[1]!,
   }))
 
-/** Tables are always locked in this order: keys, contacts, emails. */
+/** Always locked in this order: keys, caps, contacts, emails. */
 async function accept(tx: Tx, calls: SendCall[], now: Date) {
   shareContents(calls)
   await refuseUnverified(tx, calls)

@@ -79,7 +79,9 @@ async function runRound(tx: Tx, batch: StepBatch, open: Running[]) {
   const present = open.filter(({ contactId }) => batch.contacts.has(contactId))
   for (const execution of open)
     if (!batch.contacts.has(execution.contactId)) outcomes.push({ execution, outcome: { is: 'cancelled', reason: 'contact_deleted' } })
-  for (const [type, several] of groupBy(present, ({ step }) => step.type)) {
+  // Emails first: they lock the cap of the project, which comes before contacts.
+  const byType = [...groupBy(present, ({ step }) => step.type)].sort(([a], [b]) => Number(b === 'SEND_EMAIL') - Number(a === 'SEND_EMAIL'))
+  for (const [type, several] of byType) {
     const results = await RUNNERS[type](tx, batch, several)
     outcomes.push(...several.map((execution, index) => ({ execution, outcome: results[index]! })))
   }

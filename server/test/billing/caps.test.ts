@@ -48,7 +48,7 @@ describe('a cap on transactional emails', () => {
     await merge()
     await project.send()
     const requests = [1, 2, 1, 1].map((emails) => ({ projectId: project.id, emails }))
-    const refusals = await checkCaps(sterna.db, 'transactional', requests)
+    const refusals = await transact(sterna.db, (tx) => checkCaps(tx, 'transactional', requests))
     expect(refusals.map((refusal) => refusal?.code)).toEqual([undefined, OVER[1], undefined, OVER[1]])
   })
 

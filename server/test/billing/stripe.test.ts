@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listStuckReports, reportUsage, resolveReport } from '../../src/billing/reports.ts'
-import { cancelSubscription, syncCustomer } from '../../src/billing/sync.ts'
+import { endSubscription, syncCustomer } from '../../src/billing/sync.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { loadConfig } from '../../src/lib/config.ts'
+import { lowestId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { beginBillingCheck, saveBillingState } from '../../src/projects/billing-state.ts'
 import { countEmails } from '../../src/projects/email-counts.ts'
+import { WIPERS } from '../../src/wipers.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { stayWithinHour } from '../support/clock.ts'
@@ -245,20 +247,204 @@ describe('a notification of Stripe', () => {
   })
 })
 
-test('a deleted project has no subscription any more', async () => {
-  const { project, customer } = await newSubscriber()
-  await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
-  const [job] = await many(
-    sterna.db,
-    sql<{ payload: { subscription: string } }>`
-      select j.payload from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
-      where t.identifier = 'billing.cancel'
-    `,
-  )
-  expect(job!.payload).toEqual({ subscription: `sub_${customer}` })
-  await cancelSubscription(settings(), job!.payload.subscription)
-  expect(stripe.subscriptions.find(({ id }) => id === `sub_${customer}`)!.status).toBe('canceled')
-  await expect(cancelSubscription(settings(), 'sub_unknown')).resolves.toBeUndefined()
+describe('the end of a subscription', () => {
+  /** Since now, in the middle of an hour. */
+  async function subscribe(customer: string, more: object = {}) {
+    const id = `sub_${stripe.subscriptions.length}_${customer}`
+    stripe.subscriptions.push(subscription(customer, { id, start: new Date(), periodStart: new Date(), ...more }))
+    await syncCustomer(sterna.db, settings(), customer)
+    return id
+  }
+  /** In the portal of Stripe. */
+  function cancel(customer: string, endedAt = new Date()) {
+    for (const each of stripe.subscriptions)
+      if (each.customer === customer && each.status === 'active') Object.assign(each, { status: 'canceled', endedAt })
+  }
+  const reported = (customer: string) =>
+    eventsOf(customer)
+      .map(({ event_name, value }) => `${event_name.replace('sterna_', '')} ${value}`)
+      .sort()
+  const endAndReport = async (customer: string) => {
+    cancel(customer)
+    await syncCustomer(sterna.db, settings(), customer)
+    await report()
+  }
+
+  test('within its first hour reports everything that was used, added up or not, and nothing from before it', async () => {
+    const { project, customer } = await newCustomer()
+    await use(project, 'transactional', 50, 0)
+    await subscribe(customer)
+    expect(outcome(await project.send({ to: ['a@example.com', 'b@example.com'] }))).toEqual([200])
+    await use(project, 'campaigns', 7, 0)
+    await merge()
+    await use(project, 'transactional', 1, 0)
+    await use(project, 'inbound', 4, 0)
+    await endAndReport(customer)
+    expect(reported(customer)).toEqual(['campaigns 7', 'inbound 4', 'transactional 3'])
+    // In the period of the subscription.
+    const ended = stripe.subscriptions.at(-1)!.endedAt!.getTime()
+    for (const { timestamp } of eventsOf(customer)) expect(Number(timestamp) * 1000).toBeLessThan(ended)
+    expect((await stored(project)).subscription).toBeNull()
+    // Used afterwards, and told again, in any order: nothing more.
+    await use(project, 'transactional', 9, 0)
+    await merge()
+    for (let repeat = 0; repeat < 2; repeat++) await endAndReport(customer)
+    expect(reported(customer)).toHaveLength(3)
+  })
+
+  test('and a next one in the same hour are reported apart', async () => {
+    const { project, customer } = await newCustomer()
+    for (const n of [3, 5, 8]) {
+      await subscribe(customer)
+      await use(project, 'transactional', n, 0)
+      await endAndReport(customer)
+      await use(project, 'transactional', 100, 0)
+      await merge()
+    }
+    await subscribe(customer)
+    await use(project, 'transactional', 2, 0)
+    await merge()
+    await report()
+    expect(reported(customer)).toEqual(['transactional 3', 'transactional 5', 'transactional 8'])
+    expect(new Set(eventsOf(customer).map(({ identifier }) => identifier)).size).toBe(3)
+    await sql`update billing_meters set since = since - interval '1 hour', reported_to = reported_to - interval '1 hour'
+      where project_id = ${project.id}`.execute(sterna.db)
+    await sql`update email_counts set hour = hour - interval '1 hour' where project_id = ${project.id}`.execute(sterna.db)
+    await report()
+    expect(reported(customer)).toEqual(['transactional 2', 'transactional 3', 'transactional 5', 'transactional 8'])
+  })
+
+  test('that is noticed late, after an outage of the workers, reports what was used until it', async () => {
+    const { project, customer } = await newSubscriber()
+    await use(project, 'transactional', 4, 5)
+    await use(project, 'transactional', 2, 3)
+    await use(project, 'workflows', 6, 1)
+    await merge()
+    cancel(customer, new Date(hour(3).getTime() + 30 * 60_000))
+    await syncCustomer(sterna.db, settings(), customer)
+    await report()
+    expect(reported(customer)).toEqual(['transactional 2', 'transactional 4'])
+  })
+
+  test('counts of its last hour only the emails until then', async () => {
+    const { project, customer } = await newSubscriber()
+    await project.send({ to: ['a@example.com', 'b@example.com', 'c@example.com'] })
+    // One before the end, two after it; all in the hour before this one.
+    const end = new Date(hour(1).getTime() + 30 * 60_000)
+    const emails = await many(sterna.db, sql<{ id: string }>`select id from emails where project_id = ${project.id} order by id`)
+    for (const [index, { id }] of emails.entries())
+      await sql`update emails set id = ${lowestId(new Date(end.getTime() + (index ? 60_000 * index : -60_000)))} where project_id = ${project.id} and id = ${id}`.execute(
+        sterna.db,
+      )
+    await merge()
+    await sql`update email_counts set hour = hour - interval '1 hour' where project_id = ${project.id}`.execute(sterna.db)
+    cancel(customer, end)
+    await syncCustomer(sterna.db, settings(), customer)
+    await report()
+    expect(reported(customer)).toEqual(['transactional 1'])
+    expect(Number(eventsOf(customer)[0]!.timestamp)).toBe(end.getTime() / 1000 - 1)
+  })
+
+  test('that began and ended during an outage is reported too, once', async () => {
+    const { project, customer } = await newCustomer()
+    await use(project, 'transactional', 1, 6)
+    await use(project, 'transactional', 4, 4)
+    await use(project, 'transactional', 8, 1)
+    await merge()
+    const times = { start: hour(5), endedAt: hour(2) }
+    stripe.subscriptions.push(subscription(customer, { id: 'sub_missed', status: 'canceled', ...times }))
+    for (let repeat = 0; repeat < 2; repeat++) {
+      await syncCustomer(sterna.db, settings(), customer)
+      await report()
+    }
+    expect(reported(customer)).toEqual(['transactional 4'])
+  })
+
+  test('is reported also if Stripe does not answer at first; the doctor lists what was not sent', async () => {
+    const { project, customer } = await newCustomer()
+    await subscribe(customer)
+    await use(project, 'inbound', 5, 0)
+    stripe.failures.push({ path: /meter_events/, status: 500, message: 'broken' })
+    await endAndReport(customer)
+    const stuck = async () => (await listStuckReports(sterna.db, 100)).filter(({ identifier }) => identifier.includes(project.id))
+    expect([reported(customer), await stuck()]).toEqual([[], [expect.objectContaining({ value: 5, error: 'broken' })]])
+    // Also if no worker has tried.
+    await sql`update usage_reports set error = null, created_at = now() - interval '2 hours', due_at = now() where customer = ${customer}`.execute(
+      sterna.db,
+    )
+    expect(await stuck()).toEqual([expect.objectContaining({ value: 5, error: null })])
+    await report()
+    expect([reported(customer), await stuck()]).toEqual([['inbound 5'], []])
+  })
+})
+
+describe('a deleted project', () => {
+  const cancellation = async () =>
+    (
+      await many(
+        sterna.db,
+        sql<{ payload: { subscription: string; projectId: string } }>`
+          select j.payload from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+          where t.identifier = 'billing.cancel' order by j.id desc limit 1
+        `,
+      )
+    )[0]!.payload
+  const end = async () => endSubscription(sterna.db, settings(), log, await cancellation())
+  const statusOf = (id: string) => stripe.subscriptions.find((each) => each.id === id)!.status
+
+  test('is invoiced for everything that was used, once that is reported', async () => {
+    const { project, customer } = await newSubscriber()
+    await use(project, 'transactional', 4, 2)
+    await merge()
+    expect(outcome(await project.send())).toEqual([200])
+    await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
+    expect(await cancellation()).toEqual({ subscription: `sub_${customer}`, projectId: project.id })
+    // Its rows are gone before the reports are sent.
+    const scope = { projectId: project.id, before: 'infinity', limit: 1_000 }
+    for (const wipe of WIPERS) while ((await transact(sterna.db, (tx) => wipe(tx, scope))) > 0);
+    expect(await many(sterna.db, sql`select 1 from email_counts where project_id = ${project.id}`)).toEqual([])
+    stripe.failures.push({ path: /meter_events/, status: 500 }, { path: /meter_events/, status: 500 })
+    await end()
+    expect(statusOf(`sub_${customer}`)).toBe('active')
+    await sql`update usage_reports set due_at = now() where customer = ${customer}`.execute(sterna.db)
+    stripe.requests.length = 0
+    await end()
+    expect(
+      eventsOf(customer)
+        .map(({ value }) => value)
+        .sort(),
+    ).toEqual([1, 4])
+    expect(statusOf(`sub_${customer}`)).toBe('canceled')
+    const last = stripe.requests.at(-1)!
+    expect([last.method, last.params.get('invoice_now')]).toEqual(['DELETE', 'true'])
+    // Stripe's own notification of the end changes nothing any more.
+    await syncCustomer(sterna.db, settings(), customer)
+    await report()
+    expect(eventsOf(customer)).toHaveLength(2)
+    expect(await many(sterna.db, sql`select 1 from billing_meters where project_id = ${project.id}`)).toEqual([])
+  })
+
+  test('without usage is cancelled at once, also if Stripe does not know its subscription', async () => {
+    const { project, customer } = await newSubscriber()
+    await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
+    await end()
+    expect(statusOf(`sub_${customer}`)).toBe('canceled')
+    const unknown = { subscription: 'sub_unknown', projectId: project.id }
+    await expect(endSubscription(sterna.db, settings(), log, unknown)).resolves.toBeUndefined()
+  })
+
+  test('whose reports Stripe refuses is cancelled after a day', async () => {
+    const { project, customer } = await newSubscriber()
+    await use(project, 'inbound', 4, 2)
+    await merge()
+    await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
+    stripe.failures.push({ path: /meter_events/, status: 400, message: 'No active meter' })
+    await end()
+    expect(statusOf(`sub_${customer}`)).toBe('active')
+    await sql`update usage_reports set created_at = now() - interval '24 hours' where customer = ${customer}`.execute(sterna.db)
+    await end()
+    expect(statusOf(`sub_${customer}`)).toBe('canceled')
+  })
 })
 
 describe('usage', () => {

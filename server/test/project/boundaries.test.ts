@@ -91,6 +91,8 @@ const OWNERS: Record<string, string> = {
   streams: 'delivery',
   stripe_events: 'billing',
   suppressions: 'delivery',
+  suspended_domains: 'projects',
+  suspended_owners: 'projects',
   suspensions: 'projects',
   template_versions: 'templates',
   templates: 'templates',

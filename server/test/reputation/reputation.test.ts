@@ -170,6 +170,154 @@ describe('a critical rate', () => {
   })
 })
 
+describe('a suspension', () => {
+  const DAY = 86_400_000
+  const add = (project: Project, domain: string) => project.call('POST', '/domains', { domain })
+  const remove = ({ id, owner }: Project) => owner.call('DELETE', `/users/@me/projects/${id}`)
+  /** Disabled because of its figures. */
+  async function newSuspended(person: Project['owner']) {
+    const project = await newProject(person)
+    await count(project, { attempted: 400, bounced: 100 })
+    await merge()
+    await judgeAll()
+    expect((await security(project)).isDisabled).toBe(true)
+    return project
+  }
+  const newOf = async (person: Project['owner']) => {
+    const { body } = await person.call('POST', '/users/@me/projects', { body: { name: 'Next' } })
+    return body as { id: string; secret: string; disabled: boolean; disabledReason: string | null }
+  }
+  const isDisabled = async (person: Project['owner'], id: string) =>
+    (await person.call('GET', `/projects/${id}/security`)).body.isDisabled as boolean
+  const pass = (days: number) =>
+    Promise.all([
+      sql`update suspended_domains set until = until - make_interval(days => ${days})`.execute(sterna.db),
+      sql`update suspended_owners set until = until - make_interval(days => ${days})`.execute(sterna.db),
+      sql`update suspensions set ends_at = ends_at - make_interval(days => ${days})`.execute(sterna.db),
+    ])
+
+  test('outlives its project: for 30 days its domains cannot be added, and new projects of its owner are disabled', async () => {
+    await sterna.sharedOwner()
+    const person = await sterna.newPerson()
+    const [project, existing] = [await newProject(person), await newProject(person)]
+    const unused = `unused-${project.domain}`
+    await add(project, unused)
+    await sql`update domains set status = 'verified', verified_by = 'dns', verified_at = now() where project_id = ${project.id}`.execute(
+      sterna.db,
+    )
+    await project.send()
+    await eventually(async () => expect((await security(project)).status.allTime.total).toBe(1))
+    await count(project, { attempted: 400, bounced: 100 })
+    await merge()
+    await judgeAll()
+    expect((await remove(project)).status).toBe(204)
+
+    const next = await newOf(person)
+    expect([next.disabled, next.disabledReason]).toEqual([true, 'EMAIL_REPUTATION'])
+    const body = { to: 'a@example.com', from: `hello@${project.domain}`, subject: 'Hi', body: 'Hi' }
+    expect(outcome(await sterna.call('POST', '/v1/send', { key: next.secret, body }))).toEqual([403, 'PROJECT_DISABLED'])
+    const shown = (await person.call('GET', `/projects/${next.id}/security`)).body
+    expect(shown).toMatchObject({
+      disabledReason: 'EMAIL_REPUTATION',
+      suspensions: [{ isInherited: true, until: null, endsAt: expect.any(String) }],
+    })
+    expect(await isDisabled(person, existing.id)).toBe(false)
+    // Only an operator lifts it earlier.
+    const refused = await person.call('POST', `/projects/${next.id}/security/acknowledge`)
+    expect([outcome(refused), refused.body.error.details]).toEqual([[403, 'FORBIDDEN'], { until: shown.suspensions[0].endsAt }])
+
+    const stranger = await newProject(await sterna.newPerson())
+    for (const [into, name] of [
+      [stranger, project.domain],
+      [stranger, `mail.${project.domain}`],
+      [existing, project.domain],
+    ] as const) {
+      const answer = await add(into, name)
+      expect([outcome(answer), answer.body.error.details.domain]).toEqual([[403, 'DOMAIN_SUSPENDED'], project.domain])
+      const left = new Date(answer.body.error.details.until).getTime() - Date.now()
+      expect([left > 29 * DAY, left <= 30 * DAY]).toEqual([true, true])
+    }
+    // No email went from it.
+    await eventually(async () => expect(outcome(await add(stranger, unused))).toEqual([201]))
+
+    await pass(29)
+    await judgeAll()
+    expect([await isDisabled(person, next.id), outcome(await add(stranger, project.domain))]).toEqual([true, [403, 'DOMAIN_SUSPENDED']])
+    await pass(2)
+    await judgeAll()
+    expect(await isDisabled(person, next.id)).toBe(false)
+    expect((await newOf(person)).disabled).toBe(false)
+    expect(outcome(await add(stranger, project.domain))).toEqual([201])
+  })
+
+  test('outlives the account: one with the same address has it too', async () => {
+    await sterna.sharedOwner()
+    const person = await sterna.newPerson()
+    const project = await newSuspended(person)
+    await remove(project)
+    await sql`update users set email = 'gone@example.com' where id = ${person.id}`.execute(sterna.db)
+    const again = await sterna.newPerson({ email: person.email })
+    expect((await newOf(again)).disabled).toBe(true)
+    expect((await newOf(person)).disabled).toBe(true)
+    expect((await newOf(await sterna.newPerson())).disabled).toBe(false)
+  })
+
+  test('that is acknowledged leaves no marks; what was disabled because of it goes on', async () => {
+    await sterna.sharedOwner()
+    const person = await sterna.newPerson()
+    const second = await newProject(person)
+    const first = await newSuspended(person)
+    const next = await newOf(person)
+    await count(second, { attempted: 400, bounced: 100 })
+    await merge()
+    await judgeAll()
+    expect((await acknowledge(first)).status).toBe(200)
+    // The other one is still suspended.
+    expect(await isDisabled(person, next.id)).toBe(true)
+    expect((await acknowledge(second)).status).toBe(200)
+    expect(await isDisabled(person, next.id)).toBe(false)
+    expect((await newOf(person)).disabled).toBe(false)
+    const stranger = await newProject(await sterna.newPerson())
+    expect(outcome(await add(stranger, `mail.${first.domain}`))).toEqual([201])
+  })
+
+  test('is lifted by an operator, also after its project was deleted', async () => {
+    await sterna.sharedOwner()
+    const [person, operator] = [await sterna.newPerson(), await sterna.newPerson()]
+    await sql`update users set operator = true where id = ${operator.id}`.execute(sterna.db)
+    const project = await newSuspended(person)
+    await remove(project)
+    const next = await newOf(person)
+    const lift = (by: Project['owner']) => by.call('POST', `/suspensions/${project.id}/lift`)
+    expect(outcome(await lift(person))).toEqual([403, 'FORBIDDEN'])
+    expect(outcome(await lift(operator))).toEqual([200])
+    expect(await isDisabled(person, next.id)).toBe(false)
+    const stranger = await newProject(operator)
+    expect(outcome(await add(stranger, project.domain))).toEqual([201])
+    expect(outcome(await lift(operator))).toEqual([404, 'RESOURCE_NOT_FOUND'])
+    // The same on the command line, and of a project that exists.
+    const other = await newSuspended(person)
+    const [, listed] = await command(['suspension', 'list'])
+    expect(listed.split('\n')[0]).toBe(
+      `${other.id}  until ${listed.match(/until (\S+)/)![1]}  EMAIL_REPUTATION  Test  ${person.email}  ${other.domain}`,
+    )
+    expect(await command(['suspension', 'lift', other.id])).toEqual([0, 'lifted'])
+    expect([await isDisabled(person, other.id), (await newOf(person)).disabled]).toEqual([false, false])
+    expect((await command(['suspension', 'lift', other.id]))[0]).toBe(1)
+  })
+
+  test('that a new project has inherited ends with the others when an operator enables that project', async () => {
+    await sterna.sharedOwner()
+    const person = await sterna.newPerson()
+    const project = await newSuspended(person)
+    await remove(project)
+    const [next, later] = [await newOf(person), await newOf(person)]
+    expect(await command(['project', 'enable', next.id])).toEqual([0, 'enabled'])
+    expect([await isDisabled(person, next.id), await isDisabled(person, later.id)]).toEqual([false, false])
+    expect((await newOf(person)).disabled).toBe(false)
+  })
+})
+
 describe('operators', () => {
   test('the first account is one, and only they see the doctor', async () => {
     const { email } = await one(sterna.db, sql<{ email: string }>`select email from users order by created_at limit 1`)

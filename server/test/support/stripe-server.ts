@@ -5,7 +5,7 @@ import Stripe from 'stripe'
 
 const WEBHOOK_SECRET = 'whsec_for_tests'
 
-type Subscription = { id: string; status: string; customer: string; start: Date; periodStart: Date; periodEnd: Date }
+type Subscription = { id: string; status: string; customer: string; start: Date; periodStart: Date; periodEnd: Date; endedAt?: Date }
 type MeterEvent = { event_name: string; identifier: string; timestamp: string; customer: string; value: number }
 /** What the next request to a path gets instead of its answer. `lost`: it is carried out, and the connection breaks. */
 type Failure = { path: RegExp; status?: number; message?: string; lost?: boolean }
@@ -37,7 +37,7 @@ export async function startStripeServer() {
     const url = new URL(req.url!, 'http://stripe')
     let text = ''
     for await (const chunk of req) text += chunk
-    const params = new URLSearchParams(req.method === 'GET' ? url.search : text)
+    const params = new URLSearchParams(req.method === 'POST' ? text : url.search)
     const key = req.headers['idempotency-key'] as string | undefined
     requests.push({ method: req.method!, path: url.pathname, params, key })
     const failure = failures.findIndex(({ path }) => path.test(url.pathname))
@@ -85,6 +85,7 @@ export async function startStripeServer() {
         const subscription = subscriptions.find(({ id }) => id === path.split('/').at(-1))
         if (!subscription) return new Error('No such subscription')
         subscription.status = 'canceled'
+        subscription.endedAt ??= new Date()
         return showSubscription(subscription)
       }
       case 'POST /v1/billing/meter_events':
@@ -108,7 +109,7 @@ export async function startStripeServer() {
     return { object: 'billing.meter_event', identifier }
   }
 
-  const showSubscription = ({ id, status, customer, start, periodStart, periodEnd }: Subscription) => ({
+  const showSubscription = ({ id, status, customer, start, periodStart, periodEnd, endedAt }: Subscription) => ({
     id,
     object: 'subscription',
     status,
@@ -116,6 +117,7 @@ export async function startStripeServer() {
     currency: 'eur',
     created: seconds(start),
     start_date: seconds(start),
+    ended_at: endedAt ? seconds(endedAt) : null,
     items: list([{ current_period_start: seconds(periodStart), current_period_end: seconds(periodEnd) }]),
   })
 

@@ -19,9 +19,10 @@ export function CreateProjectPage() {
   const projects = useQuery(projectsQuery)
   const create = useMutation({
     mutationFn: (body: Body<'POST /users/@me/projects'>) => api.projects.create(body),
-    onSuccess: async ({ id: projectId }) => {
+    onSuccess: async ({ id: projectId, disabled }) => {
       await queries.invalidateQueries(projectsQuery)
-      await navigate({ to: '/app/p/$projectId', params: { projectId } })
+      // It starts disabled while another project of the person is suspended: that page says why and until when.
+      await navigate({ to: disabled ? '/app/p/$projectId/settings/security' : '/app/p/$projectId', params: { projectId } })
     },
   })
 

@@ -64,8 +64,10 @@ function EmailsLink({ status, children }: { status: string; children: ReactNode 
   )
 }
 
-function Verdict({ security: { status, isDisabled, disabledReason } }: { security: Security }) {
+function Verdict({ security: { status, isDisabled, disabledReason, suspensions } }: { security: Security }) {
   if (isDisabled) {
+    const inherited = suspensions.find(({ until, isInherited }) => !until && isInherited)
+    if (inherited) return <InheritedStop reason={inherited.reason} endsAt={inherited.endsAt} />
     return (
       <Banner tone="danger">
         This project is stopped{disabledReason === 'EMAIL_REPUTATION' ? ' because of its rates' : disabledReason && ` (${disabledReason})`}.
@@ -75,6 +77,22 @@ function Verdict({ security: { status, isDisabled, disabledReason } }: { securit
   if (status.violations.length > 0) return <Banner tone="danger">{status.violations.join(' ')}</Banner>
   if (status.warnings.length > 0) return <Banner tone="warning">{status.warnings.join(' ')}</Banner>
   return <Banner tone="good">All rates are healthy.</Banner>
+}
+
+/** A project that was created while another one of its owner was stopped. */
+function InheritedStop({ reason, endsAt }: Pick<Security['suspensions'][number], 'reason' | 'endsAt'>) {
+  return (
+    <Banner tone="danger">
+      This project is stopped because another project of its owner was stopped ({(REASONS[reason] ?? reason).toLowerCase()}) before this one
+      was created.{' '}
+      {endsAt && (
+        <>
+          It can be used from <Time value={endsAt} /> on.{' '}
+        </>
+      )}
+      Earlier only if the owner acknowledges the rates of that project, or if an operator of this installation lifts this.
+    </Banner>
+  )
 }
 
 const COLUMNS: { heading: string; cell: (row: RateRow) => ReactNode }[] = [
@@ -105,7 +123,7 @@ const COLUMNS: { heading: string; cell: (row: RateRow) => ReactNode }[] = [
 ]
 
 /** Once in 30 days an owner may restart the rates. */
-function Acknowledgement({ security: { acknowledgement, isDisabled, status } }: { security: Security }) {
+function Acknowledgement({ security: { acknowledgement, isDisabled, status, suspensions } }: { security: Security }) {
   const project = useProject()
   const queries = useQueryClient()
   const acknowledge = useMutation({
@@ -122,9 +140,11 @@ function Acknowledgement({ security: { acknowledgement, isDisabled, status } }: 
   const isOwner = project.role === 'OWNER'
   const refusal = !isOwner
     ? 'Only the owner can do this.'
-    : acknowledgement.nextAt
-      ? 'Already done in the last 30 days. An operator of this installation can do it again.'
-      : undefined
+    : suspensions.some(({ until, isInherited }) => !until && isInherited)
+      ? 'The rates of another project are the cause.'
+      : acknowledgement.nextAt
+        ? 'Already done in the last 30 days. An operator of this installation can do it again.'
+        : undefined
   return (
     <Card
       title={isDisabled ? 'Send again' : 'Restart the rates'}
@@ -169,9 +189,12 @@ function Suspensions({ suspensions }: Pick<Security, 'suspensions'>) {
   return (
     <Card title="When it was stopped" flush>
       <ul className="divide-y divide-line text-ui">
-        {suspensions.map(({ at, reason, until, liftedBy }) => (
+        {suspensions.map(({ at, reason, until, liftedBy, isInherited }) => (
           <li key={at} className="flex flex-wrap items-baseline justify-between gap-x-4 gap-y-1 px-4 py-2">
-            <span className="min-w-0">{REASONS[reason] ?? reason}</span>
+            <span className="min-w-0">
+              {REASONS[reason] ?? reason}
+              {isInherited && ', in another project of the owner'}
+            </span>
             <span className="text-muted text-xs">
               <Time value={at} />
               {until ? (

@@ -3,7 +3,7 @@ import { maybeOne, type Tx } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import { fail } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
-import { checkCaps } from '../../projects/caps.ts'
+import { checkLockedCaps, lockCaps } from '../../projects/caps.ts'
 import { hourSql, insertCountsSql, METERED } from '../../projects/email-counts.ts'
 import { KEPT_DAYS } from '../outbox/clear-vars.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
@@ -23,6 +23,7 @@ type FailedEmail = {
 
 /** Enqueues a copy of a failed transactional email. Returns its id; undefined when the email does not exist. */
 export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string; id: string }): Promise<string | undefined> {
+  const capped = await lockCaps(tx, [projectId], 'transactional')
   // One resend at a time. The lock is a statement of its own, so that the next statement sees the resend before it.
   await sql`select 1 from emails where project_id = ${projectId} and id = ${id} for update`.execute(tx)
   const email = await maybeOne(
@@ -38,7 +39,7 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   if (!email) return undefined
   assertResendable(email)
   await assertVerified(tx, projectId, email.fromAddress)
-  const [refusal] = await checkCaps(tx, 'transactional', [{ projectId, emails: 1 }])
+  const [refusal] = await checkLockedCaps(tx, 'transactional', [{ projectId, emails: 1 }], capped)
   if (refusal) throw refusal
   return enqueueCopy(tx, { projectId, id, fromDomain: email.fromAddress.split('@')[1]! })
 }

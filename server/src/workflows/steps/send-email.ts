@@ -10,7 +10,7 @@ import { PRIORITIES } from '../../delivery/outbox/stream-of.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { newId } from '../../lib/id.ts'
 import { DAY, MINUTE } from '../../lib/units.ts'
-import { checkCaps } from '../../projects/caps.ts'
+import { checkLockedCaps, lockCaps } from '../../projects/caps.ts'
 import { findTemplate } from '../../templates/template.ts'
 import type { StepConfigs } from '../step-config.ts'
 import { later, type Running, type StepBatch, type StepOutcome, type StepRunner } from './step.ts'
@@ -29,6 +29,8 @@ type Recipient = { contactId: string; email: string; subscribed: boolean; isCust
  * the same visit impossible. The template is read now.
  */
 export const runSendEmail: StepRunner = async (tx, batch, executions) => {
+  // Before the contacts of custom addresses.
+  const capped = await lockCaps(tx, [batch.projectId], 'workflows')
   const templates = await readTemplates(tx, batch.projectId, executions)
   const recipients = await readRecipients(tx, batch, executions)
   const addresses = [...recipients.values()].map(({ email }) => email)
@@ -44,7 +46,7 @@ export const runSendEmail: StepRunner = async (tx, batch, executions) => {
     return template.isVerified ? undefined : waitForDomain(execution, batch.now)
   })
   await failRunaways(tx, batch.projectId, { executions, recipients, outcomes })
-  await failOverCap(tx, batch.projectId, outcomes)
+  if (capped.length) await failOverCap(tx, batch.projectId, outcomes)
   const sending = executions.filter((_, index) => outcomes[index] === undefined)
   const emailIds = await send(tx, batch.projectId, sending, { templates, recipients })
   return executions.map(
@@ -173,10 +175,11 @@ async function failRunaways(tx: Tx, projectId: string, { executions, recipients,
 /** Sets the outcome of those that are to be sent and exceed the cap of the project. */
 async function failOverCap(tx: Tx, projectId: string, outcomes: (StepOutcome | undefined)[]) {
   const open = outcomes.flatMap((outcome, index) => (outcome === undefined ? index : []))
-  const refusals = await checkCaps(
+  const refusals = await checkLockedCaps(
     tx,
     'workflows',
     open.map(() => ({ projectId, emails: 1 })),
+    [projectId],
   )
   for (const [position, index] of open.entries()) if (refusals[position]) outcomes[index] = { is: 'failed', error: 'billing_limit' }
 }
