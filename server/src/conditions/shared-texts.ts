@@ -7,18 +7,20 @@ type Text = { path: DataPath; needles: string[] }
 
 /** Name of the derived table that has the folded texts of a contact. */
 const TABLE = 'searched'
+/** Filters on one text from which on it pays to fold it beforehand: with fewer, the first one often decides. */
+const MIN_FILTERS = 3
 /** From this length on a search may take milliseconds, and is made interruptible: see `contains_text`. */
 const LONG_BYTES = 2_000
 
 /**
  * The texts of a contact that several filters of an expression search. A statement folds each of them once for a contact: folding a long
- * text takes up to 30 ms. A text that one filter searches is folded where it is searched, if at all.
+ * text takes up to 30 ms. A text that one or two filters search is folded where it is searched, if at all.
  */
 export class SharedTexts {
   private readonly texts: Text[]
 
   constructor(expression: Expression) {
-    this.texts = textsOf(expression).filter(({ needles }) => needles.length > 1)
+    this.texts = textsOf(expression).filter(({ needles }) => needles.length >= MIN_FILTERS)
   }
 
   /** Whether a part of the expression searches such a text. */
