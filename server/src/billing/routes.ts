@@ -159,9 +159,12 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
       },
     },
     async (req) => {
-      await transact(db, (tx) => changeCaps(tx, req.project.id, givenLimits(req.body)))
+      const limits = await transact(db, async (tx) => {
+        await changeCaps(tx, req.project.id, givenLimits(req.body))
+        return showLimits(tx, req.project.id)
+      })
       log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'billing limits changed')
-      return showLimits(db, req.project.id)
+      return limits
     },
   )
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { Explanation, explainExpression } from './explain.ts'
 import { type SegmentLookup, toExpression } from './expression.ts'
-import type { ContactFacts } from './match.ts'
+import { type ContactFacts, evaluationOf } from './match.ts'
 import { type ConditionTree, readCondition } from './schema.ts'
 
 const [STATIC, DYNAMIC] = [randomUUID(), randomUUID()]
@@ -24,14 +24,18 @@ const isFree: ConditionTree = { logic: 'AND', groups: [{ filters: [{ field: 'dat
 const lookup: SegmentLookup = (id) => (id === STATIC ? { type: 'STATIC' } : { type: 'DYNAMIC', condition: isFree })
 
 const explain = (tree: unknown, deletedFields: string[] = []) =>
-  explainExpression(toExpression(readCondition(tree, 'condition'), lookup), ada, { now, deletedFields: new Set(deletedFields) })
+  explainExpression(
+    toExpression(readCondition(tree, 'condition'), lookup),
+    evaluationOf(ada, { now, deletedFields: new Set(deletedFields) }),
+    async () => {},
+  )
 
-test('an explanation has the shape of the tree, with the answer of every part and the values of the contact', () => {
+test('an explanation has the shape of the tree, with the answer of every part and the values of the contact', async () => {
   const plan = { field: 'data.plan', operator: 'equals', value: 'free' }
   const purchase = { field: 'event.purchase', operator: 'triggeredWithin', value: 30, unit: 'days' }
   const login = { field: 'event.login', operator: 'triggered' }
   const city = { field: 'data.address.city', operator: 'contains', value: 'BER' }
-  const explanation = explain({
+  const explanation = await explain({
     logic: 'OR',
     groups: [{ filters: [plan, purchase] }, { filters: [login], conditions: { logic: 'AND', groups: [{ filters: [city] }] } }],
   })
@@ -64,21 +68,21 @@ test.each([
   [{ field: 'data.never', operator: 'notExists' }, true, null],
   [{ field: 'data.note', operator: 'exists' }, true, `${'x'.repeat(500)}…`],
   [{ field: `segment.${STATIC}`, operator: 'notMemberOfSegment' }, false, true],
-])('%j is explained', (filter, matches, actual) => {
-  const { groups } = explain({ logic: 'AND', groups: [{ filters: [filter] }] })
+])('%j is explained', async (filter, matches, actual) => {
+  const { groups } = await explain({ logic: 'AND', groups: [{ filters: [filter] }] })
   expect(groups[0]!.filters).toEqual([{ ...filter, matches, actual }])
 })
 
-test('a dynamic segment is explained in place', () => {
+test('a dynamic segment is explained in place', async () => {
   const filter = { field: `segment.${DYNAMIC}`, operator: 'notMemberOfSegment' }
-  const [explained] = explain({ logic: 'AND', groups: [{ filters: [filter] }] }).groups[0]!.filters
+  const [explained] = (await explain({ logic: 'AND', groups: [{ filters: [filter] }] })).groups[0]!.filters
   const inner = { ...isFree.groups[0]!.filters[0]!, matches: false, actual: 'pro' }
   const segment = { logic: 'AND', matches: false, groups: [{ matches: false, filters: [inner] }] }
   expect(explained).toEqual({ ...filter, matches: true, actual: false, segment })
 })
 
-test('a filter on a deleted field says so', () => {
+test('a filter on a deleted field says so', async () => {
   const filter = { field: 'data.address.city', operator: 'notExists' }
-  const { groups } = explain({ logic: 'AND', groups: [{ filters: [filter] }] }, ['address'])
+  const { groups } = await explain({ logic: 'AND', groups: [{ filters: [filter] }] }, ['address'])
   expect(groups[0]!.filters[0]).toMatchObject({ matches: false, fieldDeleted: true })
 })

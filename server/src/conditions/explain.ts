@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import type { Pause } from '../lib/yield-to-loop.ts'
 import type { Expression, FilterNode } from './expression.ts'
-import { type ContactFacts, isDeleted, type MatchContext, matchesExpression, valueAt } from './match.ts'
+import { type ContactFacts, type Evaluation, isDeleted, isNegated, matchesExpression, valueAt } from './match.ts'
 import type { Predicate } from './predicate.ts'
 
 type ExplainedFilter = {
@@ -57,38 +58,43 @@ const MAX_ACTUAL = 500
 
 type Node = Exclude<Expression, FilterNode>
 
-/** Evaluates every part of the tree, also those that the answer does not need. */
-export function explainExpression(expression: Expression, facts: ContactFacts, context: MatchContext): Explanation {
+/** Evaluates every filter of the tree once, also those that the answer does not need, with a pause after each. */
+export async function explainExpression(expression: Expression, about: Evaluation, pause: Pause): Promise<Explanation> {
   // The root of a tree and its nested conditions are nodes of groups: see `Expression`.
   const { type, nodes } = expression as Node
-  return {
-    logic: type === 'and' ? 'AND' : 'OR',
-    matches: matchesExpression(expression, facts, context),
-    groups: nodes.map((group) => explainGroup(group as Node, facts, context)),
-  }
+  const groups: Explanation['groups'] = []
+  for (const group of nodes) groups.push(await explainGroup(group as Node, about, pause))
+  const isMatch = ({ matches }: { matches: boolean }) => matches
+  return type === 'and' ? { logic: 'AND', matches: groups.every(isMatch), groups } : { logic: 'OR', matches: groups.some(isMatch), groups }
 }
 
-function explainGroup(group: Node, facts: ContactFacts, context: MatchContext): Explanation['groups'][number] {
-  const filters = group.nodes.flatMap((node) => (node.type === 'filter' ? [explainFilter(node, facts, context)] : []))
-  const nested = group.nodes.find((node) => node.type !== 'filter')
+async function explainGroup({ nodes }: Node, about: Evaluation, pause: Pause): Promise<Explanation['groups'][number]> {
+  const filters: ExplainedFilter[] = []
+  for (const node of nodes) if (node.type === 'filter') filters.push(await explainFilter(node, about, pause))
+  const nested = nodes.find((node) => node.type !== 'filter')
+  const conditions = nested && (await explainExpression(nested, about, pause))
   return {
-    matches: matchesExpression(group, facts, context),
+    matches: filters.every(({ matches }) => matches) && (conditions?.matches ?? true),
     filters,
-    ...(nested && { conditions: explainExpression(nested, facts, context) }),
+    ...(conditions && { conditions }),
   }
 }
 
-function explainFilter(node: FilterNode, facts: ContactFacts, context: MatchContext): ExplainedFilter {
+async function explainFilter(node: FilterNode, about: Evaluation, pause: Pause): Promise<ExplainedFilter> {
   const { filter, predicate, inlined } = node
-  const segment = inlined && explainExpression(inlined, facts, context)
-  const isOfDeletedField = predicate.of === 'data' && isDeleted(predicate.path, context.deletedFields)
-  return {
-    ...filter,
-    matches: matchesExpression(node, facts, context),
-    actual: segment ? segment.matches : shorten(actualOf(predicate, facts)),
-    ...(isOfDeletedField && { fieldDeleted: true }),
-    ...(segment && { segment }),
+  if (inlined) {
+    const segment = await explainExpression(inlined, about, pause)
+    return { ...filter, matches: segment.matches !== isNegated(node), actual: segment.matches, segment }
   }
+  const isOfDeletedField = predicate.of === 'data' && isDeleted(predicate.path, about.deletedFields)
+  const explained = {
+    ...filter,
+    matches: matchesExpression(node, about),
+    actual: shorten(actualOf(predicate, about.facts)),
+    ...(isOfDeletedField && { fieldDeleted: true }),
+  }
+  await pause()
+  return explained
 }
 
 function actualOf(predicate: Predicate, { contact, lastEvent, isMember }: ContactFacts): unknown {

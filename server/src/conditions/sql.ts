@@ -7,6 +7,7 @@ import { eventWindowStart, isDeleted, windowStart } from './match.ts'
 import { isTimeBetweenSql } from './moment-sql.ts'
 import type { Comparison } from './operators.ts'
 import type { DataPath, DataTest, Predicate, TimeTest } from './predicate.ts'
+import { SharedTexts } from './shared-texts.ts'
 
 /**
  * `deletedFields`: keys of `data` that were deleted from all contacts. A filter on one of them is false, whatever its operator. `until`:
@@ -17,17 +18,33 @@ export type SqlContext = { projectId: string; now: Date; deletedFields: Readonly
 type Condition = RawBuilder<boolean>
 
 /** How a statement finds events and memberships of a contact. `since` is the lowest id that counts; undefined: all do. */
-type Source = {
+type Lookups = {
   hasEvent: (event: EventQuery, since: string | undefined) => Condition
   isMember: (segmentId: string) => Condition
 }
+type Source = Lookups & { texts: SharedTexts }
 
 /**
  * A condition on the relation `contacts`, for pages of contacts: looks up events and memberships row by row. It is never null. The
  * statement must select the contacts of the project.
  */
-export const expressionSql = (expression: Expression, context: SqlContext): Condition =>
-  nodeSql(expression, context, probing(context, countLookups(expression)))
+export function expressionSql(expression: Expression, context: SqlContext): Condition {
+  const texts = new SharedTexts(expression)
+  const source: Source = { ...probing(context, countLookups(expression)), texts }
+  if (texts.isEmpty()) return nodeSql(expression, context, source)
+  // What does not need the texts stays outside: there the planner can use an index for it, and it spares most contacts the folding.
+  const parts = conjunctsOf(expression)
+  const [searching, others] = [parts.filter(texts.areIn), parts.filter((node) => !texts.areIn(node))]
+  const all = (nodes: Expression[]) => nodeSql({ type: 'and', nodes }, context, source)
+  const found = sql<boolean>`(select ${all(searching)} from ${texts.toSql(textSql)})`
+  return others.length ? sql`(${all(others)} and ${found})` : found
+}
+
+/** Parts that must all be true. */
+const conjunctsOf = (expression: Expression): Expression[] =>
+  expression.type !== 'filter' && (expression.type === 'and' || expression.nodes.length === 1)
+    ? expression.nodes.flatMap(conjunctsOf)
+    : [expression]
 
 /** Look-ups that the planner may turn into joins, to begin with the rarest. With 100 of them it plans for more than 5 s. */
 const MAX_PLANNED_LOOKUPS = 4
@@ -71,7 +88,7 @@ function predicateSql(predicate: Predicate, context: SqlContext, source: Source)
     case 'updatedAt':
       return columnTimeSql(sql`contacts.updated_at`, predicate.test, context)
     case 'data':
-      return isDeleted(predicate.path, context.deletedFields) ? FALSE : dataSql(predicate.path, predicate.test, context)
+      return isDeleted(predicate.path, context.deletedFields) ? FALSE : dataSql(predicate.path, predicate.test, context, source)
     case 'event':
       return eventSql(predicate, context, source)
     case 'segment':
@@ -111,8 +128,11 @@ function valueSql({ key, steps }: DataPath, arrow: RawBuilder<unknown>): RawBuil
 const AS_JSON = sql`->`
 const AS_TEXT = sql`->>`
 
+/** The text at a path; null if the value is no text. */
+const textSql = (path: DataPath) => sql`(case jsonb_typeof(${valueSql(path, AS_JSON)}) when 'string' then ${valueSql(path, AS_TEXT)} end)`
+
 /** Null stands for a missing value up to here, and makes the filter false. No value can make the statement fail. */
-function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition {
+function dataSql(path: DataPath, test: DataTest, context: SqlContext, { texts }: Source): Condition {
   const [value, text] = [valueSql(path, AS_JSON), valueSql(path, AS_TEXT)]
   const isPresent = sql<boolean>`coalesce(jsonb_typeof(${value}) <> 'null', false)`
   const negateIfPresent = (negated: boolean, matches: Condition) => (negated ? sql<boolean>`(${isPresent} and not ${matches})` : matches)
@@ -132,8 +152,9 @@ function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition
       return negateIfPresent(test.negated, matches)
     }
     case 'containing': {
-      const folded = foldedSql(text, test.folded)
-      const matches = sql<boolean>`case jsonb_typeof(${value}) when 'string' then strpos(${folded}, ${test.folded}) > 0 else false end`
+      const found = sql`strpos(${foldedSql(text, [test.folded])}, ${test.folded}) > 0`
+      const matches =
+        texts.contains(path, test.folded) ?? sql<boolean>`case jsonb_typeof(${value}) when 'string' then ${found} else false end`
       return negateIfPresent(test.negated, sql`(${matches})`)
     }
     case 'number': {
@@ -189,7 +210,7 @@ const addedSql = (addedAt: RawBuilder<unknown>, { until }: Scope) =>
   until ? sql`and ${addedAt} < ${afterMs(until).toISOString()}::timestamptz` : sql``
 
 /** Looks up each contact by an index. An offset keeps the planner from making it a join. */
-function probing(context: SqlContext, lookups: number): Source {
+function probing(context: SqlContext, lookups: number): Lookups {
   const asWritten = lookups > MAX_PLANNED_LOOKUPS ? sql`offset 0` : sql``
   return {
     hasEvent: (event, since) => sql`exists (select ${eventsSql(context, event, since)} and events.contact_id = contacts.id ${asWritten})`,
@@ -214,9 +235,22 @@ export type ScanSql = {
  */
 export function scanSql(expression: Expression, context: SqlContext): ScanSql {
   const joined = new Joins(context)
-  const matches = nodeSql(expression, context, joined)
-  const each = new Map(ownFiltersOf(expression).map((node) => [node.path, filterSql(node, context, joined)]))
-  return { joins: joined.toSql(), matches, each }
+  const compiled = compileEach(expression, context, joined)
+  return { ...compiled, joins: sql`${joined.toSql()} ${compiled.joins}` }
+}
+
+/** The same for a few contacts, with look-ups row by row. */
+export const probeSql = (expression: Expression, context: SqlContext): ScanSql =>
+  compileEach(expression, context, probing(context, countLookups(expression)))
+
+function compileEach(expression: Expression, context: SqlContext, lookups: Lookups): ScanSql {
+  const texts = new SharedTexts(expression)
+  const source: Source = { hasEvent: lookups.hasEvent, isMember: lookups.isMember, texts }
+  return {
+    joins: texts.isEmpty() ? sql`` : sql`cross join lateral ${texts.toSql(textSql)}`,
+    matches: nodeSql(expression, context, source),
+    each: new Map(ownFiltersOf(expression).map((node) => [node.path, filterSql(node, context, source)])),
+  }
 }
 
 const ownFiltersOf = (expression: Expression): FilterNode[] =>
@@ -225,7 +259,7 @@ const ownFiltersOf = (expression: Expression): FilterNode[] =>
 type EventJoin = { alias: string; event: EventQuery; isForAll: boolean; since: string[] }
 
 /** Collects what the conditions of a statement ask for, each once. */
-class Joins implements Source {
+class Joins implements Lookups {
   private readonly scope: Scope
   private readonly events = new Map<string, EventJoin>()
   private readonly segments = new Map<string, string>()

@@ -34,7 +34,11 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
     if (!pool.ending) log.warn({ reason: err.message }, 'lost a database connection')
   }
   pool.on('error', lost)
-  pool.on('connect', (client) => client.on('error', lost))
+  pool.on('connect', (client) => {
+    client.on('error', lost)
+    // Fails on the few systems where PostgreSQL cannot do it.
+    client.query(`set client_connection_check_interval = '${CHECK_CLIENT}'`).catch(() => {})
+  })
   const db = new Kysely<Schema>({
     dialect: new PostgresDialect({ pool: { connect: async () => preparing(await pool.connect()), end: () => pool.end() } }),
   })
@@ -43,6 +47,9 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
+
+/** How often PostgreSQL looks, during a statement, whether the connection is still there: without it, statements outlive a node that gave up or died. */
+const CHECK_CLIENT = '1s'
 
 /** `connect_timeout` of the URL, in seconds as libpq reads it. pg reads it for single connections only, not for a pool. */
 const connectTimeoutOf = (url: string) => Number(new URLSearchParams(url.split('?')[1]).get('connect_timeout')) * 1000 || CONNECT_TIMEOUT_MS

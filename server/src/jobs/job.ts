@@ -130,16 +130,21 @@ export async function awaitCompletion<Result>(db: Db, job: JobId) {
 }
 
 async function awaitEnd<Result>(db: Db, { projectId, jobId }: JobId) {
-  for (const deadline = performance.now() + MAX_WAIT_MS; ; await sleep(POLL_MS)) {
-    const job = await maybeOne(
+  const look = () =>
+    maybeOne(
       db,
       sql<{ state: string; finished: boolean; result: Result | null }>`
         select state, finished_at is not null as finished, result from jobs where project_id = ${projectId} and id = ${jobId}
       `,
     )
+  for (const deadline = performance.now() + MAX_WAIT_MS; ; await sleep(POLL_MS)) {
+    // The job is queued, so the request has succeeded: a look that fails is one that finds it unfinished.
+    const job = await look().catch(() => UNKNOWN)
     if (!job || job.finished || performance.now() > deadline) return job
   }
 }
+
+const UNKNOWN = { state: 'waiting', finished: false, result: null }
 
 type Advance = { position: unknown; result: Record<string, unknown>; progress: number }
 

@@ -1,10 +1,10 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { readFacts } from '../conditions/facts.ts'
-import { matchesExpression } from '../conditions/match.ts'
+import { evaluationOf, matchesInTurns } from '../conditions/match.ts'
 import { type Db, many } from '../db/index.ts'
 import { pagePortions } from '../http/page-stream.ts'
+import { createYield } from '../lib/yield-to-loop.ts'
 import { readContext } from './evaluate.ts'
 import { resolveSegments } from './expressions.ts'
 import { MAX_SEGMENTS, SEGMENT_TYPES } from './segment.ts'
@@ -45,14 +45,15 @@ export async function listSegmentsOfContact(db: Db, { projectId, contactId }: { 
 /** In portions of 1 MB of conditions: all of them together may have 64 MB. */
 async function findMatching(db: Db, { projectId, contactId }: { projectId: string; contactId: string }, segments: Row[]) {
   const matching = new Set<string>()
+  const pause = createYield()
   for (const ids of pagePortions(segments)) {
     const resolved = await resolveSegments(db, projectId, ids)
     const context = await readContext(db, projectId, resolved)
     const expressions = resolved.map(({ expression }) => expression)
     const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions })
     if (!facts) return matching
-    for (const { id, expression } of resolved) if (matchesExpression(expression, facts, context)) matching.add(id)
-    await yieldToOthers()
+    const evaluation = evaluationOf(facts, context)
+    for (const { id, expression } of resolved) if (await matchesInTurns(expression, evaluation, pause)) matching.add(id)
   }
   return matching
 }

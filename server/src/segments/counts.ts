@@ -12,6 +12,7 @@ import { resolveSegment } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'
 import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
 import { COUNT_NOW_MS, ESTIMATE_MS } from './time-limits.ts'
+import type { SegmentTurns } from './turns.ts'
 
 type Counted = { count: number; isEstimate: boolean; ms: number }
 
@@ -84,8 +85,17 @@ const storeCount = (tx: Tx, { projectId, id, updatedAt }: SegmentRow, { count, i
     `,
   )
 
-/** Counts after a change of the segment: exactly if that is quick, else by a sample now and exactly in a job. */
-export async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
+/**
+ * Counts after a change of the segment: exactly if that is quick, else by a sample now and exactly in a job. The change is stored, so it
+ * never fails: without a count the segment is shown as it was stored, and a job counts it, or the next request that reads it.
+ */
+export const countAfterChange = (db: Pool, { count }: SegmentTurns, segment: SegmentRow): Promise<SegmentRow> =>
+  count(segment.projectId, () => countNow(db, segment)).catch(async () => {
+    await transact(db, (tx) => enqueueCount(tx, segment.projectId, segment.id)).catch(() => {})
+    return { ...segment, countEstimated: true }
+  })
+
+async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
   const exact = await withStatementTimeout(
     db,
     COUNT_NOW_MS,

@@ -3,7 +3,7 @@ import { workflowsUsingSql } from '../db/graphs-in-use.ts'
 import { many, type Tx } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { fail } from '../lib/errors.ts'
-import { lockSegments } from './limits.ts'
+import { awaitSegmentsLock } from './limits.ts'
 import { findSegment } from './segment.ts'
 import { stopTracking } from './tracking.ts'
 
@@ -41,7 +41,7 @@ async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promis
 
 /** Refused while something uses it. False when there is no such segment. */
 export async function deleteSegment(tx: Tx, { projectId, segmentId }: SegmentId): Promise<boolean> {
-  await lockSegments(tx, projectId)
+  await awaitSegmentsLock(tx, projectId)
   const segment = await findSegment(tx, projectId, segmentId)
   if (!segment) return false
   const usedBy = await segmentUsers(tx, { projectId, segmentId: segment.id })

@@ -2,8 +2,10 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { Explanation, explainExpression } from '../conditions/explain.ts'
 import { readFacts } from '../conditions/facts.ts'
+import { evaluationOf } from '../conditions/match.ts'
 import { type Db, many, one } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
+import { createYield } from '../lib/yield-to-loop.ts'
 import { readContext } from './evaluate.ts'
 import { resolveSegment } from './expressions.ts'
 import { entryEventOf, exitEventOf, type SegmentRow } from './segment.ts'
@@ -40,7 +42,8 @@ export async function explainMembership(
   const expression = await resolveSegment(db, projectId, id)
   const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions: expression ? [expression] : [] })
   if (!facts) return undefined
-  const explanation = expression ? explainExpression(expression, facts, await readContext(db, projectId, [{ expression }])) : null
+  const context = await readContext(db, projectId, expression ? [{ expression }] : [])
+  const explanation = expression ? await explainExpression(expression, evaluationOf(facts, context), createYield()) : null
   const isStored = await isStoredMember(db, segment, contactId)
   return {
     matches: explanation ? explanation.matches : isStored,

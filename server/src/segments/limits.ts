@@ -17,6 +17,19 @@ export const lockSegments = (tx: Tx, projectId: string) =>
   sql`select pg_advisory_xact_lock(${SEGMENTS_LOCK}::int, hashtext(${projectId}))`.execute(tx)
 const SEGMENTS_LOCK = 7_357_050
 
+/** Longest wait of a request that changes segments for this lock, which requests on other nodes may hold. Shorter than `query_timeout`. */
+const LOCK_WAIT_MS = 10_000
+
+const atLeast = (setting: 'lock_timeout' | 'statement_timeout') => sql`
+  set_config(${setting}, (1000 * extract(epoch from greatest(
+    current_setting(${setting})::interval, make_interval(secs => ${LOCK_WAIT_MS / 1000}))))::int::text, true)`
+
+/** The lock, with more patience than other locks: first statement of a transaction. */
+export async function awaitSegmentsLock(tx: Tx, projectId: string) {
+  await sql`select ${atLeast('lock_timeout')}, ${atLeast('statement_timeout')}`.execute(tx)
+  await lockSegments(tx, projectId)
+}
+
 /** Call before inserting a segment, under the lock. */
 export async function assertRoomForSegment(tx: Tx, projectId: string) {
   const { count } = await one(tx, sql<{ count: number }>`select count(*)::int as count from segments where project_id = ${projectId}`)

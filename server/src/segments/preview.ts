@@ -4,7 +4,7 @@ import { type Expression, type FilterNode, toExpression } from '../conditions/ex
 import { OPERATORS } from '../conditions/operators.ts'
 import { referencesOf } from '../conditions/references.ts'
 import type { ConditionTree } from '../conditions/schema.ts'
-import { expressionSql, type SqlContext, scanSql } from '../conditions/sql.ts'
+import { expressionSql, probeSql, type ScanSql, type SqlContext, scanSql } from '../conditions/sql.ts'
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../contacts/contact.ts'
 import { type Db, many, one, type Pool } from '../db/index.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
@@ -89,16 +89,11 @@ const sampleSql = ({ projectId, expression, context }: Question, which: RawBuild
 /** How a statement finds the contacts, and evaluates each filter. */
 type Scan = { joins: RawBuilder<unknown>; which: RawBuilder<unknown>; isTrue: (node: FilterNode) => RawBuilder<unknown> }
 
-function scanAllSql({ expression, context }: Question): Scan {
-  const { joins, each } = scanSql(expression, context)
-  return { joins, which: sql`true`, isTrue: ({ path }) => each.get(path)! }
-}
+const scanAllSql = ({ expression, context }: Question): Scan => scanOf(scanSql(expression, context), sql`true`)
 
-const scanSomeSql = ({ context }: Question, which: RawBuilder<unknown>): Scan => ({
-  joins: sql``,
-  which,
-  isTrue: (node) => expressionSql(node, context),
-})
+const scanSomeSql = ({ expression, context }: Question, which: RawBuilder<unknown>): Scan => scanOf(probeSql(expression, context), which)
+
+const scanOf = ({ joins, each }: ScanSql, which: RawBuilder<unknown>): Scan => ({ joins, which, isTrue: ({ path }) => each.get(path)! })
 
 /** Evaluates each filter once per contact. Without the offset the planner would evaluate it wherever its result is used. */
 function numbersSql({ projectId, expression, filters }: Question, { joins, which, isTrue }: Scan): RawBuilder<Numbers> {

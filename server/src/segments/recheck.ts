@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { readFacts } from '../conditions/facts.ts'
-import { matchesExpression, nextChangeAt } from '../conditions/match.ts'
+import { evaluationOf, matchesInTurns, nextChangeAt } from '../conditions/match.ts'
 import { type Db, many, type Tx } from '../db/index.ts'
 import type { Reaction, ReactionHandler } from '../events/dispatch.ts'
 import { groupBy } from '../lib/group-by.ts'
@@ -56,14 +56,14 @@ export async function recheckContacts(tx: Tx, projectId: string, checks: Check[]
   const due: DueCheck[] = []
   for (const contact of facts) {
     const contactId = contact.contact.id
+    const evaluation = evaluationOf(contact, context)
     for (const segmentId of checksById.get(contactId) ?? []) {
       const segment = segments.get(segmentId)
       if (!segment) continue
-      const matches = matchesExpression(segment.expression, contact, context)
+      const matches = await matchesInTurns(segment.expression, evaluation, pause)
       if (matches !== members.has(`${segmentId} ${contactId}`)) changes.push({ segment, contactId, isMember: matches })
-      if (segment.mayBecomeDue) due.push({ segmentId, contactId, dueAt: nextChangeAt(segment.expression, contact, context) })
+      if (segment.mayBecomeDue) due.push({ segmentId, contactId, dueAt: nextChangeAt(segment.expression, evaluation) })
     }
-    await pause()
   }
   await saveDue(tx, projectId, due)
   return changeMemberships(tx, projectId, changes)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
 import { findContact } from '../contacts/contact.ts'
-import { transact } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
+import { transactSurely } from '../db/transact-surely.ts'
 import { PlainError } from '../http/errors.ts'
 import { etagOf, readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi.ts'
@@ -13,12 +14,13 @@ import { isId } from '../lib/id.ts'
 import { readOwnCondition } from './check-condition.ts'
 import { computeSegment } from './compute.ts'
 import { ContactSegment, listSegmentsOfContact } from './contact-segments.ts'
-import { countNow, recount, refreshCounts } from './counts.ts'
+import { countAfterChange, recount, refreshCounts } from './counts.ts'
 import { deleteSegment } from './delete.ts'
 import { explainMembership, MembershipExplanation } from './explain.ts'
 import { previewCondition, SegmentPreview } from './preview.ts'
 import { changeSegment, createSegment, duplicateSegment, MAX_SEGMENT_NAME } from './save.ts'
 import { findSegment, GivenCondition, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
+import { createSegmentTurns } from './turns.ts'
 
 const SegmentParam = z.object({ id: z.string() })
 const Name = z.string().trim().min(1).max(MAX_SEGMENT_NAME)
@@ -46,7 +48,9 @@ const NOT_TRACKED = 'The membership of this segment is not tracked.'
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
-export function segmentRoutes(app: App, { db }: Deps) {
+export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
+  const turns = createSegmentTurns({ poolSize })
+  const write = <T>(projectId: string, work: (tx: Tx) => Promise<T>) => turns.write(projectId, () => transactSurely(db, work))
   const tags = ['Segments']
   const config = { caller: 'project' as const }
   const slow = { ...config, slowRead: true }
@@ -83,7 +87,7 @@ export function segmentRoutes(app: App, { db }: Deps) {
       const name = req.body.name ?? failPlainly('BAD_REQUEST', 'The field "name" is required.')
       const condition = type === 'STATIC' ? null : readOwnCondition(req.body.condition)
       const segment = { projectId: req.project.id, name, description, condition, trackMembership }
-      const created = await countNow(db, await transact(db, (tx) => createSegment(tx, segment)))
+      const created = await countAfterChange(db, turns, await write(segment.projectId, (tx) => createSegment(tx, segment)))
       return reply.status(201).send(showSegment(created))
     },
   )
@@ -125,8 +129,8 @@ export function segmentRoutes(app: App, { db }: Deps) {
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
       const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
-      const changed = (await transact(db, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
-      const segment = showSegment(changed.hasNewCondition ? await countNow(db, changed.row) : changed.row)
+      const changed = (await write(projectId, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
+      const segment = showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
       return reply.header('etag', etagOf(segment)).send(segment)
     },
   )
@@ -145,7 +149,8 @@ export function segmentRoutes(app: App, { db }: Deps) {
     },
     async (req, reply) => {
       const { id } = req.params
-      const deleted = isId(id) && (await transact(db, (tx) => deleteSegment(tx, { projectId: req.project.id, segmentId: id })))
+      const projectId = req.project.id
+      const deleted = isId(id) && (await write(projectId, (tx) => deleteSegment(tx, { projectId, segmentId: id })))
       return deleted ? reply.status(204).send(null) : segmentNotFound(id)
     },
   )
@@ -164,8 +169,9 @@ export function segmentRoutes(app: App, { db }: Deps) {
     },
     async (req, reply) => {
       const { id } = req.params
-      const copy = isId(id) && (await transact(db, (tx) => duplicateSegment(tx, { projectId: req.project.id, id })))
-      return reply.status(201).send(showSegment(await countNow(db, copy || segmentNotFound(id))))
+      const projectId = req.project.id
+      const copy = isId(id) && (await write(projectId, (tx) => duplicateSegment(tx, { projectId, id })))
+      return reply.status(201).send(showSegment(await countAfterChange(db, turns, copy || segmentNotFound(id))))
     },
   )
 

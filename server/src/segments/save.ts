@@ -5,7 +5,7 @@ import { failStale, isRevision, nextRevision } from '../http/if-match.ts'
 import { newId } from '../lib/id.ts'
 import { checkReferences, usesOf } from './check-condition.ts'
 import { copyMembers } from './copy-members.ts'
-import { assertRoomForSegment, assertTrackable, lockSegments } from './limits.ts'
+import { assertRoomForSegment, assertTrackable, awaitSegmentsLock } from './limits.ts'
 import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
 import { slugCandidates } from './slug.ts'
 import { conditionChanged, startTracking, stopTracking } from './tracking.ts'
@@ -23,7 +23,7 @@ type NewSegment = {
 
 export async function createSegment(tx: Tx, segment: NewSegment): Promise<SegmentRow> {
   const { projectId, condition, trackMembership } = segment
-  await lockSegments(tx, projectId)
+  await awaitSegmentsLock(tx, projectId)
   await assertRoomForSegment(tx, projectId)
   if (condition) await checkReferences(tx, { projectId, tree: condition })
   const row = await insertSegment(tx, segment)
@@ -68,7 +68,7 @@ type Edit = { projectId: string; id: string; changes: SegmentChanges; revisions?
 
 /** Changes the given fields only. Undefined when there is no such segment; a newer revision is refused. */
 export async function changeSegment(tx: Tx, { projectId, id, changes, revisions }: Edit) {
-  await lockSegments(tx, projectId)
+  await awaitSegmentsLock(tx, projectId)
   const stored = await findSegment(tx, projectId, id)
   if (!stored) return undefined
   const condition = stored.condition && changes.condition
@@ -120,7 +120,7 @@ const COPY = ' (Copy)'
  * Undefined when there is no such segment.
  */
 export async function duplicateSegment(tx: Tx, { projectId, id }: { projectId: string; id: string }) {
-  await lockSegments(tx, projectId)
+  await awaitSegmentsLock(tx, projectId)
   const original = await findSegment(tx, projectId, id)
   if (!original) return undefined
   await assertRoomForSegment(tx, projectId)

@@ -61,8 +61,11 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
       if (!(await findContact(db, projectId, contactId))) contactNotFound(contactId)
-      const id = await startExecution(db, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
-      return reply.status(201).send(await describeExecution(db, { projectId, workflowId, id }))
+      const started = await transact(db, async (tx) => {
+        const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
+        return describeExecution(tx, { projectId, workflowId, id })
+      })
+      return reply.status(201).send(started)
     },
   )
 
@@ -119,8 +122,10 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       const { projectId, id: workflowId } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
       const key = { projectId, workflowId, id: req.params.executionId }
       await getExecution(db, key)
-      if (!(await transact(db, (tx) => cancelExecution(tx, projectId, key.id)))) fail('CONFLICT', { message: 'The execution has ended.' })
-      return getExecution(db, key)
+      return transact(db, async (tx) => {
+        if (!(await cancelExecution(tx, projectId, key.id))) fail('CONFLICT', { message: 'The execution has ended.' })
+        return getExecution(tx, key)
+      })
     },
   )
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { transact } from '../db/index.ts'
+import { type Tx, transact } from '../db/index.ts'
 import { etagOf, readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -215,8 +215,11 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
       const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
-      const edited = (isId(id) && (await transact(db, (tx) => editGraph(tx, edit)))) || workflowNotFound(id)
-      const workflow = await describeWorkflow(db, edited.row, edited.graph)
+      const edited = async (tx: Tx) => {
+        const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
+        return describeWorkflow(tx, row, graph)
+      }
+      const workflow = isId(id) ? await transact(db, edited) : workflowNotFound(id)
       return reply.header('etag', etagOf(workflow)).send(workflow)
     },
   )

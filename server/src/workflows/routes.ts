@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Db, transact } from '../db/index.ts'
+import { type Db, type Tx, transact } from '../db/index.ts'
 import { etagOf, readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi.ts'
 import { pageList } from '../http/paging.ts'
@@ -84,8 +84,11 @@ export function workflowRoutes(app: App, { db }: Deps) {
       if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
       const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
       const workflow = { projectId: req.project.id, name, description, triggerType: 'EVENT' as const, triggerConfig: trigger, allowReentry }
-      const { row, graph } = await transact(db, (tx) => createWorkflow(tx, workflow))
-      return reply.status(201).send(await describeWorkflow(db, row, graph))
+      const created = await transact(db, async (tx) => {
+        const { row, graph } = await createWorkflow(tx, workflow)
+        return describeWorkflow(tx, row, graph)
+      })
+      return reply.status(201).send(created)
     },
   )
 
@@ -125,8 +128,11 @@ export function workflowRoutes(app: App, { db }: Deps) {
         return { ...changes, trigger: { type, config: readTrigger(type, given) } }
       }
       const edit = { projectId: req.project.id, id, revisions: readIfMatch(req), changesOf }
-      const row = (isId(id) && (await transact(db, (tx) => changeWorkflow(tx, edit)))) || workflowNotFound(id)
-      const workflow = await describeWorkflow(db, row, await readGraph(db, row))
+      const changed = async (tx: Tx) => {
+        const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
+        return describeWorkflow(tx, row, await readGraph(tx, row))
+      }
+      const workflow = isId(id) ? await transact(db, changed) : workflowNotFound(id)
       return reply.header('etag', etagOf(workflow)).send(workflow)
     },
   )
@@ -164,9 +170,11 @@ export function workflowRoutes(app: App, { db }: Deps) {
     },
     async (req, reply) => {
       const { id } = req.params
-      const copy = isId(id) && (await transact(db, (tx) => duplicateWorkflow(tx, { projectId: req.project.id, id })))
-      const { row, graph } = copy || workflowNotFound(id)
-      return reply.status(201).send(await describeWorkflow(db, row, graph))
+      const copied = async (tx: Tx) => {
+        const { row, graph } = (await duplicateWorkflow(tx, { projectId: req.project.id, id })) ?? workflowNotFound(id)
+        return describeWorkflow(tx, row, graph)
+      }
+      return reply.status(201).send(isId(id) ? await transact(db, copied) : workflowNotFound(id))
     },
   )
 }

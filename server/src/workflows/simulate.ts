@@ -8,6 +8,7 @@ import { findVerified } from '../domains/verified.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 import { HOUR, SECOND } from '../lib/units.ts'
+import { createYield } from '../lib/yield-to-loop.ts'
 import { readContext } from '../segments/evaluate.ts'
 import { loadLookup } from '../segments/expressions.ts'
 import type { Recipient } from '../templates/language/variables.ts'
@@ -128,7 +129,8 @@ async function simulateCondition(db: Pool, projectId: string, condition: StepCon
     projectId,
     expressions.map((expression) => ({ expression })),
   )
-  return chooseBranch(compiled, facts, { event: event?.data ?? {}, context: {} }, { ...context, now: at })
+  const data = { event: event?.data ?? {}, context: {} }
+  return chooseBranch(compiled, { facts, data, context: { ...context, now: at } }, createYield())
 }
 
 async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { contact, event, at, emails }: Progress): Promise<Taken> {

@@ -1,4 +1,4 @@
-import { type Pool, transact } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { enrol, findEntryRefusal, holdWorkflows } from './enrol.ts'
 import type { WorkflowKey } from './workflow.ts'
@@ -10,17 +10,16 @@ const MESSAGES = {
 }
 
 /** Starts an execution by request. Returns its id. The contact exists. */
-export const startExecution = (
-  db: Pool,
+export async function startExecution(
+  tx: Tx,
   key: WorkflowKey,
   { contactId, context }: { contactId: string; context: Record<string, unknown> },
-) =>
-  transact(db, async (tx) => {
-    const [workflow] = await holdWorkflows(tx, key.projectId, [key.id])
-    if (!workflow) return fail('CONFLICT', { message: 'The workflow is disabled.' })
-    const refusal = await findEntryRefusal(tx, workflow, contactId)
-    if (refusal) fail('CONFLICT', { message: MESSAGES[refusal], details: { reason: refusal } })
-    const started = await enrol(tx, workflow, [{ contactId, context }])
-    // Another request was faster.
-    return started.get(contactId) ?? fail('CONFLICT', { message: MESSAGES.active, details: { reason: 'active' } })
-  })
+): Promise<string> {
+  const [workflow] = await holdWorkflows(tx, key.projectId, [key.id])
+  if (!workflow) return fail('CONFLICT', { message: 'The workflow is disabled.' })
+  const refusal = await findEntryRefusal(tx, workflow, contactId)
+  if (refusal) fail('CONFLICT', { message: MESSAGES[refusal], details: { reason: refusal } })
+  const started = await enrol(tx, workflow, [{ contactId, context }])
+  // Another request was faster.
+  return started.get(contactId) ?? fail('CONFLICT', { message: MESSAGES.active, details: { reason: 'active' } })
+}

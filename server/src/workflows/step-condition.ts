@@ -1,9 +1,10 @@
-import { type Expression, type FilterNode, type SegmentLookup, toExpression } from '../conditions/expression.ts'
-import { type ContactFacts, type MatchContext, matchesExpression } from '../conditions/match.ts'
+import { type Expression, type SegmentLookup, toExpression } from '../conditions/expression.ts'
+import { type ContactFacts, type Evaluation, evaluationOf, type MatchContext, matchesInTurns } from '../conditions/match.ts'
 import { OPERATORS } from '../conditions/operators.ts'
 import { referencesOf } from '../conditions/references.ts'
 import { type ConditionFilter, type ConditionTree, readCondition } from '../conditions/schema.ts'
 import { AppError, type FieldIssue, fail, invalid } from '../lib/errors.ts'
+import type { Pause } from '../lib/yield-to-loop.ts'
 
 /** What a CONDITION step asks: a tree with two branches, or one field with several. */
 export type StepCondition = ConditionTree | SingleCondition | MultiCondition
@@ -172,31 +173,28 @@ function sourcesOf({ groups }: ConditionTree, prefix: string): Map<string, Sourc
 /** Data of an execution that conditions read. */
 export type ExecutionData = { event: Raw; context: Raw }
 
-/** The branch that an execution takes. */
-export function chooseBranch(
+/** The branch that an execution takes. Pauses after each filter, as one may search a long text. */
+export async function chooseBranch(
   { cases, otherwise }: CompiledCondition,
-  facts: ContactFacts,
-  data: ExecutionData,
-  context: MatchContext,
-): string {
-  const found = cases.find(({ expression, sources }) => matches(expression, { sources, facts, data, context }))
-  return found?.branch ?? otherwise
-}
-
-type Evaluated = { sources: Map<string, Source>; facts: ContactFacts; data: ExecutionData; context: MatchContext }
-
-function matches(node: Expression, about: Evaluated): boolean {
-  if (node.type === 'filter') return matchesFilter(node, about)
-  const each = (inner: Expression) => matches(inner, about)
-  return node.type === 'and' ? node.nodes.every(each) : node.nodes.some(each)
-}
-
-function matchesFilter(node: FilterNode, { sources, facts, data, context }: Evaluated) {
-  const source = sources.get(node.path)
-  if (!source) return matchesExpression(node, facts, context)
+  { facts, data, context }: { facts: ContactFacts; data: ExecutionData; context: MatchContext },
+  pause: Pause,
+): Promise<string> {
   // Deleted fields are those of contacts.
-  const own = { ...facts, contact: { ...facts.contact, data: data[source] } }
-  return matchesExpression(node, own, { ...context, deletedFields: NO_FIELDS })
+  const of = (source: Source) =>
+    evaluationOf({ ...facts, contact: { ...facts.contact, data: data[source] } }, { ...context, deletedFields: NO_FIELDS })
+  const about = { contact: evaluationOf(facts, context), event: of('event'), context: of('context') }
+  for (const { branch, expression, sources } of cases) if (await matches(expression, { sources, about, pause })) return branch
+  return otherwise
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set()
+
+type Reading = { sources: Map<string, Source>; about: Record<Source | 'contact', Evaluation>; pause: Pause }
+
+async function matches(node: Expression, reading: Reading): Promise<boolean> {
+  const { sources, about, pause } = reading
+  if (node.type === 'filter') return matchesInTurns(node, about[sources.get(node.path) ?? 'contact'], pause)
+  const decisive = node.type === 'or'
+  for (const inner of node.nodes) if ((await matches(inner, reading)) === decisive) return decisive
+  return !decisive
+}

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type SegmentLookup, toExpression } from '../../src/conditions/expression.ts'
 import { type ConditionTree, readCondition } from '../../src/conditions/schema.ts'
-import { readAll, useDatabase, write } from './readers.ts'
+import { compareAnswers, readAll, useDatabase, write } from './readers.ts'
 
 const NOW = new Date('2026-03-12T12:00:00.000Z')
 const [STATIC, DYNAMIC] = [randomUUID(), randomUUID()]
@@ -102,9 +102,10 @@ const lookup: SegmentLookup = (id) =>
 async function find(tree: unknown, { deletedFields = [] as string[] } = {}) {
   const expression = toExpression(readCondition(tree, 'condition'), lookup)
   const context = { projectId, now: NOW, deletedFields: new Set(deletedFields) }
-  const { probed, scanned, matched, explained } = await readAll(database.db, [expression], context)
-  expect({ scanned, matched, explained }).toEqual({ scanned: probed, matched: probed, explained: probed })
-  return NAMES.filter((name) => probed[0]!.includes(IDS[name])).join(' ')
+  const answers = await readAll(database.db, [expression], context)
+  const { found, expected } = compareAnswers(answers, 0)
+  expect(found).toEqual(expected)
+  return NAMES.filter((name) => answers.probed[0]!.includes(IDS[name])).join(' ')
 }
 
 const findFilter = (field: string, operator: string, value?: unknown, unit?: string) =>

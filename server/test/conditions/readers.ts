@@ -4,8 +4,8 @@ import { afterAll, beforeAll } from 'vitest'
 import { explainExpression } from '../../src/conditions/explain.ts'
 import type { Expression } from '../../src/conditions/expression.ts'
 import { readFacts } from '../../src/conditions/facts.ts'
-import { matchesExpression } from '../../src/conditions/match.ts'
-import { expressionSql, type SqlContext, scanSql } from '../../src/conditions/sql.ts'
+import { type Evaluation, evaluationOf, matchesExpression, matchesInTurns } from '../../src/conditions/match.ts'
+import { expressionSql, probeSql, type ScanSql, type SqlContext, scanSql } from '../../src/conditions/sql.ts'
 import { connect, many, type Pool } from '../../src/db/index.ts'
 import { lowestId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -68,7 +68,8 @@ export async function write(db: Pool, { projectId, contacts, events, members }: 
 export async function readAll(db: Pool, expressions: Expression[], context: SqlContext) {
   return {
     probed: await readRowByRow(db, expressions, context),
-    scanned: await readWholeProject(db, expressions, context),
+    scanned: await readWholeProject(db, expressions, context, scanSql),
+    sampled: await readWholeProject(db, expressions, context, probeSql),
     ...(await readInMemory(db, expressions, context)),
   }
 }
@@ -91,9 +92,11 @@ async function readRowByRow(db: Pool, expressions: Expression[], context: SqlCon
   return group(await many(db, sql<{ expression: number; id: string }>`${sql.join(parts, sql` union all `)}`), expressions.length)
 }
 
-async function readWholeProject(db: Pool, expressions: Expression[], context: SqlContext) {
+type Compile = (expression: Expression, context: SqlContext) => ScanSql
+
+async function readWholeProject(db: Pool, expressions: Expression[], context: SqlContext, compile: Compile) {
   const parts = expressions.map((expression, index) => {
-    const { joins, matches } = scanSql(expression, context)
+    const { joins, matches } = compile(expression, context)
     return sql`
       select ${index}::int as expression, contacts.id from contacts ${joins}
       where contacts.project_id = ${context.projectId} and ${matches}`
@@ -104,15 +107,30 @@ async function readWholeProject(db: Pool, expressions: Expression[], context: Sq
 async function readInMemory(db: Pool, expressions: Expression[], context: SqlContext) {
   const rows = await many(db, sql<{ id: string }>`select id from contacts where project_id = ${context.projectId}`)
   const facts = await readFacts(db, { projectId: context.projectId, contactIds: rows.map(({ id }) => id), expressions })
-  const idsWhere = (isMatch: (expression: Expression, about: (typeof facts)[number]) => boolean) =>
-    expressions.map((expression) =>
+  const evaluations = facts.map((about) => evaluationOf(about, context))
+  const idsWhere = async (isMatch: (expression: Expression, about: Evaluation) => boolean | Promise<boolean>) => {
+    const answers = async (expression: Expression) => Promise.all(evaluations.map((about) => isMatch(expression, about)))
+    const found = await Promise.all(expressions.map(answers))
+    return found.map((matches) =>
       facts
-        .filter((about) => isMatch(expression, about))
+        .filter((_, index) => matches[index])
         .map(({ contact }) => contact.id)
         .sort(),
     )
-  return {
-    matched: idsWhere((expression, about) => matchesExpression(expression, about, context)),
-    explained: idsWhere((expression, about) => explainExpression(expression, about, context).matches),
   }
+  const pause = async () => {}
+  return {
+    matched: await idsWhere(matchesExpression),
+    matchedInTurns: await idsWhere((expression, about) => matchesInTurns(expression, about, pause)),
+    explained: await idsWhere(async (expression, about) => (await explainExpression(expression, about, pause)).matches),
+  }
+}
+
+type Answers = Awaited<ReturnType<typeof readAll>>
+
+/** The answers of every reader for one expression, and those that they must be: the answers of one of them. */
+export function compareAnswers(answers: Answers, index: number) {
+  const readers = Object.keys(answers) as (keyof Answers)[]
+  const pick = (of: (reader: keyof Answers) => string[] | undefined) => Object.fromEntries(readers.map((reader) => [reader, of(reader)]))
+  return { found: pick((reader) => answers[reader][index]), expected: pick(() => answers.probed[index]) }
 }

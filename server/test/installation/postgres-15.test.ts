@@ -1,12 +1,13 @@
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { type Binaries, findBinaries } from '../../src/db/embedded/binaries.ts'
-import { transact } from '../../src/db/index.ts'
+import { connect, transact } from '../../src/db/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { mergeDeltas, recountEvents } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { createPartitions, dropOldEvents } from '../../src/events/partitions.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { checkSearches } from '../conditions/searches.ts'
 import { startApp } from '../support/app.ts'
 import { runSql, throwawayServer } from '../support/postgres.ts'
 
@@ -33,11 +34,21 @@ test.skipIf(!binaries)(
       expect(await migrate(url)).not.toEqual([])
       expect(await migrate(url)).toEqual([])
       await smoke(url)
+      await checkConditions(url)
     } finally {
       await server.remove()
     }
   },
 )
+
+async function checkConditions(url: string) {
+  const db = connect({ url, max: 2, log: createLog('silent') })
+  try {
+    await checkSearches(db)
+  } finally {
+    await db.destroy()
+  }
+}
 
 /** Once through everything that has SQL of its own: accounts, keys, limits, contacts, lists, fields, jobs, events, domains. */
 async function smoke(url: string) {

@@ -112,8 +112,10 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     },
     async (req, reply) => {
       const projectId = req.project.id
-      const resent = await transact(db, (tx) => resendEmail(tx, { projectId, id: req.params.id }))
-      const email = resent ? await findEmail(db, projectId, resent) : undefined
+      const email = await transact(db, async (tx) => {
+        const resent = await resendEmail(tx, { projectId, id: req.params.id })
+        return resent ? findEmail(tx, projectId, resent) : undefined
+      })
       return reply.status(201).send(email ?? notFound('email', req.params.id))
     },
   )

@@ -31,9 +31,8 @@ export const runCondition: StepRunner = async (tx, { projectId }, executions) =>
     const byContact = new Map(facts.map((each) => [each.contact.id, each]))
     for (const execution of several) {
       const own = byContact.get(execution.contactId)
-      const branch = own && chooseBranch(compiled, own, dataOf(execution), context)
+      const branch = own && (await chooseBranch(compiled, { facts: own, data: dataOf(execution), context }, pause))
       outcomes.set(execution.id, branch ? { is: 'done', branch, output: { branch } } : { is: 'cancelled', reason: 'contact_deleted' })
-      await pause()
     }
   }
   return executions.map(({ id }) => outcomes.get(id)!)

@@ -1,0 +1,86 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { one } from '../../src/db/index.ts'
+import { useApp } from '../support/app.ts'
+import { times } from '../support/times.ts'
+import { filter, newSegmentProject } from './segment-project.ts'
+
+/** Folds of long texts, and the most searches of one that ran without a pause between them. */
+const seen = vi.hoisted(() => ({ folds: 0, searches: 0, run: 0, longestRun: 0 }))
+
+vi.mock('../../src/conditions/fold-case.ts', async (original) => {
+  const real = await original<typeof import('../../src/conditions/fold-case.ts')>()
+  const foldCase = (text: string) => {
+    if (text.length === LENGTH) seen.folds++
+    return real.foldCase(text)
+  }
+  return { ...real, foldCase }
+})
+vi.mock('../../src/conditions/contains-text.ts', async (original) => {
+  const real = await original<typeof import('../../src/conditions/contains-text.ts')>()
+  const containsText = (text: string, needle: string) => {
+    seen.searches++
+    seen.longestRun = Math.max(seen.longestRun, ++seen.run)
+    return real.containsText(text, needle)
+  }
+  return { ...real, containsText }
+})
+vi.mock('../../src/lib/yield-to-loop.ts', () => ({
+  createYield: () => async () => {
+    seen.run = 0
+    await nextTurn()
+  },
+}))
+
+const LENGTH = 65_000
+const FILTERS = 100
+const PATIENT = { timeout: 20_000 }
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+
+/** None of them is in the text. */
+const searches = times(FILTERS, (n) => filter('data.text', 'contains', `Ä${n}.`))
+const any = { logic: 'OR', groups: searches.map((search) => ({ filters: [search] })) }
+
+let project: Awaited<ReturnType<typeof newSegmentProject>>
+let contactId: string
+beforeAll(async () => {
+  project = await newSegmentProject(sterna)
+  contactId = (await project.add('ada', { text: 'é'.repeat(LENGTH) })).id
+})
+beforeEach(() => Object.assign(seen, { folds: 0, searches: 0, run: 0, longestRun: 0 }))
+
+describe('a hundred filters that search a text of 65,000 characters', () => {
+  test('fold it once for an explanation, with a pause after each filter', async () => {
+    const nested = { logic: 'AND', groups: [{ filters: [], conditions: any }] }
+    const { id } = await project.dynamic(nested)
+    const { status, body } = await project.call('GET', `/segments/${id}/explain/${contactId}`)
+    expect([status, body.matches, body.explanation.groups[0].conditions.groups.length]).toEqual([200, false, FILTERS])
+    expect(seen).toMatchObject({ folds: 1, searches: FILTERS, longestRun: 1 })
+  })
+
+  test('fold it once for all segments of a contact, with a pause after each filter', async () => {
+    for (const part of [searches.slice(0, 50), searches.slice(50)])
+      await project.dynamic({ logic: 'OR', groups: part.map((search) => ({ filters: [search] })) })
+    const { status, body } = await project.call('GET', `/contacts/${contactId}/segments`)
+    expect([status, body]).toEqual([200, []])
+    expect(seen).toMatchObject({ folds: 1, longestRun: 1 })
+    expect(seen.searches).toBeGreaterThanOrEqual(FILTERS)
+  })
+
+  test('fold it once for a re-check of all tracked segments, with a pause after each filter', async () => {
+    await project.dynamic(any, { trackMembership: true })
+    await project.dynamic(any, { trackMembership: true })
+    const count = (query: ReturnType<typeof sql<{ count: number }>>) => async () => (await one(sterna.db, query)).count
+    const computed = sql<{ count: number }>`
+      select count(*)::int as count from tracked_segments where project_id = ${project.id} and computed_revision = revision
+    `
+    await expect.poll(count(computed), PATIENT).toBe(2)
+    Object.assign(seen, { folds: 0, searches: 0, run: 0, longestRun: 0 })
+    await project.call('PATCH', `/contacts/${contactId}`, { data: { text: `${'é'.repeat(LENGTH - 4)}ä99.` } })
+    const members = sql<{ count: number }>`select count(*)::int as count from segment_members where contact_id = ${contactId}`
+    await expect.poll(count(members), PATIENT).toBe(2)
+    expect(seen).toMatchObject({ folds: 1, searches: 2 * FILTERS, longestRun: 1 })
+  })
+})
