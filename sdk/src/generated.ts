@@ -411,6 +411,7 @@ export type CampaignReason = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
+    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -435,6 +436,7 @@ export type CampaignRecipient = {
   id: string
   /** Null if the contact was deleted. */
   contactId: string | null
+  /** The address that was used. Before that, the address at the start of the campaign. */
   email: string
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
   /** Each recipient has one; they add up to the counters of the campaign. */
@@ -444,6 +446,7 @@ export type CampaignRecipient = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
+    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -765,6 +768,7 @@ export type Email = {
   subject: string
   from: string
   fromName: string | null
+  /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
   to: string
   toName: string | null
   replyTo: string | null
@@ -792,6 +796,7 @@ export type Email = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
+    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -1258,7 +1263,14 @@ export type Workflow = {
   /** What keeps the workflow from doing what it should. It can be enabled nevertheless. */
   problems: {
     stepId: string | null
-    code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete'
+    code:
+      | 'no_steps'
+      | 'unreachable'
+      | 'no_sender'
+      | 'template_missing'
+      | 'segment_missing'
+      | 'trigger_incomplete'
+      | 'loop_without_pause'
     message: string
   }[]
 }
@@ -1293,7 +1305,7 @@ export type WorkflowExecutionDetails = {
   version: number
   /** The event that started it. Null: started by request or schedule. */
   event: unknown
-  /** When it goes on at the latest. */
+  /** When it goes on, unless by an event: the end of its pause, or the deadline of a wait. */
   dueAt: string | null
   /** Name of the event that it waits for. */
   awaits: string | null
@@ -1344,7 +1356,7 @@ export type WorkflowExecutionItem = {
   updatedAt: string
   /** Version of the graph that it follows. */
   version: number
-  /** When it goes on at the latest. */
+  /** When it goes on, unless by an event: the end of its pause, or the deadline of a wait. */
   dueAt: string | null
   /** Name of the event that it waits for. */
   awaits: string | null
@@ -2235,6 +2247,7 @@ export interface Operations {
           | 'unsubscribed'
           | 'suppressed'
           | 'contact_deleted'
+          | 'invalid'
           | 'project_deleted'
           | 'cancelled'
           | 'bounced'
@@ -2347,6 +2360,7 @@ export interface Operations {
           | 'unsubscribed'
           | 'suppressed'
           | 'contact_deleted'
+          | 'invalid'
           | 'project_deleted'
           | 'cancelled'
           | 'bounced'
@@ -2363,7 +2377,6 @@ export interface Operations {
           | 'throttled'
           | 'project_disabled'
           | 'verifying_refusal'
-          | 'invalid'
         /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
         activity?:
           | 'delivered'
@@ -2526,6 +2539,7 @@ export interface Operations {
         | 'unsubscribed'
         | 'suppressed'
         | 'contact_deleted'
+        | 'invalid'
         | 'project_deleted'
         | 'cancelled'
         | 'bounced'
@@ -3385,6 +3399,7 @@ export interface Operations {
       subject: string
       from: string
       fromName: string | null
+      /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
       to: string
       toName: string | null
       replyTo: string | null
@@ -3422,6 +3437,7 @@ export interface Operations {
         | 'unsubscribed'
         | 'suppressed'
         | 'contact_deleted'
+        | 'invalid'
         | 'project_deleted'
         | 'cancelled'
         | 'bounced'
