@@ -33,7 +33,7 @@ const WRITES_CONTACTS: ReadonlySet<StepType> = new Set(['UPDATE_CONTACT', 'SEND_
 const MAX_ROUNDS = 20
 
 /** Longer than a transaction that tracks events may take. */
-export const TIMEOUT_AFTER_MS = 6 * SECOND
+const TIMEOUT_AFTER_MS = 6 * SECOND
 
 export type Claimed = Omit<Running, 'step' | 'graph'> & { currentStepId: string | null }
 
