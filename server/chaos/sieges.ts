@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** The owner and the project of an attacking process. `cookie` is the session of the owner. */
 export type Besieger = { url: string; secret: string; public: string; domain: string; cookie: string }
 export type SiegeOrder = { siege: SiegeName; lastsMs: number }
-/** Responses to the attacker, by status. `none`: no response in time. */
-export type SiegeOutcome = { statuses: Record<string, number> }
+/** Responses to the attacker, by status. `none`: no response in time, or no time left for the request. `problem`: why the siege ended early. */
+export type SiegeOutcome = { statuses: Record<string, number>; problem?: string }
 
 /** Recipients with this name get no reply to their final dot. */
 export const SILENT = 'silent'
@@ -24,7 +24,11 @@ const EVENT_CHARACTERS = 31_000
 /** As long as a text of a contact may be; each of its characters takes two bytes. */
 const LONG_TEXT = 'é'.repeat(65_000)
 const PATIENCE_MS = 60_000
+/** Time beyond that of a siege for its requests. Later ones are not made, so that every run ends. */
+const GRACE_MS = 120_000
 const AT_ONCE = 8
+/** Requests of a kind that are repeated, also when the preparation took all of the time. */
+const AT_LEAST = 5
 
 // biome-ignore lint/suspicious/noExplicitAny: a response may be anything; the caller reads the fields it needs
 type Reply = { status: number | 'none'; body: any }
@@ -65,6 +69,7 @@ const SIEGES = {
     const asOwner = as({ cookie: besieger.cookie })
     const projects = await eachOf(PROJECTS, 2, (n) => asOwner('POST', '/users/@me/projects', { name: `Attack ${n}` }))
     const keys = projects.flatMap(({ body }) => (body?.secret ? [{ secret: body.secret as string, public: body.public as string }] : []))
+    if (keys.length < PROJECTS) throw new Error(`only ${keys.length} projects could be created`)
     await eachOf(HOSTS, AT_ONCE, async (n) => {
       const { secret } = keys[n % keys.length]!
       await addWorkflow(as({ authorization: `Bearer ${secret}` }), `enter ${n}`, [{ type: 'WEBHOOK', config: { url: hosts.urls[n] } }])
@@ -90,7 +95,7 @@ const SIEGES = {
     ]
     await Promise.all(
       ways.map(async (way) => {
-        for (let n = 0; mustGoOn(); n++) await way(n)
+        for (let n = 0; n < AT_LEAST || mustGoOn(); n++) await way(n)
       }),
     )
   },
@@ -116,17 +121,22 @@ export const SIEGE_NAMES = Object.keys(SIEGES) as SiegeName[]
 export async function besiege(besieger: Besieger, { siege, lastsMs }: SiegeOrder): Promise<SiegeOutcome> {
   const outcome: SiegeOutcome = { statuses: {} }
   const end = Date.now() + lastsMs
-  const as = (auth: Record<string, string>) => createCall(besieger.url, auth, outcome)
+  const as = (auth: Record<string, string>) => createCall(besieger.url, { auth, outcome, until: end + GRACE_MS })
   const call = as({ authorization: `Bearer ${besieger.secret}` })
-  await SIEGES[siege]({ besieger, as, call, mustGoOn: () => Date.now() < end })
+  await SIEGES[siege]({ besieger, as, call, mustGoOn: () => Date.now() < end }).catch((err: Error) => {
+    outcome.problem = `the attack ended early: ${err.message}`
+  })
   // What the requests began goes on.
   await sleep(Math.max(0, end - Date.now()))
   return outcome
 }
 
-function createCall(url: string, auth: Record<string, string>, { statuses }: SiegeOutcome): Call {
+type Caller = { auth: Record<string, string>; outcome: SiegeOutcome; until: number }
+
+function createCall(url: string, { auth, outcome: { statuses }, until }: Caller): Call {
   return async (method, path, body) => {
-    const reply = await request(url + path, method, { auth, body }).catch((): Reply => ({ status: 'none', body: undefined }))
+    const none: Reply = { status: 'none', body: undefined }
+    const reply = Date.now() < until ? await request(url + path, method, { auth, body }).catch(() => none) : none
     statuses[reply.status] = (statuses[reply.status] ?? 0) + 1
     return reply
   }
@@ -179,7 +189,8 @@ async function addLongContacts(call: Call, count: number): Promise<string[]> {
 }
 
 async function addWorkflow(call: Call, eventName: string, steps: { type: string; config: object }[]) {
-  const { body: created } = await call('POST', '/workflows', { name: eventName, eventName })
+  const { status, body: created } = await call('POST', '/workflows', { name: eventName, eventName })
+  if (!created?.steps) throw new Error(`a workflow was answered with ${status}`)
   const added = steps.map((step) => ({ id: randomUUID(), ...step }))
   const ids = [created.steps[0].id, ...added.map(({ id }) => id)]
   const transitions = added.map(({ id }, index) => ({ fromStepId: ids[index], toStepId: id }))

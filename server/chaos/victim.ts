@@ -22,6 +22,7 @@ export async function startVictim(project: Project, relay: Relay) {
   const call = async (method: string, path: string, body?: object) => {
     const answer = await fetch(project.url + path, {
       method,
+      signal: AbortSignal.timeout(PATIENCE_MS),
       headers: {
         authorization: `Bearer ${path === '/v1/track' ? project.public : project.secret}`,
         ...(body ? { 'content-type': 'application/json' } : {}),
