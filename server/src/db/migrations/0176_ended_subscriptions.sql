@@ -7,4 +7,4 @@ alter table usage_reports add column at timestamptz;
 
 -- Subscriptions that ended until then are settled: their usage was written as reports.
 alter table projects add column settled_to timestamptz;
-update projects set settled_to = now() where customer is not null and subscription is null;
+update projects set settled_to = now() where customer is not null;
