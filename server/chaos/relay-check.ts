@@ -42,7 +42,7 @@ const ABOUT_EMAIL = new Set<Stage>(['rcpt', 'data', 'dot'])
 const isAboutMessage = ({ stage, reply }: BadReply) => stage === 'mail' && /^(552 5\.3\.4|501) /.test(reply)
 const ABOUT_US = new Set<Stage>(['greeting', 'ehlo', 'starttls', 'auth'])
 const isPermanent = ({ reply }: BadReply) => reply.startsWith('5')
-const isUnknownRecipient = ({ stage, reply }: BadReply) => ABOUT_EMAIL.has(stage) && /^550 5\.1\.1 /.test(reply)
+const isUnknownRecipient = ({ stage, reply }: BadReply) => ABOUT_EMAIL.has(stage) && /^550 5\.1\.1 (?!Your )/.test(reply)
 const isUnanswered = ({ stage, reply }: BadReply) => stage === 'dot' && reply === ''
 
 export const relayChecks = (known: Known): Check[] => [
@@ -114,7 +114,7 @@ function checkEmails(rows: Row[], { sent, said, taken, breakerLimit, probeLimit 
     {
       rule: 'failed as an unknown recipient, but not bounced, suppressed and unsubscribed',
       cases: rows
-        .filter(({ state, error }) => state === 'failed' && error?.startsWith('550 5.1.1'))
+        .filter(({ state, error }) => state === 'failed' && error?.startsWith('550 5.1.1') && !error.startsWith('550 5.1.1 Your '))
         .filter(({ bounced, suppressed, subscribed }) => !bounced || !suppressed || subscribed)
         .map(tell),
     },
