@@ -46,7 +46,7 @@ describe(`${AT_ONCE} requests at once wait for each other:`, () => {
     const answers = await whileLocked(() =>
       times(AT_ONCE, (n) => project.call('POST', '/segments', { name: `New ${n}`, condition: all(isPro) })),
     )
-    expect(answers.map(({ status, body }) => [status, body.memberCount])).toEqual(times(AT_ONCE, () => [201, 1]))
+    expect(answers.map(({ status }) => status)).toEqual(times(AT_ONCE, () => 201))
   })
 
   test('changing segments', async () => {
@@ -54,7 +54,7 @@ describe(`${AT_ONCE} requests at once wait for each other:`, () => {
     const condition = all(filter('data.plan', 'contains', 'P'))
     const answers = await whileLocked(() => times(AT_ONCE, (n) => project.patch(id, { name: `Name ${n}`, condition })))
     expect(answers.map(({ status }) => status)).toEqual(times(AT_ONCE, () => 200))
-    expect(await project.get(id)).toMatchObject({ condition, memberCount: 1 })
+    expect(await project.get(id)).toMatchObject({ condition })
   })
 })
 
