@@ -141,6 +141,9 @@ export interface Schema {
     counters_closed_at: Timestamp | null
     closed_refused_count: number | null
     closed_links: Json | null
+    freeze_due_at: Generated<Timestamp>
+    freeze_page: Generated<number>
+    freeze_attempts: Generated<number>
   }
   consents: {
     project_id: string

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { freezeNextPage } from '../../src/campaigns/freeze.ts'
-import { startDueCampaigns } from '../../src/campaigns/schedule.ts'
+import { startDueCampaign } from '../../src/campaigns/schedule.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { outcome } from '../support/answers.ts'
@@ -125,8 +125,8 @@ test('a schedule that one worker is starting is not started by another', async (
   await project.act(id, 'send', { scheduledFor: '2040-01-01T00:00:00Z' })
   await sql`update campaigns set scheduled_for = now() where project_id = ${project.id}`.execute(sterna.db)
   const { starting } = await whileSleeping(sterna.db, { table: 'campaigns', when: sql`new.status = 'SENDING'` }, async () => ({
-    started: { starting: startDueCampaigns(sterna.db, silent) },
-    meanwhile: () => startDueCampaigns(sterna.db, silent),
+    started: { starting: startDueCampaign(sterna.db, silent) },
+    meanwhile: () => startDueCampaign(sterna.db, silent),
   }))
   await starting
   expect(await project.audit(id)).toEqual([
