@@ -136,13 +136,24 @@ async function freezePage(tx: Tx, key: CampaignKey, { mayExist }: { mayExist: bo
   if (!campaign) return 'none'
   const { size } = campaign
   await sql`set local statement_timeout = ${sql.lit(size > 1 ? PAGE_MS : ONE_CONTACT_MS)}`.execute(tx)
+  const startedAt = performance.now()
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
   const recipients = await writePage(tx, campaign, { after, end, mayExist })
+  await growPage(tx, campaign, performance.now() - startedAt)
   if (recipients) await assertWithinCap(tx, key.projectId)
   await notifyQueued(tx, PRIORITIES.bulk)
   return end === undefined ? 'last' : 'more'
 }
+
+/** Only pages that have shrunk can grow. */
+async function growPage(tx: Tx, { projectId, id, size }: Frozen, ms: number) {
+  const next = sizeAfterPage(size, ms)
+  if (next !== size) await sql`update campaigns set freeze_page = ${next} where project_id = ${projectId} and id = ${id}`.execute(tx)
+}
+
+/** Contacts of the page that follows one of `size` contacts, which took `ms`. */
+export const sizeAfterPage = (size: number, ms: number) => (ms < QUICK_MS ? Math.min(LARGEST_PAGE, size * SHRINK) : size)
 
 /** After the page is counted. */
 async function assertWithinCap(tx: Tx, projectId: string) {
@@ -207,10 +218,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
         excluded_suppressed = excluded_suppressed + (select count(*) from excluded where reason = 'suppressed'),
         excluded_invalid = excluded_invalid + (select count(*) from excluded where reason = 'invalid'),
         freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`},
-        freeze_attempts = 0, freeze_due_at = clock_timestamp(),
-        -- Since the transaction began.
-        freeze_page = case when clock_timestamp() - now() < make_interval(secs => ${QUICK_MS / 1_000})
-          then least(${LARGEST_PAGE}, freeze_page * ${SHRINK}) else freeze_page end
+        freeze_attempts = 0, freeze_due_at = clock_timestamp()
       where project_id = ${projectId} and id = ${id}
       returning (select count(*)::int from queued) as recipients
     `,

@@ -1,6 +1,16 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Job, type JobHelpers, Logger, type ParsedCronItem, parseCronItems, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
+import {
+  type Job,
+  type JobHelpers,
+  Logger,
+  type ParsedCronItem,
+  parseCronItems,
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+} from 'graphile-worker'
 import { type Pool, transact } from '../db/index.ts'
 import { every } from '../lib/every.ts'
 import type { Log } from '../lib/log.ts'

@@ -49,9 +49,7 @@ function queueNameOf<Name extends keyof Jobs>(name: Name, payload: Jobs[Name]) {
 
 /** The owner of the project: owners share the slots of the queue, see job-shares.ts. Jobs of the installation have no flag. */
 const flagsSql = (payload: Jobs[keyof Jobs]) =>
-  'projectId' in payload && isId(payload.projectId)
-    ? sql`array[${OWNER_FLAG} || ${ownerSql(sql`${payload.projectId}::uuid`)}]`
-    : sql`null`
+  'projectId' in payload && isId(payload.projectId) ? sql`array[${OWNER_FLAG} || ${ownerSql(sql`${payload.projectId}::uuid`)}]` : sql`null`
 
 /** `runAt`: in database time. A job starts within a second of its time. */
 type Options = { key?: string; delaySeconds?: number; runAt?: Date }

@@ -34,8 +34,8 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   const { name, log, isHeld, pollMs, find, work, ...limits } = options
   const take = options.take ?? (async (chosen) => chosen as Taken[])
   const turns = createTurns(limits)
-  // A list has each key once.
-  const mayRepeat = (limits.maxOfKey ?? 1) > 1
+  // A list has each key once, however much work waits behind it.
+  const mayHideWork = (limits.maxOfKey ?? 1) > 1
   const signal = createWakeSignal()
   const warn = createRareWarning(log)
   const underWay = new Set<Promise<void>>()
@@ -46,7 +46,7 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   async function run() {
     while (!stopped) {
       const started = isHeld() && turns.hasRoom() ? await startNext().catch(cannotLook) : 0
-      if (!started || !mayRepeat) await signal.wait(pollMs)
+      if (!started || !mayHideWork) await signal.wait(pollMs)
     }
   }
 
@@ -57,7 +57,7 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
 
   /** Returns the number of pieces started. */
   async function startNext() {
-    let chosen = performance.now() - readAt < MAX_AGE_MS ? chooseAll() : []
+    let chosen = !mayHideWork && performance.now() - readAt < MAX_AGE_MS ? chooseAll() : []
     if (!chosen.length) {
       waiting = await find(turns.keysAtLimit())
       readAt = performance.now()
@@ -71,7 +71,8 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
 
   function chooseAll() {
     const chosen: Work[] = []
-    for (let next = turns.choose(waiting); next; next = turns.choose(waiting)) {
+    const choose = () => turns.choose(waiting, mayHideWork ? chosen.map(({ owner }) => owner) : [])
+    for (let next = choose(); next; next = choose()) {
       waiting.splice(waiting.indexOf(next), 1)
       turns.start(next)
       chosen.push(next)

@@ -88,7 +88,9 @@ describe('whatever waits and ends', () => {
         const turns = createTurns({ slots, maxOfKey })
         const running: WaitingWork[] = []
         // Each owner always has work; a project number occurs more than once if the owner has several keys in it.
-        const waiting = owners.flatMap((projects, owner) => projects.map((project, key) => work(`o${owner}`, `${project}`, `o${owner} k${key}`)))
+        const waiting = owners.flatMap((projects, owner) =>
+          projects.map((project, key) => work(`o${owner}`, `${project}`, `o${owner} k${key}`)),
+        )
         const count = (of: (each: WaitingWork) => boolean) => running.filter(of).length
         /** Turns of each owner since the last one of an owner that has no slot. */
         const passedBy = new Map<string, Map<string, number>>()
@@ -115,7 +117,8 @@ describe('whatever waits and ends', () => {
           // Never idle: nothing able is left while there is a slot that its owner may have.
           if (running.length < slots) {
             const able = waiting.filter((each) => count(({ key }) => key === each.key) < maxOfKey)
-            for (const { owner } of able) expect(count((each) => each.owner === owner)).toBeGreaterThanOrEqual(Math.max(1, Math.floor(slots / 2)))
+            for (const { owner } of able)
+              expect(count((each) => each.owner === owner)).toBeGreaterThanOrEqual(Math.max(1, Math.floor(slots / 2)))
           }
           const [ended] = running.splice(end % Math.max(1, running.length), 1)
           if (ended) turns.end(ended, 'done')

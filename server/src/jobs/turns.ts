@@ -78,13 +78,13 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
       return [...new Set([...[...ofKey.keys()].filter(isAtLimit), ...restsUntil.keys()])]
     },
 
-    /** The work that gets the next slot; of equal ones the first. */
-    choose<Work extends WaitingWork>(waiting: Work[]): Work | undefined {
+    /** The work that gets the next slot; of equal ones the first. `alsoWaiting`: owners that may have more work than is listed. */
+    choose<Work extends WaitingWork>(waiting: Work[], alsoWaiting: string[] = []): Work | undefined {
       if (!hasRoom()) return undefined
       const able = waiting.filter(couldStart)
-      const othersWait = new Set(able.map(({ owner }) => owner)).size > 1
+      const owners = new Set([...alsoWaiting, ...able.map(({ owner }) => owner)])
       let next: Work | undefined
-      for (const work of able) if ((!next || comesBefore(work, next)) && mayHaveMore(work.owner, othersWait)) next = work
+      for (const work of able) if ((!next || comesBefore(work, next)) && mayHaveMore(work.owner, owners.size > 1)) next = work
       return next
     },
 
