@@ -9,13 +9,12 @@ const MAX_SERVED = 1_000
 /**
  * Shares the slots of the job queue between owners, as turns.ts says. The queue takes the oldest job without a forbidden flag, so the owners
  * that may not start another job are forbidden: those at their share, and those that had their turn in this round. A look that finds nothing
- * ends the round, since no other owner waits.
+ * is repeated with fewer of them: first a new round begins, then no owner waits but those at their share.
  */
 export function createJobShares(slots: number) {
   const turns = createTurns({ slots, maxOfKey: Number.POSITIVE_INFINITY })
   const served = new Set<string>()
-  let noOtherWaits = false
-  let hasForbidden = false
+  let othersWait = true
 
   const workOf = (owner: string) => ({ owner, projectId: owner, key: owner })
 
@@ -23,20 +22,23 @@ export function createJobShares(slots: number) {
     isFull: turns.isFull,
     /** Flags of jobs that are not to be taken by the next look. */
     forbidden(): string[] {
-      if (noOtherWaits || served.size > MAX_SERVED) served.clear()
-      const owners = new Set([...turns.ownersAtShare({ othersWait: !noOtherWaits }), ...served])
+      if (served.size > MAX_SERVED) served.clear()
+      const owners = new Set([...turns.ownersAtShare({ othersWait }), ...served])
       owners.delete('')
-      hasForbidden = !noOtherWaits && owners.size > 0
-      noOtherWaits = false
       return [...owners].map((owner) => OWNER_FLAG + owner)
     },
     /** After a look that found no job. Returns whether another look may find one. */
     findNone(): boolean {
-      noOtherWaits = hasForbidden && turns.hasRoom()
-      return noOtherWaits
+      const atShare = turns.ownersAtShare({ othersWait: true })
+      const hasNewRound = [...served].some((owner) => !atShare.includes(owner))
+      served.clear()
+      if (hasNewRound && turns.hasRoom()) return true
+      othersWait = !(othersWait && atShare.length > turns.ownersAtShare({ othersWait: false }).length)
+      return !othersWait
     },
     start(owner: string) {
-      served.add(owner)
+      if (owner) served.add(owner)
+      othersWait = true
       turns.start(workOf(owner))
     },
     end: (owner: string) => turns.end(workOf(owner), 'done'),
