@@ -87,7 +87,7 @@ export async function timeFreeze(tenant: Tenant, databaseUrl: string, contacts: 
 async function freeze({ projectId }: Tenant, databaseUrl: string, id: string) {
   const db = connect({ url: databaseUrl, max: 1, log: createLog('warn') })
   const startedAt = performance.now()
-  while (await freezeNextPage(db, { projectId, id }, createLog('warn')));
+  while ((await freezeNextPage(db, { projectId, id }, createLog('warn'))) === 'more');
   const tookMs = performance.now() - startedAt
   await db.destroy()
   return tookMs

@@ -257,10 +257,17 @@ export type Campaign = {
   sentAt: string | null
   /** Set by a pause that needs a resume. */
   pausedAt: string | null
-  /** `person`, `spike` and `billing_limit` need a resume. The others end by themselves: `provider_quota` (the quota of the provider is used up), `provider` (it accepts nothing for another reason), `domain` (not verified), `domain_paused` (refused by the provider), `project_disabled`. */
+  /** `person`, `spike`, `billing_limit` and `audience_failed` (its recipients could not be written, for instance because its conditions take too long) need a resume. The others end by themselves: `provider_quota` (the quota of the provider is used up), `provider` (it accepts nothing for another reason), `domain` (not verified), `domain_paused` (refused by the provider), `project_disabled`. */
   pausedReason:
-    | 'person' | 'spike' | 'billing_limit' | 'project_disabled' | 'provider_quota' | 'provider' | 'domain' | 'domain_paused'
-    | null
+    | 'person'
+    | 'spike'
+    | 'billing_limit'
+    | 'audience_failed'
+    | 'project_disabled'
+    | 'provider_quota'
+    | 'provider'
+    | 'domain'
+    | 'domain_paused' | null
   /** Why it is sent no faster: `provider_rate` (the provider accepts no more emails a second), `installation_rate` (the limit that this installation has set itself), both shared by all projects, or `recipient_domains` (receivers asked for fewer emails at a time). Empty unless it is being sent. */
   slowedBy: ('provider_rate' | 'installation_rate' | 'recipient_domains')[]
   /** Grows while the audience is being frozen. */

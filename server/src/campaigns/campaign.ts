@@ -13,11 +13,12 @@ export const CAMPAIGN_STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'SENT', 'CANC
 export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number]
 export const AUDIENCE_TYPES = ['ALL', 'SEGMENT', 'FILTERED'] as const
 
-/** The first three are stored and need a resume; the others follow from the state of the project, the provider and the domain. */
+/** The first four are stored and need a resume; the others follow from the state of the project, the provider and the domain. */
 const PAUSED_REASONS = [
   'person',
   'spike',
   'billing_limit',
+  'audience_failed',
   'project_disabled',
   'provider_quota',
   'provider',
@@ -65,9 +66,9 @@ export const Campaign = z
       .enum(PAUSED_REASONS)
       .nullable()
       .describe(
-        '`person`, `spike` and `billing_limit` need a resume. The others end by themselves: `provider_quota` (the quota of the provider is used ' +
-          'up), `provider` (it accepts nothing for another reason), `domain` (not verified), `domain_paused` (refused by the provider), ' +
-          '`project_disabled`.',
+        '`person`, `spike`, `billing_limit` and `audience_failed` (its recipients could not be written, for instance because its conditions ' +
+          'take too long) need a resume. The others end by themselves: `provider_quota` (the quota of the provider is used up), `provider` (it ' +
+          'accepts nothing for another reason), `domain` (not verified), `domain_paused` (refused by the provider), `project_disabled`.',
       ),
     slowedBy: z
       .array(z.enum(SLOWDOWNS))

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { isDuplicate, isStatementTimeout } from '../db/sql-state.ts'
+import { many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { inTurnSql } from '../db/owner-sql.ts'
+import { isDuplicate, isReadTimeout, isStatementTimeout } from '../db/sql-state.ts'
 import { type EmailType, enqueueAudienceSql } from '../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../delivery/outbox/stream-of.ts'
@@ -13,15 +14,21 @@ import { audienceSql, type ResolvedAudience } from './audience.ts'
 import { SYSTEM } from './audit.ts'
 import type { CampaignKey } from './campaign.ts'
 import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
-import { pauseCampaign } from './pause.ts'
+import { pauseCampaign, type StoredPause, UNFROZEN } from './pause.ts'
 import { reserveRecipients, returnReservation } from './reserve.ts'
 
 /** Contacts that one transaction looks at, matching or not. */
-const PAGE = 5_000
-/** Fewer after a page took too long: requests to pause or cancel wait for the page, and give up after 2 s. */
-const SMALLEST_PAGE = 100
+const LARGEST_PAGE = 5_000
+/** Size of the next page after one that took too long, and after a quick one. */
+const SHRINK = 4
+/** Requests to pause or cancel wait for the page, and give up after 2 s. */
 const PAGE_MS = 1_800
-const SMALLEST_PAGE_MS = 12_000
+const ONE_CONTACT_MS = 12_000
+/** A page that took less lets the next one be larger: four times the contacts still fit. */
+const QUICK_MS = PAGE_MS / (SHRINK + 1)
+/** Failed attempts in a row after which a person decides: about six minutes after the first, so that an outage pauses nothing. */
+const MAX_ATTEMPTS = 10
+const LONGEST_WAIT_SECONDS = 120
 
 type Frozen = CampaignKey & {
   type: EmailType
@@ -34,6 +41,8 @@ type Frozen = CampaignKey & {
   /** Recipients that may still be written, for all pages or for the next one. */
   reserved: number | null
   reservedFor: 'all' | 'page' | null
+  /** Contacts of the next page. */
+  size: number
 }
 
 /** The page has more recipients than were reserved, so it was not written. */
@@ -45,82 +54,145 @@ class BeyondReservationError extends Error {
   }
 }
 
-/** Sizes of the next pages of campaigns whose condition is slow, in this process. */
-const sizes = new Map<string, number>()
-/** More than campaigns that are frozen at once; cancelled ones leave their entry. */
-const MAX_SIZES = 1_000
-
 /**
  * Writes recipients and excluded contacts of a page of contacts, and the position, in one commit. Any worker can write the next page.
- * Returns whether there may be another page.
+ * `none`: nothing was written, for now or for good.
  */
-export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<boolean> {
-  const size = sizes.get(key.id) ?? PAGE
+export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<'more' | 'last' | 'none'> {
   try {
-    const page = await freezePageOnce(db, key, size)
-    if (page === 'last') sizes.delete(key.id)
-    return page === 'unreserved' ? await reserveOrPause(db, key, size) : page === 'more'
+    const page = await freezePageOnce(db, key)
+    return page === 'unreserved' ? await reserveOrPause(db, key) : page
   } catch (err) {
-    if (err instanceof BeyondReservationError) {
-      await returnReservation(db, key)
-      if (!err.isWhole) await pauseByCap(db, key)
-      return err.isWhole
-    }
-    if (!isStatementTimeout(err) || size <= SMALLEST_PAGE) throw err
-    if (sizes.size >= MAX_SIZES) sizes.clear()
-    sizes.set(key.id, Math.max(SMALLEST_PAGE, Math.floor(size / 4)))
-    log.warn({ projectId: key.projectId, campaignId: key.id, size }, 'a page of recipients took too long; the next ones are smaller')
-    return true
+    if (err instanceof BeyondReservationError) return countAgainOrPause(db, key, err)
+    await postponePage(db, key, { err, log })
+    return 'none'
   }
 }
 
+export type UnfrozenCampaign = CampaignKey & { key: string; owner: string }
+
+/** Candidates of a project in one look: more than the slots of a worker. */
+const MAX_OF_PROJECT = 4
+
+/** Campaigns whose next page is due. A skip scan: reads the first ones of each project, however many it has. */
+export const findUnfrozen = (db: Pool, except: string[]) =>
+  many(
+    db,
+    sql<UnfrozenCampaign>`
+      with recursive unfrozen as (
+        (select project_id from campaigns where ${UNFROZEN} order by project_id limit 1)
+        union all
+        select next.project_id from unfrozen cross join lateral (
+          select c.project_id from campaigns c where ${UNFROZEN} and c.project_id > unfrozen.project_id order by c.project_id limit 1
+        ) as next
+      ), due as (
+        select due.* from unfrozen cross join lateral (
+          select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c
+          where c.project_id = unfrozen.project_id and ${UNFROZEN} and freeze_due_at <= clock_timestamp() and c.id <> all(${except}::uuid[])
+          order by freeze_due_at limit ${MAX_OF_PROJECT}
+        ) as due
+      )
+      select project_id as "projectId", id, id as key, owner from (${inTurnSql(sql`select * from due`)}) as found
+    `,
+  )
+
 /** Position and rows are written together, so no row of a page exists. If one does, whatever the cause, it is left out. */
-const freezePageOnce = (db: Pool, key: CampaignKey, size: number) =>
-  transact(db, (tx) => freezePage(tx, key, { size, mayExist: false })).catch((err) => {
+const freezePageOnce = (db: Pool, key: CampaignKey) =>
+  transact(db, (tx) => freezePage(tx, key, { mayExist: false })).catch((err) => {
     if (!isDuplicate(err)) throw err
-    return transact(db, (tx) => freezePage(tx, key, { size, mayExist: true }))
+    return transact(db, (tx) => freezePage(tx, key, { mayExist: true }))
   })
 
-async function reserveOrPause(db: Pool, key: CampaignKey, size: number): Promise<boolean> {
-  const isReserved = await reserveRecipients(db, key, size)
-  if (!isReserved) await pauseByCap(db, key)
-  return isReserved
+async function reserveOrPause(db: Pool, key: CampaignKey): Promise<'more' | 'none'> {
+  if (await reserveRecipients(db, key)) return 'more'
+  await pauseBySystem(db, key, 'billing_limit')
+  return 'none'
 }
 
+async function countAgainOrPause(db: Pool, key: CampaignKey, { isWhole }: BeyondReservationError): Promise<'more' | 'none'> {
+  await returnReservation(db, key)
+  if (isWhole) return 'more'
+  await pauseBySystem(db, key, 'billing_limit')
+  return 'none'
+}
+
+type Failure = { err: unknown; log: Log }
+
+/** The page is tried again later, after 1 s, 2 s, 4 s, …; a smaller one if it took too long. The last attempt pauses the campaign. */
+async function postponePage(db: Pool, key: CampaignKey, { err, log }: Failure) {
+  const isTooSlow = isStatementTimeout(err) || isReadTimeout(err)
+  const postponed = await transact(db, (tx) => recordFailure(tx, key, isTooSlow))
+  if (!postponed) return
+  const fields = { projectId: key.projectId, campaignId: key.id, ...postponed }
+  if (isTooSlow && postponed.size > 1) log.warn(fields, 'a page of recipients took too long; the next one is smaller')
+  else log.error({ err, ...fields }, 'a page of recipients cannot be written; retrying later')
+  if (postponed.attempts < MAX_ATTEMPTS) return
+  await pauseBySystem(db, key, 'audience_failed')
+  log.error(fields, 'the recipients of a campaign cannot be written; it is paused')
+}
+
+/** `size`: of the page that failed. */
+const recordFailure = (tx: Tx, { projectId, id }: CampaignKey, isTooSlow: boolean) =>
+  maybeOne(
+    tx,
+    sql<{ attempts: number; size: number }>`
+      with failed as (
+        select project_id, id, freeze_page from campaigns
+        where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
+        for no key update
+      )
+      update campaigns c set freeze_attempts = freeze_attempts + 1,
+        freeze_due_at = clock_timestamp() + make_interval(secs => least(${LONGEST_WAIT_SECONDS}, power(2, least(freeze_attempts, 20)))),
+        freeze_page = ${isTooSlow ? sql`greatest(1, c.freeze_page / ${SHRINK})` : sql`c.freeze_page`}
+      from failed f where c.project_id = f.project_id and c.id = f.id
+      returning freeze_attempts as attempts, f.freeze_page as size
+    `,
+  )
+
 /** It may have been cancelled meanwhile. */
-const pauseByCap = (db: Pool, key: CampaignKey) =>
-  transact(db, (tx) => pauseCampaign(tx, key, { reason: 'billing_limit', actor: SYSTEM })).catch((err) => {
+const pauseBySystem = (db: Pool, key: CampaignKey, reason: StoredPause) =>
+  transact(db, (tx) => pauseCampaign(tx, key, { reason, actor: SYSTEM })).catch((err) => {
     if (!(err instanceof AppError)) throw err
   })
-
-type PageOptions = { size: number; mayExist: boolean }
 
 /**
  * `none`: nothing to write, or the row is locked at the moment, by another page or by its counters. `unreserved`: the project has a cap, and
  * nothing is reserved.
  */
-async function freezePage(tx: Tx, key: CampaignKey, { size, mayExist }: PageOptions): Promise<'more' | 'last' | 'none' | 'unreserved'> {
-  await sql`set local statement_timeout = ${sql.lit(size > SMALLEST_PAGE ? PAGE_MS : SMALLEST_PAGE_MS)}`.execute(tx)
+async function freezePage(tx: Tx, key: CampaignKey, { mayExist }: { mayExist: boolean }): Promise<'more' | 'last' | 'none' | 'unreserved'> {
   const campaign = await lockUnfrozen(tx, key)
   if (!campaign) return 'none'
   if (campaign.hasCap && campaign.reserved === null) return 'unreserved'
+  const { size } = campaign
+  await sql`set local statement_timeout = ${sql.lit(size > 1 ? PAGE_MS : ONE_CONTACT_MS)}`.execute(tx)
+  const startedAt = performance.now()
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
   const recipients = await writePage(tx, campaign, { after, end, mayExist })
   if (campaign.hasCap && recipients > campaign.reserved!) throw new BeyondReservationError(campaign.reservedFor === 'all')
+  await growPage(tx, campaign, performance.now() - startedAt)
   await notifyQueued(tx, PRIORITIES.bulk)
   return end === undefined ? 'last' : 'more'
 }
 
-/** Undefined when it is frozen, cancelled, paused by a cap, or another worker writes a page of it. */
+/** Only pages that have shrunk can grow. */
+async function growPage(tx: Tx, { projectId, id, size }: Frozen, ms: number) {
+  const next = sizeAfterPage(size, ms)
+  if (next !== size) await sql`update campaigns set freeze_page = ${next} where project_id = ${projectId} and id = ${id}`.execute(tx)
+}
+
+/** Contacts of the page that follows one of `size` contacts, which took `ms`. */
+export const sizeAfterPage = (size: number, ms: number) => (ms < QUICK_MS ? Math.min(LARGEST_PAGE, size * SHRINK) : size)
+
+/** Undefined when it is frozen, cancelled, paused by a cap or by failures, or another worker writes a page of it. */
 const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
   maybeOne(
     tx,
     sql<Frozen>`
       select project_id as "projectId", id, type, content_id as "contentId", from_address as "from", frozen_audience as audience,
-        started_at as "startedAt", freeze_cursor as cursor, ${hasCapSql(projectId, 'campaigns')} as "hasCap", reserved, reserved_for as "reservedFor"
-      from campaigns c where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
-        and paused_reason is distinct from 'billing_limit'
+        started_at as "startedAt", freeze_cursor as cursor, freeze_page as size, ${hasCapSql(projectId, 'campaigns')} as "hasCap", reserved,
+        reserved_for as "reservedFor"
+      from campaigns c where project_id = ${projectId} and id = ${id} and ${UNFROZEN}
         -- Started while its project was being reset: it is deleted with the rest.
         and not exists (select from project_wipes w where w.project_id = c.project_id and w.requested_at >= c.created_at)
       for no key update skip locked
@@ -172,7 +244,8 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
         -- The rest is returned by the last page, or by each page.
         reserved = case when ${end !== undefined} and reserved_for = 'all' then reserved - (select count(*) from queued) end,
         reserved_for = case when ${end !== undefined} and reserved_for = 'all' then reserved_for end,
-        freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`}
+        freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`},
+        freeze_attempts = 0, freeze_due_at = clock_timestamp()
       where project_id = ${projectId} and id = ${id}
       returning (select count(*)::int from queued) as recipients
     `,

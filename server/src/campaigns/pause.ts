@@ -8,8 +8,13 @@ import { type Actor, recordAction } from './audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from './campaign.ts'
 import { lockCampaign } from './replace.ts'
 
-/** A pause that needs a resume. */
-export type StoredPause = 'person' | 'spike' | 'billing_limit'
+/** A pause that needs a resume. The last two also stop the writing of recipients. */
+export type StoredPause = 'person' | 'spike' | 'billing_limit' | 'audience_failed'
+
+const STOPS_FREEZE = sql.raw(`('billing_limit', 'audience_failed')`)
+
+/** Recipients of the campaign are being written. As in the index `campaigns_unfrozen`. */
+export const UNFROZEN = sql`(status = 'SENDING' and frozen_at is null and (paused_reason is null or paused_reason not in ${STOPS_FREEZE}))`
 
 /** Once committed, no email of the campaign is handed over any more. A second pause changes nothing. */
 export async function pauseCampaign(
@@ -23,8 +28,8 @@ export async function pauseCampaign(
     sql`
       update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))}
       where project_id = ${key.projectId} and id = ${key.id}
-        -- A cap also stops the writing of recipients, which other pauses do not.
-        and (paused_reason is null or ${reason} = 'billing_limit' and paused_reason <> 'billing_limit')
+        -- A pause that also stops the writing of recipients replaces one that does not.
+        and (paused_reason is null or ${reason} in ${STOPS_FREEZE} and paused_reason not in ${STOPS_FREEZE})
     `,
   )
   await pauseStream(tx, { projectId: key.projectId, streamId: key.id })
@@ -39,7 +44,7 @@ export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
     tx,
     sql`
       update campaigns set paused_at = null, paused_reason = null, resumed_at = clock_timestamp(),
-        updated_at = ${nextRevision(sql.ref('updated_at'))}
+        freeze_attempts = 0, freeze_due_at = default, updated_at = ${nextRevision(sql.ref('updated_at'))}
       where project_id = ${key.projectId} and id = ${key.id} and paused_reason is not null
     `,
   )

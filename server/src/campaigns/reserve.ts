@@ -11,14 +11,14 @@ import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
 /** Time of counting the recipients: other campaigns wait meanwhile. */
 const COUNT_MS = 1_800
 
-type Unreserved = { type: EmailType; audience: ResolvedAudience; startedAt: Date; cursor: string | null }
+type Unreserved = { type: EmailType; audience: ResolvedAudience; startedAt: Date; cursor: string | null; size: number }
 
 /**
  * Reserves the recipients that are left, in a short transaction that holds the cap of the project, so that the pages need no lock. If they
- * take too long to count, those of the next page, of `size` contacts, are reserved. A reservation is in the row of the campaign and counts
+ * take too long to count, those of the next page are reserved. A reservation is in the row of the campaign and counts
  * while its recipients are being written: whatever ends that, returns it, also if this process dies. False if there is no room.
  */
-export async function reserveRecipients(db: Pool, key: CampaignKey, size: number): Promise<boolean> {
+export async function reserveRecipients(db: Pool, key: CampaignKey): Promise<boolean> {
   const campaign = await findUnreserved(db, key)
   if (!campaign) return true
   const counted = await countLeft(db, key, campaign, (await readRoom(db, key.projectId, 'campaigns')) + 1)
@@ -27,7 +27,7 @@ export async function reserveRecipients(db: Pool, key: CampaignKey, size: number
     // Another worker may have reserved them meanwhile.
     if ((await findUnreserved(tx, key))?.cursor !== campaign.cursor) return true
     const room = await readRoom(tx, key.projectId, 'campaigns')
-    const wanted = counted ?? Math.min(size, room)
+    const wanted = counted ?? Math.min(campaign.size, room)
     if (wanted > room || (counted === undefined && room === 0)) return false
     await saveReservation(tx, key, { wanted, isWhole: counted !== undefined })
     return true
@@ -38,7 +38,7 @@ const findUnreserved = (db: Db, { projectId, id }: CampaignKey) =>
   maybeOne(
     db,
     sql<Unreserved>`
-      select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor
+      select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size
       from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null and reserved is null
     `,
   )

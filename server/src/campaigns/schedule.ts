@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { inTurnSql } from '../db/owner-sql.ts'
 import { nextRevision } from '../http/if-match.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -10,8 +11,8 @@ import { pauseCampaign } from './pause.ts'
 import { assertFuture, recordSchedule } from './replace.ts'
 import { exceedsCap, lockToStart, startCampaign } from './start.ts'
 
-/** Started by one sweep; the next one takes the rest. */
-const MAX_STARTS = 200
+/** Candidates of a project in one look: more than the slots of a worker. */
+const MAX_OF_PROJECT = 4
 
 /** `scheduledFor` as given, or in a number of seconds by the clock of the database. */
 type When = { scheduledFor: string } | { delaySeconds: number }
@@ -37,24 +38,38 @@ export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, actor: 
     return (await findCampaign(tx, key))!
   })
 
-/** Starts every campaign that is due by the clock of the database. No worker leads: the lock of the row decides which one starts it. */
-export async function startDueCampaigns(db: Pool, log: Log) {
-  const due = await many(
-    db,
-    sql<CampaignKey>`
-      select project_id as "projectId", id from campaigns where status = 'SCHEDULED' and scheduled_for <= clock_timestamp()
-      order by scheduled_for limit ${MAX_STARTS}
-    `,
-  )
-  for (const key of due) await startDue(db, key, log)
-  return due.length
+export type DueCampaign = CampaignKey & { key: string; owner: string }
+
+/** Campaigns that are due by the clock of the database. Reads nothing but the first schedule while none is. */
+export async function findDueCampaigns(db: Pool, except: string[]): Promise<DueCampaign[]> {
+  if (!(await maybeOne(db, ANY_DUE))) return []
+  return many(db, dueCampaignsSql(except))
 }
 
-const startDue = (db: Pool, key: CampaignKey, log: Log) =>
+const ANY_DUE = sql`select from campaigns where status = 'SCHEDULED' and scheduled_for <= clock_timestamp() order by scheduled_for limit 1`
+
+/** A skip scan: reads the first schedules of each project, however many it has. */
+const dueCampaignsSql = (except: string[]) => sql<DueCampaign>`
+  with recursive scheduled as (
+    (select project_id from campaigns where status = 'SCHEDULED' order by project_id limit 1)
+    union all
+    select next.project_id from scheduled cross join lateral (
+      select c.project_id from campaigns c where c.status = 'SCHEDULED' and c.project_id > scheduled.project_id order by c.project_id limit 1
+    ) as next
+  ), due as (
+    select due.* from scheduled cross join lateral (
+      select c.project_id, c.id, c.scheduled_for as due_at from campaigns c
+      where c.project_id = scheduled.project_id and c.status = 'SCHEDULED' and c.scheduled_for <= clock_timestamp() and c.id <> all(${except}::uuid[])
+      order by c.scheduled_for limit ${MAX_OF_PROJECT}
+    ) as due
+  )
+  select project_id as "projectId", id, id as key, owner from (${inTurnSql(sql`select * from due`)}) as found
+`
+
+/** Starts a campaign that is due, unless another worker does: the lock of the row decides. One that fails for now is tried again later. */
+export const startDueCampaign = (db: Pool, key: CampaignKey, log: Log) =>
   startWithinCap(db, key).catch(async (err) => {
-    // The others are started nevertheless, and this one is tried again.
-    if (!(err instanceof AppError))
-      return log.warn({ err, campaignId: key.id, projectId: key.projectId }, 'a scheduled campaign did not start')
+    if (!(err instanceof AppError)) throw err
     log.error({ err, campaignId: key.id, projectId: key.projectId }, 'a scheduled campaign cannot start and is a draft again')
     await transact(db, (tx) => unschedule(tx, key, err.message))
   })

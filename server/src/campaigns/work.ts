@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { type Pool, type Tx, transact } from '../db/index.ts'
+import { startProjectLoop } from '../jobs/project-loop.ts'
 import { AppError } from '../lib/errors.ts'
 import { every, type Recurring } from '../lib/every.ts'
 import type { Log } from '../lib/log.ts'
@@ -9,10 +9,10 @@ import type { CampaignKey } from './campaign.ts'
 import { dropOldMinutes, foldTallies, readRecentMinutes } from './counters.ts'
 import { eraseDeletedCampaigns } from './erase.ts'
 import { finishCampaigns } from './finish.ts'
-import { freezeNextPage } from './freeze.ts'
+import { findUnfrozen, freezeNextPage } from './freeze.ts'
 import { pauseCampaign } from './pause.ts'
 import { continueResends } from './resend.ts'
-import { startDueCampaigns } from './schedule.ts'
+import { findDueCampaigns, startDueCampaign } from './schedule.ts'
 import { isSpike } from './spike.ts'
 
 /**
@@ -21,29 +21,37 @@ import { isSpike } from './spike.ts'
  */
 export type CampaignIntervals = { startMs: number; countMs: number }
 const INTERVALS: CampaignIntervals = { startMs: 250, countMs: 1_000 }
-/** Campaigns whose recipients are written in turns. */
-const MAX_FREEZING = 50
-/** Time of one run of turns: schedules wait for it. */
-const FREEZE_MS = 400
+/** Campaigns whose recipients are written at a time, besides one of an owner that has none of them. */
+const FREEZE_SLOTS = 2
+/** Schedules that are started at a time, likewise: a start may have to count the audience. */
+const START_SLOTS = 2
 
 type Deps = { db: Pool; log: Log; isHeld: () => boolean; intervals?: CampaignIntervals | undefined }
 
 /** What workers do for campaigns. Every worker does all of it; locks of rows decide which one does a piece. */
 export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: Deps): Recurring {
-  const whileHeld = (work: () => Promise<unknown>) => async () => {
-    if (isHeld()) await work()
-  }
+  const loop = { log, isHeld, pollMs: intervals.startMs }
   const loops = [
-    every(
-      intervals.startMs,
-      'start campaigns',
-      whileHeld(() => runEach({ schedules: () => startDueCampaigns(db, log), recipients: () => freezeCampaigns(db, log) }, log)),
-      log,
-    ),
+    startProjectLoop({
+      ...loop,
+      name: 'start campaigns that are due',
+      slots: START_SLOTS,
+      find: (except) => findDueCampaigns(db, except),
+      work: (campaign) => startDueCampaign(db, campaign, log).then(() => 'done'),
+    }),
+    startProjectLoop({
+      ...loop,
+      name: 'write recipients',
+      slots: FREEZE_SLOTS,
+      find: (except) => findUnfrozen(db, except),
+      work: async (campaign) => LOOP_OUTCOMES[await freezeNextPage(db, campaign, log)],
+    }),
     every(
       intervals.countMs,
       'count campaigns',
-      whileHeld(() => runEach(countingSteps(db, log), log)),
+      async () => {
+        if (isHeld()) await runEach(countingSteps(db, log), log)
+      },
       log,
     ),
   ]
@@ -54,6 +62,9 @@ export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: De
   }
 }
 
+/** A page that failed is due again later, as its row says; in the meantime it is not found. */
+const LOOP_OUTCOMES = { more: 'more', last: 'done', none: 'locked' } as const
+
 /** In this order: a campaign ends with the counts of this run. A step that fails does not keep the others from running. */
 const countingSteps = (db: Pool, log: Log) => ({
   counters: () => foldTallies(db),
@@ -63,34 +74,6 @@ const countingSteps = (db: Pool, log: Log) => ({
   deletions: () => eraseDeletedCampaigns(db),
   minutes: () => transact(db, (tx) => dropOldMinutes(tx)),
 })
-
-/** Writes a page of each campaign in turn, so that a small one does not wait for a large one. */
-async function freezeCampaigns(db: Pool, log: Log) {
-  const deadline = performance.now() + FREEZE_MS
-  for (let waiting = await listUnfrozen(db); waiting.length && performance.now() < deadline; ) {
-    const unfinished: CampaignKey[] = []
-    for (const key of waiting) if (await freezeOne(db, key, log)) unfinished.push(key)
-    waiting = unfinished
-  }
-}
-
-/** A campaign that fails does not keep the others from being written. */
-const freezeOne = (db: Pool, key: CampaignKey, log: Log) =>
-  freezeNextPage(db, key, log).catch((err) => {
-    log.error({ err, ...key }, 'recipients of a campaign cannot be written; retrying')
-    return false
-  })
-
-const listUnfrozen = (db: Pool) =>
-  many(
-    db,
-    sql<CampaignKey>`
-      select project_id as "projectId", id from campaigns
-      where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
-        and status = 'SENDING' and frozen_at is null and paused_reason is distinct from 'billing_limit'
-      order by started_at limit ${MAX_FREEZING}
-    `,
-  )
 
 /** Campaigns looked at in one run. */
 const MAX_JUDGED = 200

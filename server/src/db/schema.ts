@@ -143,6 +143,9 @@ export interface Schema {
     closed_links: Json | null
     reserved: number | null
     reserved_for: string | null
+    freeze_due_at: Generated<Timestamp>
+    freeze_page: Generated<number>
+    freeze_attempts: Generated<number>
   }
   consents: {
     project_id: string

@@ -20,6 +20,9 @@ export const isLockTimeout = (err: unknown) => stateOf(err) === LOCK_TIMEOUT
 
 export const isStatementTimeout = (err: unknown) => stateOf(err) === STATEMENT_TIMEOUT
 
+/** The answer took longer than `query_timeout`: PostgreSQL may be busy with one row for longer than its own limit. Raised by pg, without a state. */
+export const isReadTimeout = (err: unknown) => err instanceof Error && err.message === 'Query read timeout'
+
 /** Serialization failure and deadlock: PostgreSQL asks for the whole transaction to be repeated. */
 export const isRetryable = (err: unknown) => ['40001', DEADLOCK].includes(stateOf(err))
 

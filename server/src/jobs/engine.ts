@@ -1,12 +1,23 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Logger, type ParsedCronItem, parseCronItems, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
+import {
+  type Job,
+  type JobHelpers,
+  Logger,
+  type ParsedCronItem,
+  parseCronItems,
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+} from 'graphile-worker'
 import { type Pool, transact } from '../db/index.ts'
 import type { WhenReachable } from '../db/when-reachable.ts'
 import { every } from '../lib/every.ts'
 import type { Log } from '../lib/log.ts'
 import type { Jobs } from './enqueue.ts'
 import { failExhausted } from './job.ts'
+import { shareSlots } from './job-shares.ts'
 import { announceDueJobs, freeDeadWorkers } from './liveness.ts'
 import { queuePool } from './queue-pool.ts'
 
@@ -28,8 +39,11 @@ type Options = {
   reach: WhenReachable
 }
 
-const CONCURRENCY = 4
-const POLL_MS = 2_000
+/** Jobs at a time, besides one of an owner that has none of them. */
+const SLOTS = 4
+const CONCURRENCY = SLOTS + 1
+/** Of each slot. */
+const POLL_MS = 2_500
 const SWEEP_MS = 500
 /** Jobs that came due in this time are announced: longer than the time between two sweeps, so that none is missed. */
 const DUE_MS = 2_000
@@ -40,7 +54,8 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
   // The queue stores the id of its worker pool as the holder of a job.
   const workerIds: string[] = []
   events.on('pool:create', ({ workerPool }) => workerIds.push(workerPool.id))
-  const pgPool = queuePool({ url, max: CONCURRENCY + 2, log })
+  const shares = shareSlots(events, SLOTS)
+  const pgPool = queuePool({ url, max: CONCURRENCY + 1, log })
   const start = () =>
     run({
       pgPool,
@@ -49,7 +64,8 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
       noHandleSignals: true,
       logger: queueLogger(log),
       events,
-      taskList: taskList(handlers, crons),
+      forbiddenFlags: shares.forbiddenFlags,
+      taskList: taskList(handlers, crons, shares.end),
       parsedCronItems: withSchedule ? cronItems(crons) : [],
     })
   let runner: Runner = await reach('start the job queue', start)
@@ -94,13 +110,21 @@ async function sweepJobs(db: Pool, living: { workerIds: string[]; livenessKey: n
   await transact(db, (tx) => announceDueJobs(tx, DUE_MS))
 }
 
-function taskList(handlers: Handlers, crons: Cron[]): TaskList {
-  const tasks = Object.entries(handlers).map(([name, handle]) => [
+/** `onEnd` is called when the handler of a job has ended, however it ended. */
+function taskList(handlers: Handlers, crons: Cron[], onEnd: (job: Job) => void): TaskList {
+  const named = [...Object.entries(handlers), ...crons.map(({ name, run }) => [name, run] as const)]
+  const tasks = named.map(([name, handle]) => [
     name,
-    // Each name has its own payload type, which the type of the list cannot express.
-    (payload: unknown) => (handle as (payload: unknown) => Promise<unknown>)(payload).then(() => {}),
+    async (payload: unknown, { job }: JobHelpers) => {
+      try {
+        // Each name has its own payload type, which the type of the list cannot express.
+        await (handle as (payload: unknown) => Promise<unknown>)(payload)
+      } finally {
+        onEnd(job)
+      }
+    },
   ])
-  return Object.fromEntries([...tasks, ...crons.map(({ name, run }) => [name, () => run().then(() => {})])])
+  return Object.fromEntries(tasks)
 }
 
 const cronItems = (crons: Cron[]): ParsedCronItem[] =>

@@ -1,5 +1,8 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
+import { ownerSql } from '../db/owner-sql.ts'
+import { isId } from '../lib/id.ts'
+import { OWNER_FLAG } from './job-shares.ts'
 
 /** Payloads of all jobs, by name. The handlers are in the folders of their features. */
 export type Jobs = {
@@ -44,6 +47,10 @@ function queueNameOf<Name extends keyof Jobs>(name: Name, payload: Jobs[Name]) {
   return `imports ${Number.parseInt(payload.projectId.slice(-4), 16) % QUEUE_NAMES}`
 }
 
+/** The owner of the project: owners share the slots of the queue, see job-shares.ts. Jobs of the installation have no flag. */
+const flagsSql = (payload: Jobs[keyof Jobs]) =>
+  'projectId' in payload && isId(payload.projectId) ? sql`array[${OWNER_FLAG} || ${ownerSql(sql`${payload.projectId}::uuid`)}]` : sql`null`
+
 /** `runAt`: in database time. A job starts within a second of its time. */
 type Options = { key?: string; delaySeconds?: number; runAt?: Date }
 
@@ -56,6 +63,6 @@ export async function enqueue<Name extends keyof Jobs>(
 ) {
   await sql`
     select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, queue_name := ${queueNameOf(name, payload)}, job_key := ${key ?? null},
-      max_attempts := ${MAX_ATTEMPTS}, run_at := coalesce(${runAt ?? null}::timestamptz, now() + make_interval(secs => ${delaySeconds ?? null})))
+      max_attempts := ${MAX_ATTEMPTS}, flags := ${flagsSql(payload)}, run_at := coalesce(${runAt ?? null}::timestamptz, now() + make_interval(secs => ${delaySeconds ?? null})))
   `.execute(tx)
 }

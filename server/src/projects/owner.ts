@@ -1,13 +1,9 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
+import { ownerSql } from '../db/owner-sql.ts'
 import { createCache } from '../lib/cache.ts'
 
-/**
- * The owner of a project, in SQL: pools are shared fairly between owners, since one person may have many projects. A project always has one
- * owner, and it never changes; without one (a project of the command line) the project stands for itself.
- */
-export const ownerSql = (projectId: RawBuilder<unknown>) =>
-  sql<string>`coalesce((select m.user_id from memberships m where m.project_id = ${projectId} and m.role = 'OWNER'), ${projectId})`
+export { ownerSql }
 
 /** Projects whose owner is remembered: a few megabytes. */
 const MAX_REMEMBERED = 50_000

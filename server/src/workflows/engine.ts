@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { listenForNotifications } from '../db/notifications.ts'
-import { NIL_ID } from '../lib/id.ts'
+import { inTurnSql } from '../db/owner-sql.ts'
+import { type LoopOutcome, startProjectLoop } from '../jobs/project-loop.ts'
+import type { WaitingWork } from '../jobs/turns.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
-import { createWakeSignal } from '../lib/wake-signal.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
 import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
@@ -12,78 +13,35 @@ import { isBeingWiped } from './wiped.ts'
 
 type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; timeoutAfterMs?: number | undefined }
 
-/** Projects that one process works on at a time. */
+/** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 2
 /** Executions of one project before it is the next project's turn. */
 const BATCH = 100
 /** Poll interval: a lost notification costs this much, and so does an execution that comes due. */
 const POLL_MS = 200
-/** Rest of a project after a failure. */
-const REST_MS = 1_000
 /** Failed attempts after which an execution ends: more than an hour after the first one, so that an outage ends none. */
 const MAX_ATTEMPTS = 12
 
 /** Advances executions that are due, project by project. Any number of processes may run it. */
 export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs }: Deps) {
-  const signal = createWakeSignal()
   const warn = createRareWarning(log)
-  const visits = new Map<string, Promise<void>>()
-  const resting = new Map<string, number>()
-  let after = NIL_ID
   let stopped = false
 
-  async function run() {
-    while (!stopped) {
-      const projectId = isHeld() && visits.size < LANES ? await findNext() : undefined
-      if (projectId) startVisit(projectId)
-      else await signal.wait(POLL_MS)
-    }
-  }
-
-  /** Rotates: the search starts after the project that was found last. */
-  async function findNext() {
-    for (const [projectId, until] of resting) if (until <= performance.now()) resting.delete(projectId)
-    const except = [...visits.keys(), ...resting.keys()]
-    try {
-      if (!(await maybeOne(db, ANY_DUE))) return undefined
-      const found =
-        (await maybeOne(db, dueExecutionsSql({ after, except }))) ?? (await maybeOne(db, dueExecutionsSql({ after: NIL_ID, except })))
-      if (found) after = found.projectId
-      return found?.projectId
-    } catch (err) {
-      warn({ err }, 'could not look for executions that are due; retrying')
-      return undefined
-    }
-  }
-
-  function startVisit(projectId: string) {
-    const visit = visitProject(projectId)
-      .catch((err) => {
-        resting.set(projectId, performance.now() + REST_MS)
-        warn({ err, projectId }, 'could not advance the executions of a project; retrying')
-      })
-      .finally(() => {
-        visits.delete(projectId)
-        signal.wake()
-      })
-    visits.set(projectId, visit)
-  }
-
-  async function visitProject(projectId: string) {
+  async function visitProject(projectId: string): Promise<LoopOutcome> {
     let ids: string[] = []
     try {
-      const isEmpty = await transact(db, async (tx) => {
+      await transact(db, async (tx) => {
         const claimed = await claimExecutions(tx, projectId, BATCH)
         ids = claimed.map(({ id }) => id)
         await advanceExecutions(tx, projectId, claimed, timeoutAfterMs)
-        return !claimed.length
       })
-      // Another process has them all.
-      if (isEmpty) resting.set(projectId, performance.now() + POLL_MS)
+      if (!ids.length) return 'locked'
+      return ids.length === BATCH ? 'more' : 'done'
     } catch (err) {
       if (!ids.length) throw err
       warn({ err, projectId }, 'could not advance executions together; trying one by one')
       await advanceOneByOne(projectId, ids)
+      return 'done'
     }
   }
 
@@ -100,15 +58,21 @@ export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs }: De
     }
   }
 
-  const notifications = listenForNotifications({ url, channel: EXECUTIONS_CHANNEL, onNotified: () => signal.wake(), log })
-  const running = run()
+  const loop = startProjectLoop({
+    name: 'advance executions',
+    log,
+    isHeld,
+    pollMs: POLL_MS,
+    slots: LANES,
+    find: (except) => findDueProjects(db, except),
+    work: ({ projectId }) => visitProject(projectId),
+  })
+  const notifications = listenForNotifications({ url, channel: EXECUTIONS_CHANNEL, onNotified: () => loop.wake(), log })
   return {
     /** Claims no more, and waits for the batches under way. */
     async stop() {
       stopped = true
-      signal.wake()
-      await running
-      await Promise.all([...visits.values(), notifications.stop()])
+      await Promise.all([loop.stop(), notifications.stop()])
     },
   }
 }
@@ -116,23 +80,27 @@ export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs }: De
 /** One look at an index, however many executions sleep. */
 const ANY_DUE = sql`select from workflow_executions where due_at <= now() and webhook_host is null order by due_at limit 1`
 
-type Search = { after: string; except: string[] }
+/** Projects with executions that are due. */
+async function findDueProjects(db: Pool, except: string[]): Promise<WaitingWork[]> {
+  if (!(await maybeOne(db, ANY_DUE))) return []
+  return many(db, dueProjectsSql(except))
+}
 
 /** A skip scan: reads the earliest execution of each project. Those of a disabled project wait. */
-const dueExecutionsSql = ({ after, except }: Search) => sql<{ projectId: string }>`
+const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
   with recursive pending as (
-    (select project_id, due_at from workflow_executions
-      where due_at is not null and webhook_host is null and project_id > ${after} order by project_id, due_at limit 1)
+    (select project_id, due_at from workflow_executions where due_at is not null and webhook_host is null order by project_id, due_at limit 1)
     union all
     select next.project_id, next.due_at from pending cross join lateral (
       select e.project_id, e.due_at from workflow_executions e
       where e.due_at is not null and e.webhook_host is null and e.project_id > pending.project_id order by e.project_id, e.due_at limit 1
     ) as next
   )
-  select d.project_id as "projectId" from pending d join projects p on p.id = d.project_id
-  where d.due_at <= now() and d.project_id <> all(${except}::uuid[]) and not p.disabled and p.deleted_at is null
-    and not ${isBeingWiped(sql`d.project_id`)}
-  limit 1
+  select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
+    select d.project_id, d.due_at from pending d join projects p on p.id = d.project_id
+    where d.due_at <= now() and d.project_id <> all(${except}::uuid[]) and not p.disabled and p.deleted_at is null
+      and not ${isBeingWiped(sql`d.project_id`)}
+  `)}) as found
 `
 
 /** After 1 s, 2 s, 4 s, … The last attempt ends it, so that no execution stays in limbo. */

@@ -1,12 +1,14 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { inTurnSql } from '../db/owner-sql.ts'
+import { type LoopOutcome, startProjectLoop } from '../jobs/project-loop.ts'
+import type { WaitingWork } from '../jobs/turns.ts'
 import { crash } from '../lib/crash-point.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import type { SafeFetch, SafeOutcome } from '../lib/safe-fetch.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { HOUR, MINUTE, SECOND } from '../lib/units.ts'
-import { createWakeSignal } from '../lib/wake-signal.ts'
 import { type Claimed, RUNNING_COLUMNS, withGraphs } from './advance.ts'
 import { notifyDue } from './enrol.ts'
 import type { StepConfigs } from './step-config.ts'
@@ -19,12 +21,14 @@ import { isBeingWiped } from './wiped.ts'
 
 type Deps = { db: Pool; secrets: Secrets; log: Log; isHeld: () => boolean; safeFetch: SafeFetch; pollMs?: number }
 
-/** Requests of one worker at a time: altogether, of a project, and to a host of a project. */
+/** Requests of one worker at a time: altogether (besides one of an owner that has none), of a project, and to a host of a project. */
 const MAX_IN_FLIGHT = 64
 const MAX_OF_PROJECT = 16
 const MAX_OF_HOST = 8
 const POLL_MS = 250
 const TIMEOUT_MS = 10 * SECOND
+/** A request that fails after this time has waited for a reply, a connection, or DNS. */
+const HANGS_MS = TIMEOUT_MS / 2
 /** After this time another worker takes over: longer than a request and its bookkeeping. */
 const LEASE_SECONDS = 30
 /** Waits before the second to the eighth attempt: together somewhat less than 24 hours. */
@@ -32,7 +36,8 @@ const WAITS_MS = [10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HO
 /** Longest wait that a Retry-After header can ask for: a wrong one must not use up the whole day. */
 const MAX_RETRY_AFTER_MS = HOUR
 
-type Leased = Claimed & { projectId: string; host: string; leasedUntil: Date }
+type DueHost = WaitingWork & { host: string }
+type Leased = Claimed & DueHost & { leasedUntil: Date }
 
 /**
  * Makes the requests of WEBHOOK steps, outside of transactions: a lease keeps other workers away, and expires if this one dies. So a request
@@ -40,53 +45,19 @@ type Leased = Claimed & { projectId: string; host: string; leasedUntil: Date }
  */
 export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = POLL_MS }: Deps) {
   const warn = createRareWarning(log)
-  const inFlight = new Set<Promise<void>>()
-  const perProject = new Map<string, number>()
-  const perHost = new Map<string, number>()
-  const signal = createWakeSignal()
-  let stopped = false
 
-  async function run() {
-    while (!stopped) {
-      await look().catch((err) => warn({ err }, 'could not look for webhook requests; retrying'))
-      await signal.wait(pollMs)
-    }
-  }
-
-  async function look() {
-    while (isHeld() && !stopped && inFlight.size < MAX_IN_FLIGHT) {
-      const leased = await transact(db, (tx) => leaseWebhooks(tx, { perProject, perHost, free: MAX_IN_FLIGHT - inFlight.size }))
-      for (const execution of leased) start(execution)
-      if (!leased.length) return
-    }
-  }
-
-  function start(execution: Leased) {
-    const hostKey = `${execution.projectId} ${execution.host}`
-    count(perProject, execution.projectId, 1)
-    count(perHost, hostKey, 1)
-    const work = request(execution)
-      .catch((err) =>
-        warn({ err, projectId: execution.projectId, execution: execution.id }, 'could not settle a webhook request; retrying'),
-      )
-      .finally(() => {
-        inFlight.delete(work)
-        count(perProject, execution.projectId, -1)
-        count(perHost, hostKey, -1)
-        // Another one may take its place.
-        signal.wake()
-      })
-    inFlight.add(work)
-  }
-
-  async function request({ projectId, host: _host, leasedUntil, ...claimed }: Leased) {
+  /** A host whose last request timed out gets one at a time, until it answers. */
+  async function request({ key: _key, owner: _owner, projectId, host: _host, leasedUntil, ...claimed }: Leased): Promise<LoopOutcome> {
     const [execution] = await withGraphs(db, projectId, [claimed])
     const result = await attempt(projectId, execution!).catch((err): Attempted => {
       warn({ err, projectId, execution: execution!.id }, 'could not make a webhook request; retrying')
       return { is: 'failed', reason: 'The request could not be made.', ms: 0 }
     })
     crash('webhook-answered')
-    await transact(db, (tx) => settle(tx, projectId, { execution: execution!, leasedUntil, result }))
+    await transact(db, (tx) => settle(tx, projectId, { execution: execution!, leasedUntil, result })).catch((err) =>
+      warn({ err, projectId, execution: execution!.id }, 'could not settle a webhook request; retrying'),
+    )
+    return result.is === 'failed' && result.ms >= HANGS_MS ? 'timed_out' : 'done'
   }
 
   async function attempt(projectId: string, execution: Running): Promise<Attempted> {
@@ -102,64 +73,67 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: TIMEOUT_MS })
   }
 
-  const running = run()
-  return {
-    /** Starts no more, and waits for the requests under way: at most ten seconds. */
-    async stop() {
-      stopped = true
-      signal.wake()
-      await running
-      await Promise.all(inFlight)
-    },
-  }
+  return startProjectLoop<DueHost, Leased>({
+    name: 'call webhooks',
+    log,
+    isHeld,
+    pollMs,
+    slots: MAX_IN_FLIGHT,
+    maxOfProject: MAX_OF_PROJECT,
+    maxOfKey: MAX_OF_HOST,
+    find: (except) => findDueHosts(db, except),
+    take: (hosts) => transact(db, (tx) => leaseWebhooks(tx, hosts)),
+    work: request,
+  })
 }
 
 type Attempted = SafeOutcome | { is: 'gone' }
 
-const count = (counts: Map<string, number>, key: string, by: number) => {
-  const now = (counts.get(key) ?? 0) + by
-  if (now) counts.set(key, now)
-  else counts.delete(key)
-}
-
-type Busy = { perProject: Map<string, number>; perHost: Map<string, number>; free: number }
+/** Project and host, as keys of the loop and of exceptions. */
+const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 
 /**
- * At most one request of each host, so that hosts and projects take turns, within the limits that the requests under way leave. The hosts
- * are found by a skip scan: a host with many requests hides no other.
+ * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. Of each host one request at a time
+ * is taken, so that hosts take turns.
  */
-async function leaseWebhooks(tx: Tx, { perProject, perHost, free }: Busy): Promise<Leased[]> {
+function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
   const next = sql`select project_id, webhook_host, due_at from workflow_executions where webhook_host is not null`
-  const underWay = (counts: Map<string, number>, key: RawBuilder<unknown>) =>
-    sql`coalesce((${JSON.stringify(Object.fromEntries(counts))}::jsonb ->> (${key}))::int, 0)`
+  const due = sql`
+    select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
+    where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
+      and ${HOST_KEY} <> all(${except}::text[])`
   return many(
-    tx,
-    sql<Leased>`
+    db,
+    sql<DueHost>`
       with recursive hosts as (
         (${next} order by project_id, webhook_host, due_at limit 1)
         union all
         select n.* from hosts h cross join lateral (
           ${next} and (project_id, webhook_host) > (h.project_id, h.webhook_host) order by project_id, webhook_host, due_at limit 1
         ) as n
-      ), ranked as (
-        select h.project_id, h.webhook_host, h.due_at, row_number() over (partition by h.project_id order by h.due_at) as rank
-        from hosts h join projects p on p.id = h.project_id
-        where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
-          and ${underWay(perHost, sql`h.project_id || ' ' || h.webhook_host`)} < ${MAX_OF_HOST}
-      ), due as materialized (
-        select project_id, webhook_host from ranked
-        where rank <= ${MAX_OF_PROJECT} - ${underWay(perProject, sql`project_id::text`)}
-        order by due_at limit ${free}
-      ), chosen as materialized (
-        select mine.* from due d cross join lateral (
+      )
+      select project_id as "projectId", webhook_host as host, owner, ${HOST_KEY} as key from (${inTurnSql(due)}) as found
+    `,
+  )
+}
+
+/** One request of each host; none of a host whose requests other workers have taken. */
+async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
+  const chosen = hosts.map(({ projectId, host, owner, key }) => ({ project_id: projectId, host, owner, key }))
+  return many(
+    tx,
+    sql<Leased>`
+      with chosen as materialized (
+        select mine.*, h.owner, h.key
+        from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
           select project_id, id from workflow_executions
-          where project_id = d.project_id and webhook_host = d.webhook_host and due_at <= now()
+          where project_id = h.project_id and webhook_host = h.host and due_at <= now()
           order by due_at limit 1 for update skip locked
         ) as mine
       )
       update workflow_executions e set due_at = now() + make_interval(secs => ${LEASE_SECONDS}), updated_at = now()
       from chosen c where e.project_id = c.project_id and e.id = c.id
-      returning ${RUNNING_COLUMNS}, e.project_id as "projectId", e.webhook_host as host, e.due_at as "leasedUntil"
+      returning ${RUNNING_COLUMNS}, e.project_id as "projectId", e.webhook_host as host, e.due_at as "leasedUntil", c.owner, c.key
     `,
   )
 }

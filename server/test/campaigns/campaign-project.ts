@@ -16,8 +16,8 @@ export type CampaignProject = Awaited<ReturnType<typeof newCampaignProject>>
 export const QUICKLY = { campaigns: { startMs: 50, countMs: 100 } }
 
 /** A project with a verified domain and requests about its campaigns. */
-export async function newCampaignProject(sterna: Sterna) {
-  const project = await newSendingProject(sterna, await sterna.sharedOwner())
+export async function newCampaignProject(sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) {
+  const project = await newSendingProject(sterna, owner ?? (await sterna.sharedOwner()))
   const { call, contacts } = project
 
   const body = (more: object = {}) => ({

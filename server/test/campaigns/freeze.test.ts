@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { freezeNextPage } from '../../src/campaigns/freeze.ts'
-import { startDueCampaigns } from '../../src/campaigns/schedule.ts'
+import { findUnfrozen, freezeNextPage } from '../../src/campaigns/freeze.ts'
+import { startDueCampaign } from '../../src/campaigns/schedule.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { outcome } from '../support/answers.ts'
@@ -12,8 +12,10 @@ import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
 // Without a worker: the tests write the pages of recipients themselves.
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, withWorker: false })
 
-/** Contacts of the smallest page, as in freeze.ts. */
-const SMALLEST_PAGE = 100
+/** Contacts of a page after three that took too long, as in freeze.ts. */
+const SMALL_PAGE = 78
+/** Failed attempts in a row that pause a campaign. */
+const MAX_ATTEMPTS = 10
 const silent = createLog('silent')
 
 beforeAll(async () => {
@@ -59,21 +61,64 @@ describe('the pages of recipients', () => {
     await start(1)
     sizes.length = 0
     await whileSlow(async () => {
-      expect([await next(), await next()]).toEqual([true, true])
+      expect([await next(), await next()]).toEqual(['none', 'none'])
       await transact(sterna.db, async (tx) => {
         await sql`select 1 from campaigns where project_id = ${key.projectId} and id = ${key.id} for update`.execute(tx)
-        expect(await next()).toBe(false)
+        expect(await next()).toBe('none')
       })
-      expect(await next()).toBe(true)
+      expect(await next()).toBe('none')
     })
     expect(sizes).toEqual([5_000, 1_250, 312])
+  })
+
+  type Page = { size: number; attempts: number; waitMs: number }
+  /** Of the next page: its size, the failed attempts before it, and the wait for it. */
+  const nextPage = () =>
+    one(
+      sterna.db,
+      sql<Page>`
+        select freeze_page as size, freeze_attempts as attempts, 1000 * extract(epoch from freeze_due_at - clock_timestamp())::float as "waitMs"
+        from campaigns where project_id = ${key.projectId} and id = ${key.id}
+      `,
+    )
+
+  const isDue = async () => (await findUnfrozen(sterna.db, [])).some(({ id }) => id === key.id)
+
+  test('shrink to one contact and wait ever longer; then the campaign is paused until a person resumes it', async () => {
+    await start(2)
+    const shrunk: number[] = []
+    await whileSlow(async () => {
+      for (let attempt = 1; attempt < MAX_ATTEMPTS; attempt++) {
+        const before = performance.now()
+        await next()
+        const { size, attempts, waitMs } = await nextPage()
+        shrunk.push(size)
+        expect(attempts).toBe(attempt)
+        const expected = Math.min(120, 2 ** (attempt - 1)) * 1_000
+        expect(waitMs).toBeLessThanOrEqual(expected)
+        expect(waitMs).toBeGreaterThanOrEqual(expected - (performance.now() - before))
+      }
+      expect((await project.get(key.id)).pausedReason).toBe(null)
+      await next()
+    })
+    expect(shrunk).toEqual([1_250, 312, 78, 19, 4, 1, 1, 1, 1])
+    expect(await project.get(key.id)).toMatchObject({ status: 'SENDING', pausedReason: 'audience_failed', totalRecipients: 0 })
+    expect(await project.audit(key.id)).toContainEqual(['paused', 'system'])
+    expect(await isDue()).toBe(false)
+    expect(await next()).toBe('none')
+    expect((await project.act(key.id, 'resume')).body).toMatchObject({ pausedReason: null })
+    expect(await isDue()).toBe(true)
+    expect(await nextPage()).toMatchObject({ size: 1, attempts: 0 })
+    expect(await next()).toBe('more')
+    while ((await next()) === 'more');
+    expect(await project.recipients(key.id)).toEqual(['1', '2'])
   })
 
   test('leave out a contact that has an email of the campaign or is excluded already', async () => {
     await start(4)
     await sql`update contacts set subscribed = email not like '4@%' where project_id = ${project.id}`.execute(sterna.db)
     const freeze = async () => {
-      while (await next());
+      while ((await next()) === 'more');
       const { recipients, excluded, total } = await one(
         sterna.db,
         sql<{ recipients: string[]; excluded: string[]; total: number }>`
@@ -93,16 +138,18 @@ describe('the pages of recipients', () => {
     expect(await freeze()).toEqual([1, ...all])
   })
 
-  test.each([2 * SMALLEST_PAGE, 2 * SMALLEST_PAGE + 50])('have each of %i contacts once, as recipient or excluded', async (contacts) => {
+  test.each([2 * SMALL_PAGE, 2 * SMALL_PAGE + 50])('have each of %i contacts once, as recipient or excluded', async (contacts) => {
     await start(contacts)
     const byPosition = await many(sterna.db, sql<{ id: string }>`select id from contacts where project_id = ${project.id} order by id`)
     // The last of the first page, and the first of the second.
-    const excluded = [byPosition[SMALLEST_PAGE - 1]!.id, byPosition[SMALLEST_PAGE]!.id]
+    const excluded = [byPosition[SMALL_PAGE - 1]!.id, byPosition[SMALL_PAGE]!.id]
     await sql`update contacts set subscribed = false where id = any(${excluded}::uuid[])`.execute(sterna.db)
     await whileSlow(async () => {
       for (const _ of [1, 2, 3]) await next()
     })
-    expect([await next(), await next(), await next(), await next()]).toEqual([true, true, false, false])
+    expect(await next()).toBe('more')
+    while ((await next()) === 'more');
+    expect(await next()).toBe('none')
     const ledger = await one(
       sterna.db,
       sql`
@@ -125,8 +172,8 @@ test('a schedule that one worker is starting is not started by another', async (
   await project.act(id, 'send', { scheduledFor: '2040-01-01T00:00:00Z' })
   await sql`update campaigns set scheduled_for = now() where project_id = ${project.id}`.execute(sterna.db)
   const { starting } = await whileSleeping(sterna.db, { table: 'campaigns', when: sql`new.status = 'SENDING'` }, async () => ({
-    started: { starting: startDueCampaigns(sterna.db, silent) },
-    meanwhile: () => startDueCampaigns(sterna.db, silent),
+    started: { starting: startDueCampaign(sterna.db, { projectId: project.id, id }, silent) },
+    meanwhile: () => startDueCampaign(sterna.db, { projectId: project.id, id }, silent),
   }))
   await starting
   expect(await project.audit(id)).toEqual([

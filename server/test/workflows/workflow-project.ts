@@ -8,8 +8,8 @@ type Sterna = ReturnType<typeof useApp>
 type Step = { type: string; config?: object; [key: string]: unknown }
 
 /** A sending project with requests about its workflows. */
-export async function newWorkflowProject(sterna: Sterna) {
-  const project = await newSendingProject(sterna, await sterna.sharedOwner())
+export async function newWorkflowProject(sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) {
+  const project = await newSendingProject(sterna, owner ?? (await sterna.sharedOwner()))
   const { call } = project
 
   async function created(answer: Answer): Promise<Answer['body']> {

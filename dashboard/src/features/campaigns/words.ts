@@ -57,6 +57,8 @@ export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> 
   person: 'Paused by a member of the team.',
   spike: 'Paused by itself: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
   billing_limit: 'Paused by itself: the cap of campaigns is reached. Raise it, then resume.',
+  audience_failed:
+    'Paused by itself: its recipients could not be written, most likely because its conditions take too long. Resume to try again, or cancel it and simplify the audience of a copy.',
   provider_quota: 'Waiting: the quota of the provider is used up. Sending resumes by itself once the provider accepts email again.',
   provider: 'Waiting: the provider accepts no email for now. Sending resumes by itself.',
   domain: 'Waiting: the domain of the sender is not verified any more. Sending resumes by itself once it is.',
@@ -73,7 +75,7 @@ export const SLOWDOWN_WORDS: Record<Campaign['slowedBy'][number], string> = {
 
 /** These need a resume; the others end by themselves. */
 export const needsResume = ({ pausedReason }: Pick<Campaign, 'pausedReason'>) =>
-  pausedReason === 'person' || pausedReason === 'spike' || pausedReason === 'billing_limit'
+  pausedReason === 'person' || pausedReason === 'spike' || pausedReason === 'billing_limit' || pausedReason === 'audience_failed'
 
 /** The status on screen: a paused campaign is still SENDING. */
 export const shownStatus = ({ status, pausedReason }: Pick<Campaign, 'status' | 'pausedReason'>): string =>

@@ -16,6 +16,7 @@ export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> 
   person: 'a member of the team paused it',
   spike: 'too many bounces or complaints at once',
   billing_limit: 'the cap of campaigns is reached',
+  audience_failed: 'its recipients could not be written',
   project_disabled: 'the project is stopped',
   provider_quota: 'the quota of the provider is used up',
   provider: 'the provider accepts no email for now',

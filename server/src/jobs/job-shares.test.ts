@@ -1,0 +1,76 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createJobShares, OWNER_FLAG } from './job-shares.ts'
+
+type Step = { add: string; jobs: number } | { end: number }
+
+/** A queue that takes the oldest job without a forbidden flag, and slots that look for jobs after each change. */
+function createQueue(slots: number, onStart: (owner: string, queue: { waiting: string[]; running: string[] }) => void) {
+  const shares = createJobShares(slots)
+  const waiting: string[] = []
+  const running: string[] = []
+
+  /** Returns whether a job was found. */
+  function look() {
+    for (let looks = 1; ; looks++) {
+      expect(looks).toBeLessThanOrEqual(4)
+      const forbidden = shares.forbidden()
+      const place = waiting.findIndex((owner) => !forbidden.includes(OWNER_FLAG + owner))
+      if (place >= 0) {
+        const [owner] = waiting.splice(place, 1)
+        onStart(owner!, { waiting, running })
+        shares.start(owner!)
+        running.push(owner!)
+        return true
+      }
+      if (!shares.findNone()) return false
+    }
+  }
+
+  return {
+    waiting,
+    running,
+    step(step: Step) {
+      if ('add' in step) waiting.push(...Array.from({ length: step.jobs }, () => step.add))
+      else if (running.length) shares.end(running.splice(step.end % running.length, 1)[0]!)
+      while (running.length <= slots && look());
+    },
+  }
+}
+
+const owners = fc.constantFrom('ann', 'bob', 'cid', 'dora', 'emil', 'fay')
+const adds = fc.record({ add: owners, jobs: fc.integer({ min: 1, max: 12 }) })
+const ends = fc.record({ end: fc.nat() })
+const steps = fc.array(fc.oneof({ weight: 1, arbitrary: adds }, { weight: 4, arbitrary: ends }), { maxLength: 80 })
+
+test('whatever is queued and ends, shares are kept, no owner starves and no slot is idle', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 6 }), steps, (slots, steps) => {
+      const half = Math.max(1, Math.floor(slots / 2))
+      const turnsBefore = new Map<string, Map<string, number>>()
+      const count = (all: string[], owner: string) => all.filter((each) => each === owner).length
+      const queue = createQueue(slots, (owner, { waiting, running }) => {
+        const own = count(running, owner)
+        if (running.length >= slots) expect(own).toBe(0)
+        const others = [...new Set(waiting)].filter((each) => each !== owner)
+        if (own >= half) for (const other of others) expect(count(running, other)).toBeGreaterThanOrEqual(half)
+        turnsBefore.delete(owner)
+        // Of those that might have had this slot: in a full pool owners without a job, else owners below their share.
+        const passedOver = others.filter((other) => count(running, other) < (running.length >= slots ? 1 : half))
+        for (const other of passedOver) {
+          const turns = turnsBefore.get(other) ?? new Map<string, number>()
+          turns.set(owner, (turns.get(owner) ?? 0) + 1)
+          turnsBefore.set(other, turns)
+          // At most one turn in this round, and one in the next.
+          expect(turns.get(owner)).toBeLessThanOrEqual(2)
+        }
+      })
+      for (const step of steps) {
+        queue.step(step)
+        if (queue.waiting.length) expect(queue.running.length).toBeGreaterThanOrEqual(slots)
+        expect(queue.running.length).toBeLessThanOrEqual(slots + 1)
+      }
+    }),
+    { numRuns: 200 },
+  )
+})

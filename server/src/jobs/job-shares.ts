@@ -1,0 +1,124 @@
+import type { Job, Worker, WorkerEvents } from 'graphile-worker'
+import { createTurns } from './turns.ts'
+
+/** Jobs have the flag of the owner of their project; those of the installation have none, and are never forbidden. */
+export const OWNER_FLAG = 'owner:'
+/** Owners of one round; more than have jobs at a time. */
+const MAX_SERVED = 1_000
+
+/**
+ * Shares the slots of the job queue between owners, as turns.ts says. The queue takes the oldest job without a forbidden flag, so the owners
+ * that may not start another job are forbidden: those at their share, and those that had their turn in this round. A look that finds nothing
+ * is repeated with fewer of them: first a new round begins, then no owner waits but those at their share.
+ */
+export function createJobShares(slots: number) {
+  const turns = createTurns({ slots, maxOfKey: Number.POSITIVE_INFINITY })
+  const served = new Set<string>()
+  let othersWait = true
+
+  const workOf = (owner: string) => ({ owner, projectId: owner, key: owner })
+
+  return {
+    isFull: turns.isFull,
+    /** Flags of jobs that are not to be taken by the next look. */
+    forbidden(): string[] {
+      if (served.size > MAX_SERVED) served.clear()
+      const owners = new Set([...turns.ownersAtShare({ othersWait }), ...served])
+      owners.delete('')
+      return [...owners].map((owner) => OWNER_FLAG + owner)
+    },
+    /** After a look that found no job. Returns whether another look may find one. */
+    findNone(): boolean {
+      const atShare = turns.ownersAtShare({ othersWait: true })
+      const hasNewRound = [...served].some((owner) => !atShare.includes(owner))
+      served.clear()
+      if (hasNewRound && turns.hasRoom()) return true
+      othersWait = !(othersWait && atShare.length > turns.ownersAtShare({ othersWait: false }).length)
+      return !othersWait
+    },
+    start(owner: string) {
+      if (owner) served.add(owner)
+      othersWait = true
+      turns.start(workOf(owner))
+    },
+    end: (owner: string) => turns.end(workOf(owner), 'done'),
+  }
+}
+
+/** Empty for a job of the installation. */
+const ownerOf = ({ flags }: Pick<Job, 'flags'>) =>
+  Object.keys(flags ?? {})
+    .find((flag) => flag.startsWith(OWNER_FLAG))
+    ?.slice(OWNER_FLAG.length) ?? ''
+
+/** Longest wait of a slot for the look of another one: a look that hangs must not stop the others. */
+const MAX_LOOK_MS = 5_000
+
+/** Applies the shares to a queue that emits `events`. Its slots look for jobs one after the other, so that each look counts what runs. */
+export function shareSlots(events: WorkerEvents, slots: number) {
+  const shares = createJobShares(slots)
+  const queue: (() => void)[] = []
+  const released = new WeakSet<Worker>()
+  /** Slots that found nothing while only an owner without a job could have got one. */
+  const leftOut = new Set<Worker>()
+  let isLooking = false
+
+  async function waitForTurn() {
+    if (!isLooking) {
+      isLooking = true
+      return
+    }
+    await new Promise<void>((resolve) => {
+      const patience = setTimeout(() => goOn(), MAX_LOOK_MS)
+      const goOn = () => {
+        clearTimeout(patience)
+        const place = queue.indexOf(goOn)
+        if (place >= 0) queue.splice(place, 1)
+        resolve()
+      }
+      queue.push(goOn)
+    })
+  }
+
+  function endLook() {
+    const next = queue[0]
+    if (next) next()
+    else isLooking = false
+  }
+
+  function lookAgain(worker: Worker) {
+    if (!released.has(worker)) worker.nudge()
+  }
+
+  events.on('worker:release', ({ worker }) => {
+    released.add(worker)
+    leftOut.delete(worker)
+  })
+  events.on('worker:getJob:error', endLook)
+  events.on('worker:getJob:empty', ({ worker }) => {
+    if (shares.findNone()) lookAgain(worker)
+    else if (shares.isFull() && !released.has(worker)) leftOut.add(worker)
+    endLook()
+  })
+  events.on('job:start', ({ worker, job }) => {
+    leftOut.delete(worker)
+    shares.start(ownerOf(job))
+    endLook()
+  })
+
+  return {
+    /** Before each look. */
+    async forbiddenFlags() {
+      await waitForTurn()
+      return shares.forbidden()
+    },
+    /** When the handler of a job has ended. The slot looks for another job by itself. */
+    end(job: Pick<Job, 'flags'>) {
+      shares.end(ownerOf(job))
+      const [worker] = leftOut
+      if (!worker) return
+      leftOut.delete(worker)
+      lookAgain(worker)
+    },
+  }
+}
