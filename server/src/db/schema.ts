@@ -141,11 +141,11 @@ export interface Schema {
     counters_closed_at: Timestamp | null
     closed_refused_count: number | null
     closed_links: Json | null
-    reserved: number | null
-    reserved_for: string | null
     freeze_due_at: Generated<Timestamp>
     freeze_page: Generated<number>
     freeze_attempts: Generated<number>
+    reserved: number | null
+    reserved_for: string | null
   }
   consents: {
     project_id: string
