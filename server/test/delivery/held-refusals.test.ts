@@ -135,7 +135,12 @@ describe('a relay that refuses us', () => {
     )
     expect(await project.harm()).toEqual(UNHARMED)
     expect(await project.events()).toEqual([])
-    expect(await project.held(ids)).toBeGreaterThanOrEqual(1)
+    const held = (await project.call('GET', '/emails?status=PENDING&limit=100')).body.data.find(
+      ({ errorCode }: { errorCode: string }) => errorCode === 'verifying_refusal',
+    )
+    const { timeline, ...email } = await project.email(held.id)
+    expect(email).toMatchObject({ status: 'PENDING', error: 'verifying_refusal', bouncedAt: null })
+    expect(timeline.at(-1)).toMatchObject({ what: 'deferred', details: { reason: 'verifying_refusal', reply } })
     expect(await campaign.get()).toMatchObject({ status: 'SENDING', failedCount: 0, sentCount: 0 })
     delete sink.script[command]
     await project.reach(ids, 'sent')

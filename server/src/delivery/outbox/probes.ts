@@ -127,16 +127,17 @@ export async function endProbes(tx: Tx, pause: VerifyingPause, { held, other }: 
   const { projectId, domain, fingerprint, failedProbes } = pause
   const outcomes = await one(tx, outcomesSql(pause, { held, other }))
   const conclusion = concludeProbes({ ...outcomes, failedProbes })
+  // Streaks before pauses, as in `holdSql`: avoids deadlocks.
+  if (conclusion === 'stand')
+    await sql`
+      delete from refusal_streaks where project_id = ${projectId} and domain = ${domain} and fingerprint = ${fingerprint}
+    `.execute(tx)
   if (conclusion === 'pause')
     await sql`
       update sending_pauses set probe_until = null, failed_probes = failed_probes + 1, until = now() + ${seconds(durationOf(failedProbes + 1, timing))}
       where project_id = ${projectId} and domain = ${domain} and verifies
     `.execute(tx)
   else await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain} and verifies`.execute(tx)
-  if (conclusion === 'stand')
-    await sql`
-      delete from refusal_streaks where project_id = ${projectId} and domain = ${domain} and fingerprint = ${fingerprint}
-    `.execute(tx)
   return conclusion
 }
 

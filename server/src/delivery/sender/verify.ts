@@ -58,9 +58,13 @@ export function createVerifier({ db, worker, ledger, health, prepare, send, timi
 
   async function probeDomain(pause: VerifyingPause) {
     const probes = await oneAtATime(() => claim(pause))
-    await sendAll([probes.held, probes.other].filter((email) => email !== undefined))
-    // Emails that this worker gives back have shown nothing.
-    if (isStopping()) return void (await transact(db, (tx) => returnProbes(tx, pause)))
+    try {
+      await sendAll([probes.held, probes.other].filter((email) => email !== undefined))
+    } finally {
+      // Emails that this worker gives back have shown nothing.
+      if (isStopping()) await transact(db, (tx) => returnProbes(tx, pause))
+    }
+    if (isStopping()) return
     const conclusion = await transact(db, async (tx) => {
       const found = await endProbes(tx, pause, probes, timing)
       if (found !== 'pause') await wakePaused(tx, [pause])

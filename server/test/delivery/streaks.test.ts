@@ -1,0 +1,213 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { many, transact, transactAtOnce } from '../../src/db/index.ts'
+import { HELD, holdSql, MAX_EQUAL_REPLIES, REFUSAL_TIMING } from '../../src/delivery/outbox/hold.ts'
+import { claimProbes, concludeProbes, endProbes, reserveProbes } from '../../src/delivery/outbox/probes.ts'
+import type { Settlement } from '../../src/delivery/outbox/settle.ts'
+import { applyVerdicts, tidyHeldRefusals } from '../../src/delivery/outbox/verdicts.ts'
+import { useOutbox } from '../support/outbox.ts'
+
+// The statements that hold and judge refusals, in the order of settlement.
+
+const { sterna, newProject, newWorker, newCampaign, claimOf, rowsOf } = useOutbox()
+
+const NEVER_MS = 3_600_000
+const AT_ONCE_MS = 0
+
+type Outcome = 'accepted' | 'a' | 'b'
+
+const judge = (holdMs = NEVER_MS) => transact(sterna.db, (tx) => applyVerdicts(tx, { holdMs, limit: 100 }))
+
+const pausesOf = (projectId: string) =>
+  many(sterna.db, sql<{ fingerprint: string }>`select fingerprint from sending_pauses where project_id = ${projectId} and verifies`)
+
+/** Emails of a new campaign in hand of a worker, to be settled one by one. */
+async function inHand(count: number) {
+  const { id: projectId, domain } = await newProject()
+  const campaign = await newCampaign({ projectId, fromDomain: domain, emails: count })
+  const worker = await newWorker()
+  const claimed = await claimOf(worker, { projectId }, count)
+  expect(claimed).toHaveLength(count)
+  const settlementOf = (index: number, outcome: Outcome): Settlement => {
+    const { id, attempts, wasHeld } = claimed[index]!
+    const base = { projectId, id, attempts, wasHeld, domain }
+    if (outcome === 'accepted') return { ...base, state: 'sent', error: null }
+    const refusal = { fingerprint: outcome, reply: `550 ${outcome}`, unknownRecipient: true }
+    return { ...base, state: 'deferred', error: HELD, code: HELD, refusal }
+  }
+  return {
+    projectId,
+    domain,
+    campaign,
+    worker,
+    settlementOf,
+    /** Each in a statement of its own, as the workers judge meanwhile. */
+    settle: async (outcomes: Outcome[]) => {
+      for (const [index, outcome] of outcomes.entries()) {
+        expect(await worker.settle(settlementOf(index, outcome))).toBe(true)
+        await judge()
+      }
+    },
+    states: async () => {
+      const byId = new Map((await rowsOf(campaign)).map((row) => [row.id, row.code === HELD ? 'held' : row.state]))
+      return claimed.map(({ id }) => byId.get(id))
+    },
+    ids: claimed.map(({ id }) => id),
+  }
+}
+
+/** What the rules say: equal replies since the last accepted recipient are counted, and the fifth pauses until probes decide. */
+function expectedOf(outcomes: Outcome[]) {
+  const counts = { a: 0, b: 0 }
+  let paused: 'a' | 'b' | undefined
+  const states = outcomes.map((outcome): string => (outcome === 'accepted' ? 'sent' : 'held'))
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome === 'accepted') {
+      Object.assign(counts, { a: 0, b: 0 })
+      for (let before = 0; before < index; before++) if (states[before] === 'held' && outcomes[before] !== paused) states[before] = 'failed'
+    } else if (++counts[outcome] >= MAX_EQUAL_REPLIES) paused ??= outcome
+  }
+  return { states, paused: paused ? [{ fingerprint: paused }] : [] }
+}
+
+describe('held refusals', () => {
+  test('stand after the next accepted recipient, and five equal ones in a row pause, in any order of settlement', async () => {
+    const outcome = fc.oneof(
+      { weight: 2, arbitrary: fc.constant<Outcome>('accepted') },
+      { weight: 5, arbitrary: fc.constant<Outcome>('a') },
+      { weight: 3, arbitrary: fc.constant<Outcome>('b') },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(outcome, { minLength: 1, maxLength: 14 }), async (outcomes) => {
+        const emails = await inHand(outcomes.length)
+        await emails.settle(outcomes)
+        const { states, paused } = expectedOf(outcomes)
+        expect(await emails.states()).toEqual(states)
+        expect(await pausesOf(emails.projectId)).toEqual(paused)
+      }),
+      { numRuns: 12 },
+    )
+  })
+
+  test('in one batch are followed by the recipients that were accepted after them', async () => {
+    const emails = await inHand(7)
+    const outcomes: Outcome[] = ['a', 'a', 'a', 'a', 'accepted', 'a', 'b']
+    await transactAtOnce(sterna.db, [
+      holdSql(
+        outcomes.map((outcome, index) => emails.settlementOf(index, outcome)),
+        REFUSAL_TIMING,
+      ),
+    ])
+    expect(await pausesOf(emails.projectId)).toEqual([])
+    await judge()
+    expect(await emails.states()).toEqual(['failed', 'failed', 'failed', 'failed', 'sending', 'held', 'held'])
+  })
+
+  test('stand when their time is over, unless there are five equal ones', async () => {
+    const [few, many5] = [await inHand(4), await inHand(5)]
+    await few.settle(Array(4).fill('a'))
+    await many5.settle(Array(5).fill('a'))
+    await judge()
+    expect([await few.states(), await many5.states()].flat()).toEqual(Array(9).fill('held'))
+    await judge(AT_ONCE_MS)
+    expect(await few.states()).toEqual(Array(4).fill('failed'))
+    expect(await many5.states()).toEqual(Array(5).fill('held'))
+  })
+
+  test('of a week ago end as expired, and nobody is suppressed', async () => {
+    const emails = await inHand(5)
+    await emails.settle(Array(5).fill('a'))
+    await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
+    await judge()
+    expect((await rowsOf(emails.campaign)).map(({ state, code }) => [state, code])).toEqual(Array(5).fill(['failed', 'expired']))
+    expect(await many(sterna.db, sql`select 1 from provider_notifications where project_id = ${emails.projectId}`)).toEqual([])
+  })
+
+  test('whose emails have ended otherwise are forgotten, and a held email without its refusal is queued again', async () => {
+    const emails = await inHand(2)
+    await emails.settle(['a', 'a'])
+    const [ended, lost] = emails.ids
+    await sql`update emails set state = 'cancelled', error_code = 'cancelled' where id = ${ended}`.execute(sterna.db)
+    await sql`delete from held_refusals where email_id = ${lost}`.execute(sterna.db)
+    await transact(sterna.db, tidyHeldRefusals)
+    expect(await many(sterna.db, sql`select 1 from held_refusals where project_id = ${emails.projectId}`)).toEqual([])
+    expect((await rowsOf(emails.campaign)).find(({ id }) => id === lost)).toMatchObject({ state: 'queued', code: null })
+  })
+
+  test('an accepted recipient whose message was under way does not end the pause', async () => {
+    const emails = await inHand(6)
+    await emails.settle(['a', 'a', 'a', 'a', 'a', 'accepted'])
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual([...Array(5).fill('held'), 'sent'])
+    expect(await pausesOf(emails.projectId)).toHaveLength(1)
+  })
+})
+
+describe('the probes of a pause', () => {
+  /** Five held emails, a queued one, and the probes in hand. */
+  async function probing() {
+    const emails = await inHand(5)
+    await emails.settle(Array(5).fill('a'))
+    const other = await newCampaign({ projectId: emails.projectId, fromDomain: emails.domain, emails: 1 })
+    await sql`update sending_pauses set until = now() where project_id = ${emails.projectId}`.execute(sterna.db)
+    const reserve = async () =>
+      (await transact(sterna.db, (tx) => reserveProbes(tx, { probeMs: 60_000, limit: 100 }))).find(
+        ({ projectId }) => projectId === emails.projectId,
+      )
+    const pause = (await reserve())!
+    expect(await reserve()).toBeUndefined()
+    const number = await one()
+    const probes = await claimProbes(sterna.db, number, pause)
+    expect(probes.held?.id).toBe(emails.ids[0])
+    expect(probes.other?.campaignId).toBe(other.campaignId)
+    return { ...emails, pause, probes }
+  }
+
+  /** A worker with a lease. */
+  let workers = 5_000
+  async function one() {
+    const worker = ++workers
+    await sql`insert into senders (worker, lease_until) values (${worker}, 'infinity')`.execute(sterna.db)
+    return worker
+  }
+
+  test('a held email that is accepted voids the others in the same statement, and they are queued again', async () => {
+    const { projectId, domain, probes, worker, states, pause } = await probing()
+    const { id, attempts, wasHeld } = probes.held!
+    expect(wasHeld).toBe(true)
+    await worker.settle({ projectId, id, attempts, wasHeld, domain, state: 'sent', error: null })
+    expect(await states()).toEqual(['sent', 'queued', 'queued', 'queued', 'queued'])
+    expect(await pausesOf(projectId)).toEqual([])
+    expect(await judge(AT_ONCE_MS)).toBe(0)
+    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('void')
+  })
+
+  test('another email that is accepted first does not let the refusals stand while the held one has no reply', async () => {
+    const { projectId, domain, probes, worker, states, pause } = await probing()
+    const { id, attempts } = probes.other!
+    await worker.settle({ projectId, id, attempts, domain, state: 'sent', error: null })
+    await judge(AT_ONCE_MS)
+    expect((await states()).slice(1)).toEqual(Array(4).fill('held'))
+    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('pause')
+  })
+
+  test.each([
+    ['void', { held: 'accepted', other: 'alike' }, 0],
+    ['stand', { held: 'alike', other: 'accepted' }, 0],
+    ['pause', { held: 'alike', other: 'alike' }, 9],
+    ['pause', { held: 'alike', other: null }, 0],
+    ['pause', { held: 'alike', other: null }, 1],
+    ['stand', { held: 'alike', other: null }, 2],
+    ['pause', { held: 'open', other: 'accepted' }, 0],
+    ['pause', { held: 'alike', other: 'otherwise' }, 9],
+    ['stand', { held: null, other: 'accepted' }, 0],
+    ['pause', { held: null, other: 'otherwise' }, 0],
+  ] as const)('conclude to %s from %j after %i in vain', (conclusion, outcomes, failedProbes) => {
+    expect(concludeProbes({ ...outcomes, hasHeld: true, failedProbes })).toBe(conclusion)
+  })
+
+  test('end a pause without held emails', () => {
+    expect(concludeProbes({ held: null, other: null, hasHeld: false, failedProbes: 0 })).toBe('stand')
+  })
+})
