@@ -27,6 +27,7 @@ const PATIENCE_MS = 60_000
 /** Time beyond that of a siege for its requests. Later ones are not made, so that every run ends. */
 const GRACE_MS = 120_000
 const AT_ONCE = 8
+const MAX_TRIES = 5
 /** Requests of a kind that are repeated, also when the preparation took all of the time. */
 const AT_LEAST = 5
 
@@ -61,7 +62,10 @@ const SIEGES = {
         audienceCondition: { logic: 'AND', groups: [{ filters: [contains(`${manyLetters()}1`), contains(`${manyLetters()}2`)] }] },
       }),
     )
-    await eachOf(CAMPAIGNS, AT_ONCE, (n) => call('POST', `/campaigns/${campaigns[n]!.body?.data?.id}/send`, {}))
+    await eachOf(CAMPAIGNS, AT_ONCE, async (n) => {
+      const send = () => call('POST', `/campaigns/${campaigns[n]!.body?.data?.id}/send`, {})
+      for (let tries = 1; (await send()).status === 503 && tries < MAX_TRIES; tries++) await sleep(1_000)
+    })
   },
 
   'hanging webhook hosts': async ({ besieger, as, mustGoOn }) => {
@@ -194,8 +198,9 @@ async function addWorkflow(call: Call, eventName: string, steps: { type: string;
   const added = steps.map((step) => ({ id: randomUUID(), ...step }))
   const ids = [created.steps[0].id, ...added.map(({ id }) => id)]
   const transitions = added.map(({ id }, index) => ({ fromStepId: ids[index], toStepId: id }))
-  await call('PUT', `/workflows/${created.id}/graph`, { steps: added, transitions, version: created.version })
-  await call('PATCH', `/workflows/${created.id}`, { enabled: true })
+  const graph = await call('PUT', `/workflows/${created.id}/graph`, { steps: added, transitions, version: created.version })
+  const enabled = await call('PATCH', `/workflows/${created.id}`, { enabled: true })
+  if (graph.status !== 200 || enabled.status !== 200) throw new Error(`a workflow was answered with ${graph.status}, ${enabled.status}`)
 }
 
 /** Hosts that take every request and never answer. Each has a loopback address of its own. */
