@@ -87,8 +87,6 @@ export async function startVictim(project: Project, relay: Relay) {
   }
 }
 
-export type Victim = Awaited<ReturnType<typeof startVictim>>
-
 async function timeUntil(startedAt: number, isThere: () => boolean) {
   while (!isThere() && performance.now() - startedAt < PATIENCE_MS) await sleep(POLL_MS)
   return performance.now() - startedAt

@@ -69,7 +69,7 @@ export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Prom
   }
 }
 
-export type UnfrozenCampaign = CampaignKey & { key: string; owner: string }
+type UnfrozenCampaign = CampaignKey & { key: string; owner: string }
 
 /** Candidates of a project in one look: more than the slots of a worker. */
 const MAX_OF_PROJECT = 4
@@ -88,7 +88,7 @@ export const findUnfrozen = (db: Pool, except: string[]) =>
       ), due as (
         select due.* from unfrozen cross join lateral (
           select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c
-          where c.project_id = unfrozen.project_id and ${UNFROZEN} and freeze_due_at <= clock_timestamp() and c.id <> all(${except}::uuid[])
+          where c.project_id = unfrozen.project_id and ${UNFROZEN} and freeze_due_at <= now() and c.id <> all(${except}::uuid[])
           order by freeze_due_at limit ${MAX_OF_PROJECT}
         ) as due
       )

@@ -38,6 +38,15 @@ function createQueue(slots: number, onStart: (owner: string, queue: { waiting: s
   }
 }
 
+test('owners take turns, however old the jobs of one are', () => {
+  const started: string[] = []
+  const queue = createQueue(4, (owner) => started.push(owner))
+  queue.waiting.push(...['ann', 'bob', 'cid'].flatMap((owner) => Array.from({ length: 4 }, () => owner)))
+  // The oldest running job ends each time.
+  for (let ended = 0; ended <= 8; ended++) queue.step({ end: 0 })
+  expect(started).toEqual(Array.from({ length: 4 }, () => ['ann', 'bob', 'cid']).flat())
+})
+
 const owners = fc.constantFrom('ann', 'bob', 'cid', 'dora', 'emil', 'fay')
 const adds = fc.record({ add: owners, jobs: fc.integer({ min: 1, max: 12 }) })
 const ends = fc.record({ end: fc.nat() })

@@ -30,10 +30,11 @@ export function createJobShares(slots: number) {
     /** After a look that found no job. Returns whether another look may find one. */
     findNone(): boolean {
       const atShare = turns.ownersAtShare({ othersWait: true })
-      const hasNewRound = [...served].some((owner) => !atShare.includes(owner))
-      served.clear()
-      if (hasNewRound && turns.hasRoom()) return true
+      const free = [...served].filter((owner) => !atShare.includes(owner))
+      for (const owner of free) served.delete(owner)
+      if (free.length && turns.hasRoom()) return true
       othersWait = !(othersWait && atShare.length > turns.ownersAtShare({ othersWait: false }).length)
+      if (!othersWait) served.clear()
       return !othersWait
     },
     start(owner: string) {
