@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import pg from 'pg'
@@ -8,20 +9,24 @@ export type Fault = (typeof FAULTS)[number]
 
 type Query = (this: pg.Client, ...args: unknown[]) => Promise<unknown>
 
-/** Lets the n-th statement of `work`, on any connection of this process, fail. Returns its result, and whether there was such a statement. */
+/** Whether a statement is sent on behalf of the work, not in the background. */
+const isOfWork = new AsyncLocalStorage<true>()
+
+/** Lets the n-th statement of `work` fail. Returns its result, and whether there was such a statement. */
 export async function withFailingStatement<T>(n: number, fault: Fault, work: () => Promise<T>): Promise<{ result: T; failed: boolean }> {
   const prototype = pg.Client.prototype as unknown as { query: Query }
   const { query } = prototype
   let sent = 0
   prototype.query = function (...args) {
-    if (++sent !== n) return query.apply(this, args)
+    // PostgreSQL does not give up a `begin`: it takes no time.
+    if (!isOfWork.getStore() || (fault === 'given up' && args[0] === 'begin') || ++sent !== n) return query.apply(this, args)
     if (fault === 'given up') return Promise.reject(Object.assign(new Error('canceling statement'), { code: '57014', severity: 'ERROR' }))
     if (fault === 'unsent') streamOf(this).destroy()
     const answer = query.apply(this, args)
     return fault === 'unsent' ? answer : answer.then(() => lose(this))
   }
   try {
-    return { result: await work(), failed: sent >= n }
+    return { result: await isOfWork.run(true, work), failed: sent >= n }
   } finally {
     prototype.query = query
   }
