@@ -1,4 +1,4 @@
-import { type LayoutCalls, type LinkSpan, MAX_READ, readHtml, walkHtml } from './html-to-text.ts'
+import { isShort, type LayoutCalls, type LinkSpan, MAX_READ, readHtml, walkHtml } from './html-to-text.ts'
 import { createLinkTracker, rewriteLinks, type TrackingUrls, trackableTarget } from './rewrite-links.ts'
 import { type Filling, fill, fillingOf, hasFixedStructure, hasMark, joinSlots, markSlots } from './slotted-html.ts'
 import { collapseSpaces, TextLayout } from './text-layout.ts'
@@ -38,20 +38,20 @@ export function compileHtml(texts: string[]): CompiledHtml | undefined {
   const html = markSlots(texts)
   const recorded = recordSteps(html)
   if (!recorded) return undefined
-  const { steps, links, end } = recorded
+  const { steps, links, end, hasImage } = recorded
   const pieces = cutPieces(html, links, end)
   return {
     partsFor: (values) => {
       const joined = joinSlots({ texts, values })
-      return joined.length > MAX_READ ? readParts(joined) : partsFor({ steps, pieces }, joined, values)
+      return joined.length > MAX_READ ? readParts(joined) : partsFor({ steps, pieces, hasImage }, joined, values)
     },
     bytes: 4 * html.length + BYTES_PER_STEP * (steps.length + links.length + texts.length),
   }
 }
 
-type Compiled = { steps: Step[]; pieces: ReturnType<typeof cutPieces> }
+type Compiled = { steps: Step[]; pieces: ReturnType<typeof cutPieces>; hasImage: boolean }
 
-function partsFor({ steps, pieces }: Compiled, html: string, escaped: string[]): HtmlParts {
+function partsFor({ steps, pieces, hasImage }: Compiled, html: string, escaped: string[]): HtmlParts {
   const values = { escaped, plain: escaped.map(unescapeHtml) }
   const layout = new TextLayout()
   for (const step of steps) step(layout, values.plain)
@@ -62,7 +62,7 @@ function partsFor({ steps, pieces }: Compiled, html: string, escaped: string[]):
       const tracker = createLinkTracker(urls)
       const before = joinPieces(pieces.before, values, tracker)
       const after = joinPieces(pieces.after, values, tracker)
-      return before + tracker.ending() + after
+      return before + tracker.ending({ isShort: isShort({ hasImage }, layout) }) + after
     },
   }
 }
@@ -103,8 +103,8 @@ function recordSteps(html: string) {
     closeContainer: () => add((layout) => layout.closeContainer()),
     closeLink: () => add((layout) => layout.closeLink()),
   }
-  const { links, end } = walkHtml(html, recorder)
-  return isSupported ? { steps, links, end } : undefined
+  const walked = walkHtml(html, recorder)
+  return isSupported ? { steps, ...walked } : undefined
 }
 
 function writeStatic(words: string): Step {

@@ -19,6 +19,8 @@ export type ParsedHtml = {
   links: LinkSpan[]
   /** Position at which content can be added after all other content. */
   end: number
+  /** The pixel must not be its only image, see `isShort`. */
+  isShort: boolean
 }
 
 /** Longer HTML is converted up to this length, and its links are left as they are. Email clients show a tenth of it. */
@@ -29,7 +31,7 @@ export const MAX_READ = 1024 * 1024
  */
 export function readHtml(html: string): ParsedHtml {
   if (html.length <= MAX_READ) return readAll(html)
-  return { text: readAll(startOf(html)).text, links: [], end: html.length }
+  return { text: readAll(startOf(html)).text, links: [], end: html.length, isShort: false }
 }
 
 /** Never ends with half of a surrogate pair. */
@@ -37,23 +39,32 @@ const startOf = (html: string) => html.slice(0, MAX_READ).replace(/[\ud800-\udbf
 
 function readAll(html: string): ParsedHtml {
   const layout = new TextLayout()
-  return { ...walkHtml(html, layout), text: layout.toString() }
+  const walked = walkHtml(html, layout)
+  return { ...walked, text: layout.toString(), isShort: isShort(walked, layout) }
 }
 
+/** Characters of text below which SpamAssassin distrusts an image (`HTML_IMAGE_ONLY_04` to `_32`). */
+const SHORT = 3_200
+
+/** An email with little text and no image. Spaces count for the filter and not here, so that it never finds less text than we do. */
+export const isShort = ({ hasImage }: { hasImage: boolean }, { wordLength }: TextLayout) => !hasImage && wordLength <= SHORT
+
 /** The methods of a layout that a walk over HTML calls. */
-export type LayoutCalls = Omit<TextLayout, 'toString' | 'writeWords'>
+export type LayoutCalls = Omit<TextLayout, 'toString' | 'writeWords' | 'wordLength'>
 
 /** Calls the layout for all visible content. Finds the links, and the position after all other content. */
-export function walkHtml(html: string, layout: LayoutCalls): Omit<ParsedHtml, 'text'> {
+export function walkHtml(html: string, layout: LayoutCalls): Pick<ParsedHtml, 'links' | 'end'> & { hasImage: boolean } {
   const { open, close } = createElements(layout)
   const links: LinkSpan[] = []
   let end = html.length
   let awaitsTarget = false
   let hiddenDepth = 0
+  let hasImage = false
 
   const handler: Partial<Handler> = {
     onopentagname(name) {
       awaitsTarget = name === 'a' || name === 'area'
+      if (name === 'img') hasImage = true
     },
     onattribute(name, target, quote) {
       if (!awaitsTarget || name !== 'href' || quote === undefined) return
@@ -77,7 +88,7 @@ export function walkHtml(html: string, layout: LayoutCalls): Omit<ParsedHtml, 't
   // Without entities to decode the parser jumps from tag to tag instead of reading each character.
   const parser = new HtmlParser(handler, { decodeEntities: html.includes('&') })
   parser.end(html)
-  return { links, end }
+  return { links, end, hasImage }
 }
 
 const isHidden = (name: string, { hidden, style }: Record<string, string>) =>

@@ -20,6 +20,8 @@ export function collapseSpaces(words: string): Words {
  */
 export class TextLayout {
   #text = ''
+  /** Length of the words of the author, without targets of links. */
+  #wordLength = 0
   // Between the last words and the next ones, if there are any.
   #breaks = 0
   #isSpaced = false
@@ -45,6 +47,7 @@ export class TextLayout {
   writeWords({ text, isAfterSpace, isBeforeSpace }: Words) {
     if (isAfterSpace) this.#isSpaced = true
     if (!text) return
+    this.#wordLength += text.length
     this.#append(text)
     this.#isSpaced = isBeforeSpace
   }
@@ -112,7 +115,14 @@ export class TextLayout {
     this.#link = undefined
     if (!target || target.startsWith('#') || words === target) return
     if (words) this.#text += ` (${target})`
-    else this.write(`(${target})`)
+    else {
+      this.write(`(${target})`)
+      this.#wordLength -= target.length + 2
+    }
+  }
+
+  get wordLength() {
+    return this.#wordLength
   }
 
   /** The text so far, with a line feed at its end. */
@@ -148,6 +158,7 @@ export class TextLayout {
       if (index) this.#breakPreformatted()
       const trimmed = line.trimEnd()
       if (trimmed) {
+        this.#wordLength += trimmed.length
         this.#append(this.#trailingSpaces + trimmed)
         this.#isPreformattedEmpty = false
         this.#trailingSpaces = ''

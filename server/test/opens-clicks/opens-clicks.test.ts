@@ -73,7 +73,7 @@ async function newProject(tracking?: string) {
       /** Without the hidden one. */
       links: trap ? links.slice(0, -1) : links,
       trap,
-      pixel: /<img src="([^"]+\/t\/o\/[^"]+)"/.exec(html)?.[1] ?? '',
+      pixel: /(?:<img src="|background-image:url\(')([^"']+\/t\/o\/[^"']+)["']/.exec(html)?.[1] ?? '',
       read: async () => (await call('GET', `/emails/${id}`)).body,
       events: async (): Promise<Event[]> => {
         const { body } = await call('GET', '/events?limit=100')
@@ -224,9 +224,15 @@ describe('an email', () => {
   test('has its pixel before the end of its body, and keeps its links in the plain text', async () => {
     const project = await newProject()
     const { html, text } = await project.deliver(`<html><body>${LINK}</body><!-- </body> --></html>`)
-    expect(html.trim()).toMatch(/<a href="[^"]+" style="display:none"[^>]*><\/a><img src="[^"]+"[^>]*><\/body><!-- <\/body> --><\/html>$/)
+    expect(html.trim()).toMatch(
+      /<a href="[^"]+" style="display:none"[^>]*><\/a><div style="background-image:url\('[^"]+'\)[^"]*"><\/div><!--[^!]*<!\[endif\]--><\/body><!-- <\/body> --><\/html>$/,
+    )
     expect(text.trim()).toBe('See the sale (https://shop.example/sale)')
-    expect((await project.deliver('Hi')).html.trim()).toMatch(/^Hi<img src="[^"]+\/t\/o\/[^"]+" width="1" height="1" alt=""[^>]*>$/)
+    expect((await project.deliver('Hi')).html.trim()).toMatch(
+      /^Hi<div style="background-image:url\('[^"]+\/t\/o\/[^"']+'\);[^"]*"><\/div><!--/,
+    )
+    const long = await project.deliver(`<p>${'Hi '.repeat(2_000)}</p>`)
+    expect(long.html.trim()).toMatch(/<img src="[^"]+\/t\/o\/[^"]+" width="1" height="1" alt=""[^>]*>$/)
   })
 
   test('is tracked by the setting of its project: always, never, or marketing only', async () => {
