@@ -34,7 +34,10 @@ beforeAll(async () => {
 
 const isProbe = ({ path }: Operation) => path.startsWith('/probe/')
 /** Operations that take no body for an empty one. */
-const BODY_OPTIONAL = ['POST /campaigns/{id}/send', 'POST /campaigns/{id}/resend']
+const BODY_OPTIONAL = [
+  ...['POST /campaigns/{id}/send', 'POST /campaigns/{id}/resend', 'POST /templates/{id}/preview', 'POST /workflows/{id}/simulate'],
+  ...['POST /contacts/export', 'POST /emails/export', 'POST /suppressions/export'],
+]
 const withBody = () => api.operations.filter((operation) => operation.body && !isProbe(operation))
 
 /** The maximum size of an array or record, if the schema is one or has one among its options. */

@@ -13,7 +13,7 @@ import {
   toValueSync,
 } from 'liquidjs'
 import { escapeHtml } from '../../lib/html.ts'
-import type { Presence } from './expression.ts'
+import type { NamePresence } from './expression.ts'
 import { FILTERS } from './filters.ts'
 import { ENGINE_MEMORY, GROUPED_ITEM_SIZE, ITEM_SIZE, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
 import { assertPrintable, checkAllocations, checkHeap } from './memory.ts'
@@ -139,7 +139,7 @@ function urlOf(value: unknown) {
 
 /** The value of a name, or that of the expression it may be as well. Not a filter for templates: `prepare` writes it. */
 function chooseReading(this: { context: Context }, name: unknown, expression: unknown, decides: string) {
-  const { name: path, operands, isCertain } = JSON.parse(decides) as Presence
+  const { name: path, operands, isCertain } = JSON.parse(decides) as NamePresence
   const has = (each: string[]) => hasPath(this.context.environments, each)
   return !has(path) && (isCertain || operands.some(has)) ? expression : name
 }

@@ -22,9 +22,9 @@ export type Operand =
  * `terms and conditions` as the name of a field, and as an expression. The data of the recipient decides: the name if it has such a field, the
  * expression if it has one of its operands, else the name. `decides` is what the engine needs for that.
  */
-export type Either = { kind: 'either'; name: Operand; path: Path; expression: LiquidExpression; decides: Presence }
+export type Either = { kind: 'either'; name: Operand; path: Path; expression: LiquidExpression; decides: NamePresence }
 /** Paths of the name and of the operands. `isCertain`: an operand always has a value, such as a literal. */
-export type Presence = { name: string[]; operands: string[][]; isCertain: boolean }
+export type NamePresence = { name: string[]; operands: string[][]; isCertain: boolean }
 
 const WORD_OPERATORS = new Set(['and', 'or', 'contains'])
 /** Operators that a name may contain. */
