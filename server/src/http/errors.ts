@@ -38,7 +38,9 @@ export function readError(err: unknown, req: FastifyRequest, reply: FastifyReply
   // The specification has a 403 with this code, which is no failure of ours.
   if (known.code === 'INTERNAL_SERVER_ERROR' && known.statusCode >= 500)
     req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
-  else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
+  // A node that starts or stops answers 503 to each probe: no news for its log.
+  else if (known.code === 'SERVICE_UNAVAILABLE' && req.routeOptions.url !== '/ready')
+    req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
   return known
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { maybeOne, type Tx } from '../db/index.ts'
+import { type Db, maybeOne, one, type Tx } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { isOperator } from '../projects/operators.ts'
 import { BY_REPUTATION, enableProject, findInherited, liftMarks } from '../projects/suspensions.ts'
@@ -25,6 +25,19 @@ export async function acknowledge(tx: Tx, projectId: string, { userId, email }: 
   await startAnew(tx, projectId, email)
   await enableProject(tx, projectId, { by: email, reason: BY_REPUTATION })
 }
+
+/** Whether there is something to lift: a disabled project, or what one has left behind. */
+export const isSuspended = async (db: Db, projectId: string) =>
+  (
+    await one(
+      db,
+      sql<{ found: boolean }>`
+      select exists (select from projects where id = ${projectId} and deleted_at is null and disabled)
+        or exists (select from suspended_owners where suspended = ${projectId})
+        or exists (select from suspended_domains where suspended = ${projectId}) as found
+    `,
+    )
+  ).found
 
 /**
  * An operator lifts a suspension: its project, if it still exists, sends again, and the marks on domains and owner are removed. False if

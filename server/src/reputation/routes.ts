@@ -5,7 +5,7 @@ import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
 import { assertOperator } from '../projects/operators.ts'
-import { acknowledge, liftSuspension } from './acknowledge.ts'
+import { acknowledge, isSuspended, liftSuspension } from './acknowledge.ts'
 import { readSecurity, Security } from './security.ts'
 
 const ProjectId = z.object({ id: Id('project') })
@@ -68,10 +68,10 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
     },
     async (req) => {
       const { userId } = req.person
+      if (!(await isSuspended(db, req.params.id))) notFound('suspension', req.params.id)
       await assertOperator(db, userId)
       const { email } = await one(db, sql<{ email: string }>`select email from users where id = ${userId}`)
-      const lifted = await transact(db, (tx) => liftSuspension(tx, req.params.id, email))
-      if (!lifted) notFound('suspension', req.params.id)
+      await transact(db, (tx) => liftSuspension(tx, req.params.id, email))
       log.info({ projectId: req.params.id, userId, requestId: req.id }, 'suspension lifted')
       return { success: true as const }
     },

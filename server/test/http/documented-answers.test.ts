@@ -301,8 +301,18 @@ const turnOf = (operation: Operation) => (isDeletion(operation) ? 1 : 0) + 2 * (
 const ordered = api.operations.toSorted((a, b) => turnOf(a) - turnOf(b))
 const succeeded = new Set<string>()
 
+/** What an operation needs, where it depends on the speed of a worker. */
+const BEFORE: Record<string, () => Promise<unknown>> = {
+  // It was sent before, and may have ended since.
+  'POST /campaigns/{id}/cancel': () =>
+    sql`update campaigns set status = 'SCHEDULED', scheduled_for = now() + interval '1 day' where id = ${setting.ids.campaigns!.own}`.execute(
+      sterna.db,
+    ),
+}
+
 describe('every response matches the document, for valid and invalid requests to', () => {
   test.each(ordered.map((operation) => [nameOf(operation), operation] as const))('%s', async (name, operation) => {
+    await BEFORE[name]?.()
     const differences: string[] = []
     const ask = async (request: Sent) => {
       const answer: LightMyRequestResponse = await send(operation, request)
@@ -354,6 +364,8 @@ describe('every response matches the document, for valid and invalid requests to
       'POST /users/@me/projects/{id}/checkout',
       'POST /users/@me/projects/{id}/billing-portal',
       'GET /users/@me/projects/{id}/billing-invoices',
+      // No project is suspended.
+      'POST /suspensions/{id}/lift',
     ]
     expect(api.operations.map(nameOf).filter((name) => !succeeded.has(name))).toEqual(NEVER)
   })

@@ -112,6 +112,8 @@ export function useTwoProjects(sterna: Sterna) {
         own: await suppression(mine, 'own@suppressed.example'),
         foreign: await suppression(theirs, 'foreign@suppressed.example'),
       },
+      // No project is suspended.
+      suspensions: { own: randomUUID(), foreign: randomUUID() },
       // Sessions belong to a person: there is none of either project.
       sessions: { own: '0'.repeat(32), foreign: '1'.repeat(32) },
       ...FREE_TEXT,
