@@ -35,7 +35,7 @@ export function createLocalClock(timezone: string): (at: Date) => LocalHour {
 }
 
 /** Milliseconds that a zone is ahead of UTC. */
-function offsetReader(timezone: string) {
+export function offsetReader(timezone: string) {
   if (timezone === 'UTC') return () => 0
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: timezone,

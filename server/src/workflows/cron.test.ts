@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type CronFields, nextFiring, readCron } from './cron.ts'
+import { nextFiring, readCron } from './cron.ts'
 
 const firings = (text: string, timezone: string, after: string, count: number) => {
-  const cron = readCron(text) as CronFields
+  const cron = readCron(text)
+  if ('problem' in cron) throw new Error(cron.problem)
   const found: string[] = []
   for (let at: Date | undefined = new Date(after); found.length < count; found.push(at.toISOString())) {
     at = nextFiring(cron, timezone, at)
@@ -53,6 +54,15 @@ describe('the next firing', () => {
       '2026-03-28T12:00:00Z',
       ['2026-03-29T01:00:00.000Z', '2026-03-30T00:00:00.000Z'],
     ],
+    [
+      'once for each local time of the hour that comes twice',
+      '*/30 * * * *',
+      'Europe/Berlin',
+      '2026-10-25T00:00:00Z',
+      ['2026-10-25T00:30:00.000Z', '2026-10-25T02:00:00.000Z'],
+    ],
+    ['from a minute on, in steps', '5/25 * * * *', 'UTC', '2026-01-01T00:00:00Z', ['2026-01-01T00:05:00.000Z', '2026-01-01T00:30:00.000Z']],
+    ['on the last day of a month', '0 0 L * *', 'UTC', '2026-02-01T00:00:00Z', ['2026-02-28T00:00:00.000Z']],
     ['on the next leap day', '0 0 29 2 *', 'UTC', '2096-03-01T00:00:00Z', ['2104-02-29T00:00:00.000Z']],
     ['never, for a date that does not exist', '0 0 31 2 *', 'UTC', '2026-01-01T00:00:00Z', []],
   ])('is %s', (_, text, timezone, after, expected) => {
@@ -73,6 +83,7 @@ test.each([
   '*/0 * * * *',
   'a * * * *',
   '1,,2 * * * *',
+  '@daily',
 ])('"%s" is no schedule', (text) => {
   expect(readCron(text)).toEqual({ problem: expect.any(String) })
 })

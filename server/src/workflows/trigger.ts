@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseAt } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
+import { isTimezone } from '../lib/timezone.ts'
 import { readCron } from './cron.ts'
 import { ListenedEvent } from './step-config.ts'
 
@@ -25,16 +26,6 @@ export function readTrigger(type: TriggerType, given: unknown): Record<string, u
   const cron = readCron(schedule)
   if ('problem' in cron) invalid('triggerConfig.schedule', cron.problem, 'invalid_string')
   const zone = timezone ?? 'UTC'
-  if (!isTimeZone(zone)) invalid('triggerConfig.timezone', 'Must be a time zone such as Europe/Berlin.', 'invalid_string')
+  if (!isTimezone(zone)) invalid('triggerConfig.timezone', 'Must be a time zone such as Europe/Berlin.', 'invalid_string')
   return { schedule, timezone: zone, segmentId: segmentId.toLowerCase() } satisfies ScheduleConfig
-}
-
-function isTimeZone(zone: string) {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone })
-    // An offset such as +02:00 is no zone: it has no daylight saving time.
-    return /^[A-Za-z]/.test(zone)
-  } catch {
-    return false
-  }
 }
