@@ -27,9 +27,19 @@ function once<Args extends unknown[]>(work: (...args: Args) => void) {
 /** Deadline for a connection. Longer than that of requests: jobs can wait. */
 const CONNECT_MS = 10_000
 
+/**
+ * The deadline is one of a client, not of the pool: the pool would also apply it to those that wait for a client, and the queue does not
+ * handle that error while it stops.
+ */
+class QueueClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super({ ...config, connectionTimeoutMillis: CONNECT_MS })
+  }
+}
+
 /** A pool of our own, so that we decide when it is closed, and a lost connection does not end the process. */
 export function queuePool({ url, max, log }: { url: string; max: number; log: Log }): pg.Pool {
-  const pool = new QueuePool({ connectionString: url, max, application_name: 'sterna jobs', connectionTimeoutMillis: CONNECT_MS })
+  const pool = new QueuePool({ connectionString: url, max, application_name: 'sterna jobs', Client: QueueClient })
   const lost = (err: Error) => {
     if (!pool.ending) log.warn({ reason: err.message }, 'the job queue lost a database connection')
   }

@@ -360,12 +360,12 @@ describe('every response matches the document, for valid and invalid requests to
       'POST /workflows/{id}/executions',
       // The sample execution has been cancelled with all others.
       'DELETE /workflows/{id}/executions/{executionId}',
+      // No project is suspended.
+      'POST /suspensions/{id}/lift',
       // Without Stripe.
       'POST /users/@me/projects/{id}/checkout',
       'POST /users/@me/projects/{id}/billing-portal',
       'GET /users/@me/projects/{id}/billing-invoices',
-      // No project is suspended.
-      'POST /suspensions/{id}/lift',
     ]
     expect(api.operations.map(nameOf).filter((name) => !succeeded.has(name))).toEqual(NEVER)
   })
