@@ -119,6 +119,7 @@ describe('held refusals', () => {
     const emails = await inHand(5)
     await emails.settle(Array(5).fill('a'))
     await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
+    await sql`update streams set expiry_from = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
     await judge()
     expect((await rowsOf(emails.campaign)).map(({ state, code }) => [state, code])).toEqual(Array(5).fill(['failed', 'expired']))
     expect(await many(sterna.db, sql`select 1 from provider_notifications where project_id = ${emails.projectId}`)).toEqual([])
@@ -192,6 +193,38 @@ describe('the probes of a pause', () => {
     expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('pause')
   })
 
+  test('that have shown nothing about the reply keep the pause, and are not counted', async () => {
+    const { projectId, domain, probes, worker, states, pause } = await probing()
+    const { held, other } = probes
+    await worker.settle({ ...held!, domain, state: 'deferred', error: '451 later', code: 'transient', waitSeconds: 60 })
+    await worker.settle({ ...other!, domain, state: 'sent', error: null })
+    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('retry')
+    await judge(AT_ONCE_MS)
+    expect(await states()).toEqual(['deferred', ...Array(4).fill('held')])
+    const rows = await many(sterna.db, sql`select failed_probes, probe_until from sending_pauses where project_id = ${projectId}`)
+    expect(rows).toEqual([{ failed_probes: 0, probe_until: null }])
+  })
+
+  test('of which no held one may be sent, since a person stopped its campaign, end the pause, and the held emails are queued there again', async () => {
+    const emails = await inHand(5)
+    const { projectId, domain, worker, campaign } = emails
+    await emails.settle(Array(5).fill('a'))
+    await newCampaign({ projectId, fromDomain: domain, emails: 1 })
+    const stop = sql`update streams set paused_at = now() where project_id = ${projectId} and id = ${campaign.campaignId}`
+    await stop.execute(sterna.db)
+    await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${projectId}`.execute(sterna.db)
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(Array(5).fill('held'))
+    const pause = { projectId, domain, fingerprint: 'a', failedProbes: 0 }
+    const probes = await claimProbes(sterna.db, await one(), pause)
+    expect(probes.held).toBeUndefined()
+    await worker.settle({ ...probes.other!, domain, state: 'sent', error: null })
+    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('requeue')
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(Array(5).fill('queued'))
+    expect(await pausesOf(projectId)).toEqual([])
+  })
+
   test.each([
     ['void', { held: 'accepted', other: 'alike' }, 0],
     ['stand', { held: 'alike', other: 'accepted' }, 0],
@@ -201,13 +234,20 @@ describe('the probes of a pause', () => {
     ['stand', { held: 'alike', other: null }, 2],
     ['pause', { held: 'open', other: 'accepted' }, 0],
     ['pause', { held: 'alike', other: 'otherwise' }, 9],
-    ['stand', { held: null, other: 'accepted' }, 0],
-    ['pause', { held: null, other: 'otherwise' }, 0],
+    ['retry', { held: 'otherwise', other: 'accepted' }, 9],
+    ['retry', { held: 'otherwise', other: null }, 9],
+    ['pause', { held: 'otherwise', other: 'alike' }, 0],
+    ['retry', { held: null, other: 'accepted' }, 0],
+    ['retry', { held: null, other: 'otherwise' }, 0],
+    ['requeue', { held: null, other: 'accepted', mayProbe: false }, 0],
+    ['requeue', { held: null, other: null, mayProbe: false }, 0],
+    ['requeue', { held: 'otherwise', other: 'accepted', mayProbe: false }, 0],
+    ['stand', { held: 'otherwise', other: 'accepted', hasHeld: false, mayProbe: false }, 0],
   ] as const)('conclude to %s from %j after %i in vain', (conclusion, outcomes, failedProbes) => {
-    expect(concludeProbes({ ...outcomes, hasHeld: true, failedProbes })).toBe(conclusion)
+    expect(concludeProbes({ hasHeld: true, mayProbe: true, ...outcomes, failedProbes })).toBe(conclusion)
   })
 
   test('end a pause without held emails', () => {
-    expect(concludeProbes({ held: null, other: null, hasHeld: false, failedProbes: 0 })).toBe('stand')
+    expect(concludeProbes({ held: null, other: null, hasHeld: false, mayProbe: false, failedProbes: 0 })).toBe('stand')
   })
 })

@@ -24,6 +24,11 @@ const stands = (holdMs: number) => sql`(
   and (t.replies is null or h.place < t.first_place
     or t.replies < ${MAX_EQUAL_REPLIES} and h.held_at <= now() - ${seconds(holdMs)}))`
 
+/** A held refusal `h` of the email `e` that is too old. Emails of a campaign do not expire while they wait for a person. */
+const isExpired = sql`(h.held_at < now() - make_interval(days => ${EXPIRES_AFTER_DAYS}) and not exists (
+  select from streams s where s.project_id = e.project_id and s.id = e.stream_id
+    and (s.paused_at is not null or s.expiry_from > now() - make_interval(days => ${EXPIRES_AFTER_DAYS}))))`
+
 /**
  * Ends up to `limit` held emails whose refusals stand, with everything that follows: suppression, events and counters. A refusal is removed in the
  * same transaction, so its consequences are written once. Returns how many ended.
@@ -33,11 +38,11 @@ export async function applyVerdicts(tx: Tx, { holdMs, limit }: { holdMs: number;
     tx,
     sql<EndedEmail & { unknownRecipient: boolean }>`
       with judged as materialized (
-        select h.project_id, h.email_id, h.reply, h.unknown_recipient, h.held_at < now() - make_interval(days => ${EXPIRES_AFTER_DAYS}) as expired
+        select h.project_id, h.email_id, h.reply, h.unknown_recipient, ${isExpired} as expired
         from held_refusals h
         join emails e on e.project_id = h.project_id and e.id = h.email_id and ${IS_HELD}
         left join refusal_streaks t on t.project_id = h.project_id and t.domain = h.domain and t.fingerprint = h.fingerprint
-        where h.held_at < now() - make_interval(days => ${EXPIRES_AFTER_DAYS}) or ${stands(holdMs)}
+        where ${isExpired} or ${stands(holdMs)}
         order by 1, 2 limit ${limit} for update of h, e skip locked
       ), removed as (
         delete from held_refusals h using judged j where h.project_id = j.project_id and h.email_id = j.email_id

@@ -3,7 +3,7 @@ import { type Pool, transact } from '../../db/index.ts'
 import type { Log } from '../../lib/log.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { RefusalTiming } from '../outbox/hold.ts'
-import { claimProbes, endProbes, type Probes, reserveProbes, returnProbes, type VerifyingPause } from '../outbox/probes.ts'
+import { claimProbes, endProbes, isStillPaused, type Probes, reserveProbes, returnProbes, type VerifyingPause } from '../outbox/probes.ts'
 import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/verdicts.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { Health } from './health.ts'
@@ -67,12 +67,12 @@ export function createVerifier({ db, worker, ledger, health, prepare, send, timi
     if (isStopping()) return
     const conclusion = await transact(db, async (tx) => {
       const found = await endProbes(tx, pause, probes, timing)
-      if (found !== 'pause') await wakePaused(tx, [pause])
+      if (!isStillPaused(found)) await wakePaused(tx, [pause])
       return found
     })
     log.info({ ...pause, conclusion }, 'a sender domain with equal refusals was probed')
     await health.sync()
-    if (conclusion !== 'pause') onQueued()
+    if (!isStillPaused(conclusion)) onQueued()
   }
 
   /** Held before anything else runs: the database row of an email that is not held is released to other workers. */
