@@ -6,6 +6,7 @@ import { HELD, holdSql, MAX_EQUAL_REPLIES, REFUSAL_TIMING } from '../../src/deli
 import { claimProbes, concludeProbes, endProbes, reserveProbes } from '../../src/delivery/outbox/probes.ts'
 import type { Settlement } from '../../src/delivery/outbox/settle.ts'
 import { applyVerdicts, tidyHeldRefusals } from '../../src/delivery/outbox/verdicts.ts'
+import { NIL_ID } from '../../src/lib/id.ts'
 import { useOutbox } from '../support/outbox.ts'
 
 // The statements that hold and judge refusals, in the order of settlement.
@@ -113,6 +114,18 @@ describe('held refusals', () => {
     await judge(AT_ONCE_MS)
     expect(await few.states()).toEqual(Array(4).fill('failed'))
     expect(await many5.states()).toEqual(Array(5).fill('held'))
+  })
+
+  test.each(['the sender domain', 'the provider'])('do not stand by time while %s is paused', async (paused) => {
+    const emails = await inHand(2)
+    await emails.settle(['a', 'a'])
+    const [projectId, domain] = paused === 'the provider' ? [NIL_ID, ''] : [emails.projectId, emails.domain]
+    await sql`insert into sending_pauses (project_id, domain, reason, until) values (${projectId}, ${domain}, '451', now())`.execute(sterna.db)
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(['held', 'held'])
+    await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain}`.execute(sterna.db)
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(['failed', 'failed'])
   })
 
   test('of a week ago end as expired, and nobody is suppressed', async () => {

@@ -15,14 +15,16 @@ export async function hasHeldRefusals(db: Db) {
 
 /**
  * Whether a held refusal `h` with the streak `t` of its reply stands: a recipient of its sender domain was accepted after it, or its time is over
- * and the reply is not frequent. While the domain is paused for that reply, only probes decide.
+ * and the reply is not frequent. While the domain is paused for that reply, only probes decide. While nothing of the domain can be sent, no recipient
+ * can be accepted, so the time that passes proves nothing.
  */
 const stands = (holdMs: number) => sql`(
   not exists (
     select from sending_pauses p
     where p.project_id = h.project_id and p.domain = h.domain and p.fingerprint = h.fingerprint and p.verifies)
   and (t.replies is null or h.place < t.first_place
-    or t.replies < ${MAX_EQUAL_REPLIES} and h.held_at <= now() - ${seconds(holdMs)}))`
+    or t.replies < ${MAX_EQUAL_REPLIES} and h.held_at <= now() - ${seconds(holdMs)} and not exists (
+      select from sending_pauses p where p.domain = '' or p.project_id = h.project_id and p.domain = h.domain)))`
 
 /** A held refusal `h` of the email `e` that is too old. Emails of a campaign do not expire while they wait for a person. */
 const isExpired = sql`(h.held_at < now() - make_interval(days => ${EXPIRES_AFTER_DAYS}) and not exists (
