@@ -121,6 +121,7 @@ export async function startSender(options: Options) {
   const verifier = createVerifier({
     db,
     worker,
+    readOwners: owners.read,
     ledger,
     health,
     prepare: pipeline.prepare,

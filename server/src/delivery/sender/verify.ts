@@ -19,6 +19,8 @@ const CHUNK = 500
 type Deps = {
   db: Pool
   worker: number
+  /** Reads the owners of projects, which the ledger then knows. */
+  readOwners: (projectIds: string[]) => Promise<unknown>
   ledger: Ledger<ReadyEmail>
   health: Health
   prepare: Pipeline['prepare']
@@ -36,7 +38,8 @@ type Deps = {
  * Finds out what held refusals are about, and applies those that stand. A sender domain that is paused for equal refusals is probed with two
  * emails: one that was refused so, and another one. Any number of workers may do this: everything they decide by is in the database.
  */
-export function createVerifier({ db, worker, ledger, health, prepare, send, timing, oneAtATime, mayWork, stopping, onQueued, log }: Deps) {
+export function createVerifier(deps: Deps) {
+  const { db, worker, readOwners, ledger, health, prepare, send, timing, oneAtATime, mayWork, stopping, onQueued, log } = deps
   const isStopping = () => stopping.aborted
   const probing = new Set<Promise<void>>()
 
@@ -77,6 +80,7 @@ export function createVerifier({ db, worker, ledger, health, prepare, send, timi
 
   /** Held before anything else runs: the database row of an email that is not held is released to other workers. */
   async function claim(pause: VerifyingPause): Promise<Probes> {
+    await readOwners([pause.projectId])
     const probes = isStopping() ? { held: undefined, other: undefined } : await claimProbes(db, worker, pause)
     for (const email of Object.values(probes)) if (email) ledger.hold(email)
     return probes
