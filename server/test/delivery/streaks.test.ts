@@ -5,7 +5,7 @@ import { many, transact, transactAtOnce } from '../../src/db/index.ts'
 import { HELD, holdSql, MAX_EQUAL_REPLIES, REFUSAL_TIMING } from '../../src/delivery/outbox/hold.ts'
 import { claimProbes, concludeProbes, endProbes, reserveProbes } from '../../src/delivery/outbox/probes.ts'
 import type { Settlement } from '../../src/delivery/outbox/settle.ts'
-import { applyVerdicts, tidyHeldRefusals } from '../../src/delivery/outbox/verdicts.ts'
+import { applyVerdicts, pauseStreaks, tidyHeldRefusals } from '../../src/delivery/outbox/verdicts.ts'
 import { NIL_ID } from '../../src/lib/id.ts'
 import { useOutbox } from '../support/outbox.ts'
 
@@ -126,6 +126,31 @@ describe('held refusals', () => {
     await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain}`.execute(sterna.db)
     await judge(AT_ONCE_MS)
     expect(await emails.states()).toEqual(['failed', 'failed'])
+  })
+
+  test.each(['the fifth refusal', 'the next check'])('begin a pause for another reason anew, with %s', async (by) => {
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    const pause = sql`
+      insert into sending_pauses (project_id, domain, reason, cause, failed_probes, until, probe_until, since, escalated)
+      values (${projectId}, ${domain}, '451', 'quota', 7, now() + interval '1 hour', now() + interval '1 hour', now() - interval '1 hour', true)`
+    if (by === 'the fifth refusal') await pause.execute(sterna.db)
+    await emails.settle(Array(5).fill('a'))
+    if (by === 'the next check') {
+      await sql`delete from sending_pauses where project_id = ${projectId}`.execute(sterna.db)
+      await pause.execute(sterna.db)
+      await transact(sterna.db, (tx) => pauseStreaks(tx, REFUSAL_TIMING))
+    }
+    const rows = await many(
+      sterna.db,
+      sql`
+        select fingerprint, reason, cause, failed_probes, probe_until, escalated, since > now() - interval '1 minute' as "isNew",
+          until < now() + interval '1 minute' as "isShort", verifies
+        from sending_pauses where project_id = ${projectId}
+      `,
+    )
+    const anew = { fingerprint: 'a', reason: '550 a', cause: null, failed_probes: 0, probe_until: null, escalated: false }
+    expect(rows).toEqual([{ ...anew, isNew: true, isShort: true, verifies: true }])
   })
 
   test('of a week ago end as expired, and nobody is suppressed', async () => {

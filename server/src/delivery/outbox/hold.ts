@@ -63,10 +63,14 @@ export const holdSql = (settlements: Settlement[], { pauseMs }: RefusalTiming) =
     from counted c join held h on h.project_id = c.project_id and h.domain = c.domain and h.fingerprint = c.fingerprint
     where c.replies >= ${MAX_EQUAL_REPLIES}
     order by h.project_id, h.domain
-    on conflict (project_id, domain) do update set verifies = true, fingerprint = excluded.fingerprint where not p.verifies
+    on conflict (project_id, domain) do update set ${VERIFIES_INSTEAD}
   )
   select id from waiting
 `
+
+/** A pause `p` for another reason starts anew as one that verifies. */
+export const VERIFIES_INSTEAD = sql`verifies = true, fingerprint = excluded.fingerprint, reason = excluded.reason, cause = null, failed_probes = 0,
+  until = excluded.until, probe_until = null, since = now(), escalated = false where not p.verifies`
 
 const IS_FRESH = sql`t.last_at > now() - make_interval(secs => ${STREAK_SECONDS})`
 

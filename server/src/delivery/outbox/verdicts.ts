@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, one, type Tx } from '../../db/index.ts'
 import { END_COLUMNS, type EndedEmail, recordEnds } from './ended.ts'
-import { HELD, IS_HELD, MAX_EQUAL_REPLIES, type RefusalTiming, seconds } from './hold.ts'
+import { HELD, IS_HELD, MAX_EQUAL_REPLIES, type RefusalTiming, seconds, VERIFIES_INSTEAD } from './hold.ts'
 import { insertRefusalsSql } from './refusal.ts'
 import { addTallies } from './tallies.ts'
 
@@ -81,14 +81,14 @@ export async function applyVerdicts(tx: Tx, { holdMs, limit }: { holdMs: number;
  */
 export const pauseStreaks = (tx: Tx, { pauseMs }: RefusalTiming) =>
   sql`
-    insert into sending_pauses (project_id, domain, reason, fingerprint, until, verifies)
+    insert into sending_pauses as p (project_id, domain, reason, fingerprint, until, verifies)
     select distinct on (t.project_id, t.domain) t.project_id, t.domain, h.reply, t.fingerprint, now() + ${seconds(pauseMs)}, true
     from refusal_streaks t
     join held_refusals h on h.project_id = t.project_id and h.domain = t.domain and h.fingerprint = t.fingerprint and h.place >= t.first_place
     where t.replies >= ${MAX_EQUAL_REPLIES}
-      and not exists (select from sending_pauses p where p.project_id = t.project_id and p.domain = t.domain)
+      and not exists (select from sending_pauses v where v.project_id = t.project_id and v.domain = t.domain and v.verifies)
     order by t.project_id, t.domain
-    on conflict do nothing
+    on conflict (project_id, domain) do update set ${VERIFIES_INSTEAD}
   `.execute(tx)
 
 /**
