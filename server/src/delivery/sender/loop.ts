@@ -129,6 +129,7 @@ export async function startSender(options: Options) {
     timing: timing.refusals,
     oneAtATime,
     mayWork,
+    isExclusive: suspects.isExclusive,
     stopping: stopping.signal,
     onQueued,
     log,

@@ -28,6 +28,8 @@ type Deps = {
   timing: RefusalTiming
   oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
   mayWork: () => boolean
+  /** True while a suspect is sent alone. */
+  isExclusive: () => boolean
   stopping: AbortSignal
   /** Emails were queued, or may leave again. */
   onQueued: () => void
@@ -39,7 +41,7 @@ type Deps = {
  * emails: one that was refused so, and another one. Any number of workers may do this: everything they decide by is in the database.
  */
 export function createVerifier(deps: Deps) {
-  const { db, worker, readOwners, ledger, health, prepare, send, timing, oneAtATime, mayWork, stopping, onQueued, log } = deps
+  const { db, worker, readOwners, ledger, health, prepare, send, timing, oneAtATime, mayWork, isExclusive, stopping, onQueued, log } = deps
   const isStopping = () => stopping.aborted
   const probing = new Set<Promise<void>>()
 
@@ -49,7 +51,7 @@ export function createVerifier(deps: Deps) {
     await transact(db, (tx) => pauseStreaks(tx, timing))
     const limit = MAX_PROBED - probing.size
     // While the provider is paused, nothing shows what a refusal is about. The email that probes the provider may be one of these.
-    if (limit < 1 || !health.isVerifying() || health.isProviderPaused()) return
+    if (limit < 1 || !health.isVerifying() || health.isProviderPaused() || isExclusive()) return
     const due = await transact(db, (tx) => reserveProbes(tx, { probeMs: timing.probeMs, limit }))
     for (const pause of due) {
       const probe = probeDomain(pause)
@@ -61,6 +63,7 @@ export function createVerifier(deps: Deps) {
 
   async function probeDomain(pause: VerifyingPause) {
     const probes = await oneAtATime(() => claim(pause))
+    if (!probes) return void (await transact(db, (tx) => returnProbes(tx, pause)))
     try {
       await sendAll([probes.held, probes.other].filter((email) => email !== undefined))
     } finally {
@@ -78,10 +81,11 @@ export function createVerifier(deps: Deps) {
     if (!isStillPaused(conclusion)) onQueued()
   }
 
-  /** Held before anything else runs: the database row of an email that is not held is released to other workers. */
-  async function claim(pause: VerifyingPause): Promise<Probes> {
+  /** Undefined when this worker may claim none now. Held before anything else runs: the database row of an email that is not held is released to other workers. */
+  async function claim(pause: VerifyingPause): Promise<Probes | undefined> {
     await readOwners([pause.projectId])
-    const probes = isStopping() ? { held: undefined, other: undefined } : await claimProbes(db, worker, pause)
+    if (isStopping() || isExclusive()) return undefined
+    const probes = await claimProbes(db, worker, pause)
     for (const email of Object.values(probes)) if (email) ledger.hold(email)
     return probes
   }
