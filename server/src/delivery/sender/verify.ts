@@ -101,7 +101,12 @@ export function createVerifier(deps: Deps) {
     const release = () => {
       for (const email of emails) if (!ready.some((each) => each.email === email)) ledger.release(email)
     }
-    if (emails.length) await prepare(emails, options).finally(release)
+    // After a failure none of them is sent, not even one that is ready.
+    const giveBack = (err: unknown) => {
+      ready.length = 0
+      throw err
+    }
+    if (emails.length) await prepare(emails, options).catch(giveBack).finally(release)
     const answered = new AbortController()
     const replies = Promise.all(ready.map((each) => send(each))).finally(() => answered.abort())
     const signal = AbortSignal.any([stopping, answered.signal])
