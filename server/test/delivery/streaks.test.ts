@@ -183,6 +183,27 @@ describe('held refusals', () => {
   })
 })
 
+test('an email that keeps being put back waits in between, without a failure, and its count has an end', async () => {
+  const emails = await inHand(1)
+  const { projectId, worker, campaign } = emails
+  const read = () =>
+    many(sterna.db, sql`select state, due_at is not null as waits, put_back, failures from emails where project_id = ${projectId}`)
+  const putBack = async () => {
+    const { attempts, id } = (await rowsOf(campaign))[0]!
+    await sql`update emails set state = 'sending', due_at = null where project_id = ${projectId}`.execute(sterna.db)
+    await worker.settle({ projectId, id, attempts, state: 'queued', putBack: true, error: null })
+  }
+  for (const put_back of [1, 2, 3]) {
+    await putBack()
+    expect(await read()).toEqual([{ state: 'queued', waits: false, put_back, failures: 0 }])
+  }
+  await putBack()
+  expect(await read()).toEqual([{ state: 'deferred', waits: true, put_back: 4, failures: 0 }])
+  await sql`update emails set put_back = 32767 where project_id = ${projectId}`.execute(sterna.db)
+  await putBack()
+  expect(await read()).toEqual([{ state: 'deferred', waits: true, put_back: 32_767, failures: 0 }])
+})
+
 describe('the probes of a pause', () => {
   /** Five held emails, a queued one, and the probes in hand. */
   async function probing() {
