@@ -95,7 +95,8 @@ export const endStreaksSql = sql`
   delete from refusal_streaks where (project_id, domain, fingerprint) in (
     select t.project_id, t.domain, t.fingerprint from refusal_streaks t
     where exists (select from settled s where s.state = 'sent' and s."projectId" = t.project_id and s.domain = t.domain)
-    order by 1, 2, 3 for update)`
+    order by 1, 2, 3 for update)
+  returning project_id`
 
 /**
  * Further parts, for batches with emails that were held. Such an email is no longer held, whatever its outcome. If it was accepted, the reply was
@@ -118,4 +119,6 @@ export const releaseHeldCtes = sql`, released as (
       from void v where e.project_id = v.project_id and e.id = v.email_id and ${IS_HELD}
     ), resumed as (
       delete from sending_pauses p using about_us a where p.project_id = a.project_id and p.domain = a.domain and p.verifies
+        -- Always true: streaks are locked before pauses, as in `holdSql`, which avoids deadlocks.
+        and (select count(*) from ended_streaks) >= 0
     )`
