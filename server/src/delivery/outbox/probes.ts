@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from './claim.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
@@ -79,12 +79,16 @@ export async function claimProbes(db: Pool, worker: number, pause: VerifyingPaus
   return { held: claimed.find(({ wasHeld }) => wasHeld), other: claimed.find(({ wasHeld }) => !wasHeld) }
 }
 
+/** Not "=", as in the claim: else PostgreSQL may scan the primary key, past every email ever sent. */
+const isInQueue = (projectId: string, streamId: RawBuilder<unknown>) =>
+  sql`(project_id, stream_id) >= (${projectId}::uuid, ${streamId}) and (project_id, stream_id) <= (${projectId}::uuid, ${streamId})`
+
 const queuedInCampaigns = ({ projectId, domain }: VerifyingPause) => sql`(
   select q.id, q.to_address from (
     select t.id from streams t where t.project_id = ${projectId} and t.from_domain = ${domain} and not ${isStopped} limit ${MAX_STREAMS}
   ) as t cross join lateral (
     select id, to_address, error_code from emails
-    where state = 'queued' and lane = ${sql.lit(PRIORITIES.bulk)} and project_id = ${projectId} and stream_id = t.id and crashes < ${SUSPECT_CRASHES}
+    where state = 'queued' and lane = ${sql.lit(PRIORITIES.bulk)} and ${isInQueue(projectId, sql`t.id`)} and crashes < ${SUSPECT_CRASHES}
     order by lane, project_id, stream_id, id limit ${MAX_STREAMS}
   ) as q where q.error_code is distinct from ${HELD})`
 
@@ -93,7 +97,7 @@ const isFromDomain = (domain: string) => sql`lower(split_part(c.from_address, '@
 const queuedElsewhere = ({ projectId, domain }: VerifyingPause, priority: number, streamId: string) => sql`(
   select q.id, q.to_address from (
     select id, to_address, content_id, error_code from emails
-    where state = 'queued' and lane = ${sql.lit(priority)} and project_id = ${projectId} and stream_id = ${streamId} and crashes < ${SUSPECT_CRASHES}
+    where state = 'queued' and lane = ${sql.lit(priority)} and ${isInQueue(projectId, sql`${streamId}::uuid`)} and crashes < ${SUSPECT_CRASHES}
     order by lane, project_id, stream_id, id limit ${MAX_LOOKED_AT}
   ) as q join contents c on c.project_id = ${projectId} and c.id = q.content_id
   where q.error_code is distinct from ${HELD} and ${isFromDomain(domain)})`
