@@ -120,7 +120,9 @@ describe('held refusals', () => {
     const emails = await inHand(2)
     await emails.settle(['a', 'a'])
     const [projectId, domain] = paused === 'the provider' ? [NIL_ID, ''] : [emails.projectId, emails.domain]
-    await sql`insert into sending_pauses (project_id, domain, reason, until) values (${projectId}, ${domain}, '451', now())`.execute(sterna.db)
+    await sql`insert into sending_pauses (project_id, domain, reason, until) values (${projectId}, ${domain}, '451', now())`.execute(
+      sterna.db,
+    )
     await judge(AT_ONCE_MS)
     expect(await emails.states()).toEqual(['held', 'held'])
     await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain}`.execute(sterna.db)

@@ -119,6 +119,6 @@ export const releaseHeldCtes = sql`, released as (
       from void v where e.project_id = v.project_id and e.id = v.email_id and ${IS_HELD}
     ), resumed as (
       delete from sending_pauses p using about_us a where p.project_id = a.project_id and p.domain = a.domain and p.verifies
-        -- Always true: streaks are locked before pauses, as in `holdSql`, which avoids deadlocks.
+        -- Always true: streaks are locked before pauses, as when refusals are held, which avoids deadlocks.
         and (select count(*) from ended_streaks) >= 0
     )`
