@@ -234,6 +234,27 @@ describe('the probes of a pause', () => {
     return worker
   }
 
+  test('are reserved for owners in turn, however many pauses one of them has', async () => {
+    await sql`update sending_pauses set until = 'infinity'`.execute(sterna.db)
+    const [a, b] = [await newProject(), await newProject()]
+    const same = await newProject(a.owner)
+    const pause = async ({ id }: { id: string }, domains: string[]) => {
+      for (const domain of domains)
+        await sql`
+          insert into sending_pauses (project_id, domain, reason, fingerprint, until, verifies)
+          values (${id}, ${domain}, '550', ${domain}, now(), true)
+        `.execute(sterna.db)
+    }
+    await pause(a, ['1.example', '2.example'])
+    await pause(same, ['3.example', '4.example', '5.example'])
+    await pause(b, ['6.example', '7.example'])
+    const reserve = async (limit: number, probed: string[]) =>
+      (await transact(sterna.db, (tx) => reserveProbes(tx, { probeMs: 60_000, limit, probed }))).map(({ projectId }) => projectId)
+    expect((await reserve(2, [])).filter((id) => id === b.id)).toHaveLength(1)
+    expect(await reserve(1, [a.id, same.id])).toEqual([b.id])
+    expect(await reserve(9, [])).toHaveLength(4)
+  })
+
   test('a held email that is accepted voids the others in the same statement, and they are queued again', async () => {
     const { projectId, domain, probes, worker, states, pause } = await probing()
     const { id, attempts, wasHeld } = probes.held!

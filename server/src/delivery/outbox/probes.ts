@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { inTurnSql, ownerSql } from '../../db/owner-sql.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from './claim.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
 import { isStopped } from './stream-allowance.ts'
@@ -8,16 +9,25 @@ import { PRIORITIES, workflowStream } from './stream-of.ts'
 /** A sender domain that is paused for equal refusals, whose probes are due. */
 export type VerifyingPause = { projectId: string; domain: string; fingerprint: string; failedProbes: number }
 
-/** Reserves the probes of up to `limit` pauses, for this worker. */
-export const reserveProbes = (tx: Tx, { probeMs, limit }: { probeMs: number; limit: number }) =>
+/** A pause whose probes are due and not reserved. */
+const IS_DUE = sql`s.verifies and s.until <= now() and (s.probe_until is null or s.probe_until < now())`
+
+/** `probed`: the projects that this worker probes already, once for each pause. */
+type Reservation = { probeMs: number; limit: number; probed?: string[] }
+
+/** Reserves the probes of up to `limit` pauses, for this worker. Owners take turns; those that are probed already come later. */
+export const reserveProbes = (tx: Tx, { probeMs, limit, probed = [] }: Reservation) =>
   many(
     tx,
     sql<VerifyingPause>`
       update sending_pauses p set probe_until = now() + ${seconds(probeMs)}
       where (p.project_id, p.domain) in (
-        select project_id, domain from sending_pauses
-        where verifies and until <= now() and (probe_until is null or probe_until < now())
-        order by until limit ${limit} for update skip locked)
+        select s.project_id, s.domain
+        from (${inTurnSql(sql`select s.project_id, s.domain, s.until as due_at from sending_pauses s where ${IS_DUE}`)}) as turn
+        join sending_pauses s on s.project_id = turn.project_id and s.domain = turn.domain
+        where ${IS_DUE}
+        order by turn.in_owner + (select count(*) from unnest(${probed}::uuid[]) as b(id) where ${ownerSql(sql`b.id`)} = turn.owner), turn.due_at
+        limit ${limit} for update of s skip locked)
       returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes"
     `,
   )

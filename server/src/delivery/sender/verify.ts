@@ -43,7 +43,8 @@ type Deps = {
 export function createVerifier(deps: Deps) {
   const { db, worker, readOwners, ledger, health, prepare, send, timing, oneAtATime, mayWork, isExclusive, stopping, onQueued, log } = deps
   const isStopping = () => stopping.aborted
-  const probing = new Set<Promise<void>>()
+  /** The project of each pause that is probed. */
+  const probing = new Map<Promise<void>, string>()
 
   async function verify() {
     if (!mayWork() || !(health.isVerifying() || (await hasHeldRefusals(db)))) return
@@ -52,12 +53,12 @@ export function createVerifier(deps: Deps) {
     const limit = MAX_PROBED - probing.size
     // While the provider is paused, nothing shows what a refusal is about. The email that probes the provider may be one of these.
     if (limit < 1 || !health.isVerifying() || health.isProviderPaused() || isExclusive()) return
-    const due = await transact(db, (tx) => reserveProbes(tx, { probeMs: timing.probeMs, limit }))
+    const due = await transact(db, (tx) => reserveProbes(tx, { probeMs: timing.probeMs, limit, probed: [...probing.values()] }))
     for (const pause of due) {
       const probe = probeDomain(pause)
         .catch((err) => log.warn({ err, domain: pause.domain, projectId: pause.projectId }, 'could not probe a sender domain'))
         .finally(() => probing.delete(probe))
-      probing.add(probe)
+      probing.set(probe, pause.projectId)
     }
   }
 
@@ -113,5 +114,5 @@ export function createVerifier(deps: Deps) {
     await Promise.race([replies, sleep(timing.probeMs, undefined, { signal }).catch(() => {})])
   }
 
-  return { verify, untilProbed: () => Promise.all(probing) }
+  return { verify, untilProbed: () => Promise.all(probing.keys()) }
 }
