@@ -307,6 +307,23 @@ describe('the probes of a pause', () => {
     expect(await pausesOf(projectId)).toEqual([])
   })
 
+  test('find a held email behind any number of those that a person stopped', async () => {
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    await emails.settle(Array(5).fill('a'))
+    const { campaignId } = await newCampaign({ projectId, fromDomain: domain, emails: 201 })
+    await sql`update streams set paused_at = now() where project_id = ${projectId} and id = ${campaignId}`.execute(sterna.db)
+    await sql`
+      with stopped as (
+        update emails set state = 'deferred', error = ${HELD}, error_code = ${HELD} where project_id = ${projectId} and campaign_id = ${campaignId} returning id
+      )
+      insert into held_refusals (project_id, email_id, domain, fingerprint, reply, unknown_recipient, place) overriding system value
+      select ${projectId}, id, ${domain}, 'a', '550 a', true, -1 from stopped
+    `.execute(sterna.db)
+    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    expect(probes.held?.id).toBe(emails.ids[0])
+  })
+
   test.each([
     ['void', { held: 'accepted', other: 'alike' }, 0],
     ['stand', { held: 'alike', other: 'accepted' }, 0],

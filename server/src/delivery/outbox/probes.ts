@@ -58,13 +58,13 @@ export async function claimProbes(db: Pool, worker: number, pause: VerifyingPaus
         with me as materialized (
           select from senders where worker = ${worker} and lease_until > now() for key share
         ), refused as materialized (
-          select e.to_address, e.id, h.place, e.stream_id from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
+          select e.to_address from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
           where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint}
           order by h.place limit ${MAX_LOOKED_AT}
         ), held as materialized (
-          select e.project_id, e.id from emails e join refused r on r.id = e.id
-          where e.project_id = ${projectId} and ${WAITS_FOR_PROBE} and ${MAY_PROBE}
-          order by r.place limit 1 for update of e skip locked
+          select e.project_id, e.id from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
+          where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE} and ${MAY_PROBE}
+          order by h.place limit 1 for update of e skip locked
         ), others as materialized (
           select f.id, f.to_address from (
             ${queuedInCampaigns(pause)}

@@ -82,7 +82,10 @@ export function createVerifier(deps: Deps) {
     if (!isStillPaused(conclusion)) onQueued()
   }
 
-  /** Undefined when this worker may claim none now. Held before anything else runs: the database row of an email that is not held is released to other workers. */
+  /**
+   * Undefined when this worker may claim none now. Held before anything else runs: the database row of an email that is not held is released to
+   * other workers.
+   */
   async function claim(pause: VerifyingPause): Promise<Probes | undefined> {
     await readOwners([pause.projectId])
     if (isStopping() || isExclusive()) return undefined
