@@ -255,6 +255,20 @@ describe('five equal refusals pause the sender domain, and two probes decide', (
     expect(await project.pause()).toEqual([])
   })
 
+  test('a campaign that a person paused keeps its held emails, and its domain sends the others', async () => {
+    const project = await newProject()
+    sink.script.RCPT = () => DISABLED
+    const campaign = await project.campaign(8)
+    await eventually(async () => expect(await project.pause()).toHaveLength(1))
+    expect((await project.call('POST', `/campaigns/${campaign.id}/pause`)).status).toBe(200)
+    delete sink.script.RCPT
+    await project.reach(await project.send(addresses(2)), 'sent')
+    expect(await project.harm()).toEqual(UNHARMED)
+    expect((await project.call('POST', `/campaigns/${campaign.id}/resume`)).status).toBe(200)
+    await eventually(async () => expect(await campaign.get()).toMatchObject({ status: 'SENT', sentCount: 8, failedCount: 0 }))
+    expect(await project.harm()).toEqual(UNHARMED)
+  })
+
   test('a cancelled campaign gives up its held emails, and its domain sends again', async () => {
     const project = await newProject()
     sink.script.RCPT = () => DISABLED

@@ -5,7 +5,8 @@ import { many, transact, transactAtOnce } from '../../src/db/index.ts'
 import { HELD, holdSql, MAX_EQUAL_REPLIES, REFUSAL_TIMING } from '../../src/delivery/outbox/hold.ts'
 import { claimProbes, concludeProbes, endProbes, reserveProbes } from '../../src/delivery/outbox/probes.ts'
 import type { Settlement } from '../../src/delivery/outbox/settle.ts'
-import { applyVerdicts, tidyHeldRefusals } from '../../src/delivery/outbox/verdicts.ts'
+import { applyVerdicts, pauseStreaks, tidyHeldRefusals } from '../../src/delivery/outbox/verdicts.ts'
+import { NIL_ID } from '../../src/lib/id.ts'
 import { useOutbox } from '../support/outbox.ts'
 
 // The statements that hold and judge refusals, in the order of settlement.
@@ -115,10 +116,50 @@ describe('held refusals', () => {
     expect(await many5.states()).toEqual(Array(5).fill('held'))
   })
 
+  test.each(['the sender domain', 'the provider'])('do not stand by time while %s is paused', async (paused) => {
+    const emails = await inHand(2)
+    await emails.settle(['a', 'a'])
+    const [projectId, domain] = paused === 'the provider' ? [NIL_ID, ''] : [emails.projectId, emails.domain]
+    await sql`insert into sending_pauses (project_id, domain, reason, until) values (${projectId}, ${domain}, '451', now())`.execute(
+      sterna.db,
+    )
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(['held', 'held'])
+    await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain}`.execute(sterna.db)
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(['failed', 'failed'])
+  })
+
+  test.each(['the fifth refusal', 'the next check'])('begin a pause for another reason anew, with %s', async (by) => {
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    const pause = sql`
+      insert into sending_pauses (project_id, domain, reason, cause, failed_probes, until, probe_until, since, escalated)
+      values (${projectId}, ${domain}, '451', 'quota', 7, now() + interval '1 hour', now() + interval '1 hour', now() - interval '1 hour', true)`
+    if (by === 'the fifth refusal') await pause.execute(sterna.db)
+    await emails.settle(Array(5).fill('a'))
+    if (by === 'the next check') {
+      await sql`delete from sending_pauses where project_id = ${projectId}`.execute(sterna.db)
+      await pause.execute(sterna.db)
+      await transact(sterna.db, (tx) => pauseStreaks(tx, REFUSAL_TIMING))
+    }
+    const rows = await many(
+      sterna.db,
+      sql`
+        select fingerprint, reason, cause, failed_probes, probe_until, escalated, since > now() - interval '1 minute' as "isNew",
+          until < now() + interval '1 minute' as "isShort", verifies
+        from sending_pauses where project_id = ${projectId}
+      `,
+    )
+    const anew = { fingerprint: 'a', reason: '550 a', cause: null, failed_probes: 0, probe_until: null, escalated: false }
+    expect(rows).toEqual([{ ...anew, isNew: true, isShort: true, verifies: true }])
+  })
+
   test('of a week ago end as expired, and nobody is suppressed', async () => {
     const emails = await inHand(5)
     await emails.settle(Array(5).fill('a'))
     await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
+    await sql`update streams set expiry_from = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
     await judge()
     expect((await rowsOf(emails.campaign)).map(({ state, code }) => [state, code])).toEqual(Array(5).fill(['failed', 'expired']))
     expect(await many(sterna.db, sql`select 1 from provider_notifications where project_id = ${emails.projectId}`)).toEqual([])
@@ -142,6 +183,27 @@ describe('held refusals', () => {
     expect(await emails.states()).toEqual([...Array(5).fill('held'), 'sent'])
     expect(await pausesOf(emails.projectId)).toHaveLength(1)
   })
+})
+
+test('an email that keeps being put back waits in between, without a failure, and its count has an end', async () => {
+  const emails = await inHand(1)
+  const { projectId, worker, campaign } = emails
+  const read = () =>
+    many(sterna.db, sql`select state, due_at is not null as waits, put_back, failures from emails where project_id = ${projectId}`)
+  const putBack = async () => {
+    const { attempts, id } = (await rowsOf(campaign))[0]!
+    await sql`update emails set state = 'sending', due_at = null where project_id = ${projectId}`.execute(sterna.db)
+    await worker.settle({ projectId, id, attempts, state: 'queued', putBack: true, error: null })
+  }
+  for (const put_back of [1, 2, 3]) {
+    await putBack()
+    expect(await read()).toEqual([{ state: 'queued', waits: false, put_back, failures: 0 }])
+  }
+  await putBack()
+  expect(await read()).toEqual([{ state: 'deferred', waits: true, put_back: 4, failures: 0 }])
+  await sql`update emails set put_back = 32767 where project_id = ${projectId}`.execute(sterna.db)
+  await putBack()
+  expect(await read()).toEqual([{ state: 'deferred', waits: true, put_back: 32_767, failures: 0 }])
 })
 
 describe('the probes of a pause', () => {
@@ -172,6 +234,27 @@ describe('the probes of a pause', () => {
     return worker
   }
 
+  test('are reserved for owners in turn, however many pauses one of them has', async () => {
+    await sql`update sending_pauses set until = 'infinity'`.execute(sterna.db)
+    const [a, b] = [await newProject(), await newProject()]
+    const same = await newProject(a.owner)
+    const pause = async ({ id }: { id: string }, domains: string[]) => {
+      for (const domain of domains)
+        await sql`
+          insert into sending_pauses (project_id, domain, reason, fingerprint, until, verifies)
+          values (${id}, ${domain}, '550', ${domain}, now(), true)
+        `.execute(sterna.db)
+    }
+    await pause(a, ['1.example', '2.example'])
+    await pause(same, ['3.example', '4.example', '5.example'])
+    await pause(b, ['6.example', '7.example'])
+    const reserve = async (limit: number, probed: string[]) =>
+      (await transact(sterna.db, (tx) => reserveProbes(tx, { probeMs: 60_000, limit, probed }))).map(({ projectId }) => projectId)
+    expect((await reserve(2, [])).filter((id) => id === b.id)).toHaveLength(1)
+    expect(await reserve(1, [a.id, same.id])).toEqual([b.id])
+    expect(await reserve(9, [])).toHaveLength(4)
+  })
+
   test('a held email that is accepted voids the others in the same statement, and they are queued again', async () => {
     const { projectId, domain, probes, worker, states, pause } = await probing()
     const { id, attempts, wasHeld } = probes.held!
@@ -192,6 +275,55 @@ describe('the probes of a pause', () => {
     expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('pause')
   })
 
+  test('that have shown nothing about the reply keep the pause, and are not counted', async () => {
+    const { projectId, domain, probes, worker, states, pause } = await probing()
+    const { held, other } = probes
+    await worker.settle({ ...held!, domain, state: 'deferred', error: '451 later', code: 'transient', waitSeconds: 60 })
+    await worker.settle({ ...other!, domain, state: 'sent', error: null })
+    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('retry')
+    await judge(AT_ONCE_MS)
+    expect(await states()).toEqual(['deferred', ...Array(4).fill('held')])
+    const rows = await many(sterna.db, sql`select failed_probes, probe_until from sending_pauses where project_id = ${projectId}`)
+    expect(rows).toEqual([{ failed_probes: 0, probe_until: null }])
+  })
+
+  test('of which no held one may be sent, since a person stopped its campaign, end the pause, and the held emails are queued there again', async () => {
+    const emails = await inHand(5)
+    const { projectId, domain, worker, campaign } = emails
+    await emails.settle(Array(5).fill('a'))
+    await newCampaign({ projectId, fromDomain: domain, emails: 1 })
+    const stop = sql`update streams set paused_at = now() where project_id = ${projectId} and id = ${campaign.campaignId}`
+    await stop.execute(sterna.db)
+    await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${projectId}`.execute(sterna.db)
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(Array(5).fill('held'))
+    const pause = { projectId, domain, fingerprint: 'a', failedProbes: 0 }
+    const probes = await claimProbes(sterna.db, await one(), pause)
+    expect(probes.held).toBeUndefined()
+    await worker.settle({ ...probes.other!, domain, state: 'sent', error: null })
+    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('requeue')
+    await judge(AT_ONCE_MS)
+    expect(await emails.states()).toEqual(Array(5).fill('queued'))
+    expect(await pausesOf(projectId)).toEqual([])
+  })
+
+  test('find a held email behind any number of those that a person stopped', async () => {
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    await emails.settle(Array(5).fill('a'))
+    const { campaignId } = await newCampaign({ projectId, fromDomain: domain, emails: 201 })
+    await sql`update streams set paused_at = now() where project_id = ${projectId} and id = ${campaignId}`.execute(sterna.db)
+    await sql`
+      with stopped as (
+        update emails set state = 'deferred', error = ${HELD}, error_code = ${HELD} where project_id = ${projectId} and campaign_id = ${campaignId} returning id
+      )
+      insert into held_refusals (project_id, email_id, domain, fingerprint, reply, unknown_recipient, place) overriding system value
+      select ${projectId}, id, ${domain}, 'a', '550 a', true, -1 from stopped
+    `.execute(sterna.db)
+    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    expect(probes.held?.id).toBe(emails.ids[0])
+  })
+
   test.each([
     ['void', { held: 'accepted', other: 'alike' }, 0],
     ['stand', { held: 'alike', other: 'accepted' }, 0],
@@ -201,13 +333,20 @@ describe('the probes of a pause', () => {
     ['stand', { held: 'alike', other: null }, 2],
     ['pause', { held: 'open', other: 'accepted' }, 0],
     ['pause', { held: 'alike', other: 'otherwise' }, 9],
-    ['stand', { held: null, other: 'accepted' }, 0],
-    ['pause', { held: null, other: 'otherwise' }, 0],
+    ['retry', { held: 'otherwise', other: 'accepted' }, 9],
+    ['retry', { held: 'otherwise', other: null }, 9],
+    ['pause', { held: 'otherwise', other: 'alike' }, 0],
+    ['retry', { held: null, other: 'accepted' }, 0],
+    ['retry', { held: null, other: 'otherwise' }, 0],
+    ['requeue', { held: null, other: 'accepted', mayProbe: false }, 0],
+    ['requeue', { held: null, other: null, mayProbe: false }, 0],
+    ['requeue', { held: 'otherwise', other: 'accepted', mayProbe: false }, 0],
+    ['stand', { held: 'otherwise', other: 'accepted', hasHeld: false, mayProbe: false }, 0],
   ] as const)('conclude to %s from %j after %i in vain', (conclusion, outcomes, failedProbes) => {
-    expect(concludeProbes({ ...outcomes, hasHeld: true, failedProbes })).toBe(conclusion)
+    expect(concludeProbes({ hasHeld: true, mayProbe: true, ...outcomes, failedProbes })).toBe(conclusion)
   })
 
   test('end a pause without held emails', () => {
-    expect(concludeProbes({ held: null, other: null, hasHeld: false, failedProbes: 0 })).toBe('stand')
+    expect(concludeProbes({ held: null, other: null, hasHeld: false, mayProbe: false, failedProbes: 0 })).toBe('stand')
   })
 })

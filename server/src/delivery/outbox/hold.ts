@@ -63,10 +63,14 @@ export const holdSql = (settlements: Settlement[], { pauseMs }: RefusalTiming) =
     from counted c join held h on h.project_id = c.project_id and h.domain = c.domain and h.fingerprint = c.fingerprint
     where c.replies >= ${MAX_EQUAL_REPLIES}
     order by h.project_id, h.domain
-    on conflict (project_id, domain) do update set verifies = true, fingerprint = excluded.fingerprint where not p.verifies
+    on conflict (project_id, domain) do update set ${VERIFIES_INSTEAD}
   )
   select id from waiting
 `
+
+/** A pause `p` for another reason starts anew as one that verifies. */
+export const VERIFIES_INSTEAD = sql`verifies = true, fingerprint = excluded.fingerprint, reason = excluded.reason, cause = null, failed_probes = 0,
+  until = excluded.until, probe_until = null, since = now(), escalated = false where not p.verifies`
 
 const IS_FRESH = sql`t.last_at > now() - make_interval(secs => ${STREAK_SECONDS})`
 
@@ -91,7 +95,8 @@ export const endStreaksSql = sql`
   delete from refusal_streaks where (project_id, domain, fingerprint) in (
     select t.project_id, t.domain, t.fingerprint from refusal_streaks t
     where exists (select from settled s where s.state = 'sent' and s."projectId" = t.project_id and s.domain = t.domain)
-    order by 1, 2, 3 for update)`
+    order by 1, 2, 3 for update)
+  returning project_id`
 
 /**
  * Further parts, for batches with emails that were held. Such an email is no longer held, whatever its outcome. If it was accepted, the reply was
@@ -114,4 +119,6 @@ export const releaseHeldCtes = sql`, released as (
       from void v where e.project_id = v.project_id and e.id = v.email_id and ${IS_HELD}
     ), resumed as (
       delete from sending_pauses p using about_us a where p.project_id = a.project_id and p.domain = a.domain and p.verifies
+        -- Always true: streaks are locked before pauses, as when refusals are held, which avoids deadlocks.
+        and (select count(*) from ended_streaks) >= 0
     )`

@@ -97,6 +97,12 @@ async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming
   return settlements.map(({ id }) => settled.has(id))
 }
 
+/** An email that is put back again and again waits in between: whatever keeps it from leaving, such as a lock, would be asked at full speed. */
+const MAX_PUT_BACK_AT_ONCE = 3
+const PUT_BACK_WAIT_SECONDS = sql.lit(1)
+const KEEPS_COMING_BACK = sql`(s."putBack" and e.put_back >= ${sql.lit(MAX_PUT_BACK_AT_ONCE)})`
+const MAX_SMALLINT = sql.lit(32_767)
+
 function settleSql(settlements: Settlement[]) {
   const rows = settlements.map((settlement) => ({
     ...settlement,
@@ -107,7 +113,7 @@ function settleSql(settlements: Settlement[]) {
   return sql<{ id: string }>`${prepared}
     with settled as (
       update emails e set
-        state = s.state,
+        state = case when ${KEEPS_COMING_BACK} then 'deferred' else s.state end,
         error = s.error,
         error_code = s.code,
         subject = coalesce(s.subject, e.subject),
@@ -117,9 +123,9 @@ function settleSql(settlements: Settlement[]) {
         worker = case when s.state = 'unknown' then e.worker end,
         handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
         unknown_since = case when s.state = 'unknown' then now() end,
-        due_at = now() + make_interval(secs => s."waitSeconds"),
+        due_at = now() + make_interval(secs => case when ${KEEPS_COMING_BACK} then ${PUT_BACK_WAIT_SECONDS} else s."waitSeconds" end),
         to_address = coalesce(s."toAddress", e.to_address),
-        put_back = e.put_back + case when s."putBack" then 1 else 0 end,
+        put_back = least(${MAX_SMALLINT}, e.put_back + case when s."putBack" then 1 else 0 end),
         timeouts = e.timeouts + case when s."timedOut" then 1 else 0 end,
         failures = e.failures + case when s.failed then 1 else 0 end,
         first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, one, type Tx } from '../../db/index.ts'
 import { END_COLUMNS, type EndedEmail, recordEnds } from './ended.ts'
-import { HELD, IS_HELD, MAX_EQUAL_REPLIES, type RefusalTiming, seconds } from './hold.ts'
+import { HELD, IS_HELD, MAX_EQUAL_REPLIES, type RefusalTiming, seconds, VERIFIES_INSTEAD } from './hold.ts'
 import { insertRefusalsSql } from './refusal.ts'
 import { addTallies } from './tallies.ts'
 
@@ -15,14 +15,21 @@ export async function hasHeldRefusals(db: Db) {
 
 /**
  * Whether a held refusal `h` with the streak `t` of its reply stands: a recipient of its sender domain was accepted after it, or its time is over
- * and the reply is not frequent. While the domain is paused for that reply, only probes decide.
+ * and the reply is not frequent. While the domain is paused for that reply, only probes decide. While nothing of the domain can be sent, no recipient
+ * can be accepted, so the time that passes proves nothing.
  */
 const stands = (holdMs: number) => sql`(
   not exists (
     select from sending_pauses p
     where p.project_id = h.project_id and p.domain = h.domain and p.fingerprint = h.fingerprint and p.verifies)
   and (t.replies is null or h.place < t.first_place
-    or t.replies < ${MAX_EQUAL_REPLIES} and h.held_at <= now() - ${seconds(holdMs)}))`
+    or t.replies < ${MAX_EQUAL_REPLIES} and h.held_at <= now() - ${seconds(holdMs)} and not exists (
+      select from sending_pauses p where p.domain = '' or p.project_id = h.project_id and p.domain = h.domain)))`
+
+/** A held refusal `h` of the email `e` that is too old. Emails of a campaign do not expire while they wait for a person. */
+const isExpired = sql`(h.held_at < now() - make_interval(days => ${EXPIRES_AFTER_DAYS}) and not exists (
+  select from streams s where s.project_id = e.project_id and s.id = e.stream_id
+    and (s.paused_at is not null or s.expiry_from > now() - make_interval(days => ${EXPIRES_AFTER_DAYS}))))`
 
 /**
  * Ends up to `limit` held emails whose refusals stand, with everything that follows: suppression, events and counters. A refusal is removed in the
@@ -33,11 +40,11 @@ export async function applyVerdicts(tx: Tx, { holdMs, limit }: { holdMs: number;
     tx,
     sql<EndedEmail & { unknownRecipient: boolean }>`
       with judged as materialized (
-        select h.project_id, h.email_id, h.reply, h.unknown_recipient, h.held_at < now() - make_interval(days => ${EXPIRES_AFTER_DAYS}) as expired
+        select h.project_id, h.email_id, h.reply, h.unknown_recipient, ${isExpired} as expired
         from held_refusals h
         join emails e on e.project_id = h.project_id and e.id = h.email_id and ${IS_HELD}
         left join refusal_streaks t on t.project_id = h.project_id and t.domain = h.domain and t.fingerprint = h.fingerprint
-        where h.held_at < now() - make_interval(days => ${EXPIRES_AFTER_DAYS}) or ${stands(holdMs)}
+        where ${isExpired} or ${stands(holdMs)}
         order by 1, 2 limit ${limit} for update of h, e skip locked
       ), removed as (
         delete from held_refusals h using judged j where h.project_id = j.project_id and h.email_id = j.email_id
@@ -74,14 +81,14 @@ export async function applyVerdicts(tx: Tx, { holdMs, limit }: { holdMs: number;
  */
 export const pauseStreaks = (tx: Tx, { pauseMs }: RefusalTiming) =>
   sql`
-    insert into sending_pauses (project_id, domain, reason, fingerprint, until, verifies)
+    insert into sending_pauses as p (project_id, domain, reason, fingerprint, until, verifies)
     select distinct on (t.project_id, t.domain) t.project_id, t.domain, h.reply, t.fingerprint, now() + ${seconds(pauseMs)}, true
     from refusal_streaks t
     join held_refusals h on h.project_id = t.project_id and h.domain = t.domain and h.fingerprint = t.fingerprint and h.place >= t.first_place
     where t.replies >= ${MAX_EQUAL_REPLIES}
-      and not exists (select from sending_pauses p where p.project_id = t.project_id and p.domain = t.domain)
+      and not exists (select from sending_pauses v where v.project_id = t.project_id and v.domain = t.domain and v.verifies)
     order by t.project_id, t.domain
-    on conflict do nothing
+    on conflict (project_id, domain) do update set ${VERIFIES_INSTEAD}
   `.execute(tx)
 
 /**

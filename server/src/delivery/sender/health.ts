@@ -126,6 +126,8 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   }
 
   function settleProbe(paused: Paused, finding: 'works' | 'refused' | undefined, disposition: Disposition | undefined) {
+    // A pause that has ended meanwhile is not begun anew: `attempted` has dealt with the refusal like with any other.
+    if (finding === 'refused' && !pauses.isPaused(paused)) return
     if (finding === 'refused')
       pauses.pause(paused, disposition?.reason ?? '', { fingerprint: pauses.fingerprintOf(paused), cause: causeOf(disposition) })
     else pauses.probed(paused, finding ?? 'undecided')

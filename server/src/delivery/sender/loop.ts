@@ -121,6 +121,7 @@ export async function startSender(options: Options) {
   const verifier = createVerifier({
     db,
     worker,
+    readOwners: owners.read,
     ledger,
     health,
     prepare: pipeline.prepare,
@@ -128,6 +129,7 @@ export async function startSender(options: Options) {
     timing: timing.refusals,
     oneAtATime,
     mayWork,
+    isExclusive: suspects.isExclusive,
     stopping: stopping.signal,
     onQueued,
     log,

@@ -234,6 +234,7 @@ async function save(tx: Tx, pauses: Pause[]) {
     order by 1, 2 -- consistent lock order: avoids deadlocks
     on conflict (project_id, domain) do update set reason = excluded.reason, fingerprint = coalesce(excluded.fingerprint, p.fingerprint),
       cause = excluded.cause, failed_probes = greatest(p.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
+    where not p.verifies
   `.execute(tx)
 }
 

@@ -120,6 +120,7 @@ export function createPipeline(deps: Deps) {
     const { admitted, refused } = await passGate(db, emails, contentsOf)
     // In place, because the ledger knows an email by its object.
     for (const { email, address } of admitted) email.toAddress = address
+    await health.meet([...new Set(admitted.map(({ email }) => email.projectId))])
     const { pass, heldBack, probes } = asProbes ? { pass: admitted, heldBack: [], probes: new Set(emails) } : await checkHealth(admitted)
     const passing = new Set(emailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
@@ -172,7 +173,6 @@ export function createPipeline(deps: Deps) {
 
   /** Defers emails of a paused sender domain, or to a domain that throttles, before any work is done for them. */
   async function checkHealth(admitted: Admitted[]) {
-    await health.meet([...new Set(admitted.map(({ email }) => email.projectId))])
     const pass: Admitted[] = []
     const heldBack: Settlement[] = []
     const probes = new Set<ClaimedEmail>()

@@ -3,7 +3,7 @@ import { type Pool, transact } from '../../db/index.ts'
 import type { Log } from '../../lib/log.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { RefusalTiming } from '../outbox/hold.ts'
-import { claimProbes, endProbes, type Probes, reserveProbes, returnProbes, type VerifyingPause } from '../outbox/probes.ts'
+import { claimProbes, endProbes, isStillPaused, type Probes, reserveProbes, returnProbes, type VerifyingPause } from '../outbox/probes.ts'
 import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/verdicts.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { Health } from './health.ts'
@@ -19,6 +19,8 @@ const CHUNK = 500
 type Deps = {
   db: Pool
   worker: number
+  /** Reads the owners of projects, which the ledger then knows. */
+  readOwners: (projectIds: string[]) => Promise<unknown>
   ledger: Ledger<ReadyEmail>
   health: Health
   prepare: Pipeline['prepare']
@@ -26,6 +28,8 @@ type Deps = {
   timing: RefusalTiming
   oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
   mayWork: () => boolean
+  /** True while a suspect is sent alone. */
+  isExclusive: () => boolean
   stopping: AbortSignal
   /** Emails were queued, or may leave again. */
   onQueued: () => void
@@ -36,9 +40,11 @@ type Deps = {
  * Finds out what held refusals are about, and applies those that stand. A sender domain that is paused for equal refusals is probed with two
  * emails: one that was refused so, and another one. Any number of workers may do this: everything they decide by is in the database.
  */
-export function createVerifier({ db, worker, ledger, health, prepare, send, timing, oneAtATime, mayWork, stopping, onQueued, log }: Deps) {
+export function createVerifier(deps: Deps) {
+  const { db, worker, readOwners, ledger, health, prepare, send, timing, oneAtATime, mayWork, isExclusive, stopping, onQueued, log } = deps
   const isStopping = () => stopping.aborted
-  const probing = new Set<Promise<void>>()
+  /** The project of each pause that is probed. */
+  const probing = new Map<Promise<void>, string>()
 
   async function verify() {
     if (!mayWork() || !(health.isVerifying() || (await hasHeldRefusals(db)))) return
@@ -46,18 +52,19 @@ export function createVerifier({ db, worker, ledger, health, prepare, send, timi
     await transact(db, (tx) => pauseStreaks(tx, timing))
     const limit = MAX_PROBED - probing.size
     // While the provider is paused, nothing shows what a refusal is about. The email that probes the provider may be one of these.
-    if (limit < 1 || !health.isVerifying() || health.isProviderPaused()) return
-    const due = await transact(db, (tx) => reserveProbes(tx, { probeMs: timing.probeMs, limit }))
+    if (limit < 1 || !health.isVerifying() || health.isProviderPaused() || isExclusive()) return
+    const due = await transact(db, (tx) => reserveProbes(tx, { probeMs: timing.probeMs, limit, probed: [...probing.values()] }))
     for (const pause of due) {
       const probe = probeDomain(pause)
         .catch((err) => log.warn({ err, domain: pause.domain, projectId: pause.projectId }, 'could not probe a sender domain'))
         .finally(() => probing.delete(probe))
-      probing.add(probe)
+      probing.set(probe, pause.projectId)
     }
   }
 
   async function probeDomain(pause: VerifyingPause) {
     const probes = await oneAtATime(() => claim(pause))
+    if (!probes) return void (await transact(db, (tx) => returnProbes(tx, pause)))
     try {
       await sendAll([probes.held, probes.other].filter((email) => email !== undefined))
     } finally {
@@ -67,17 +74,22 @@ export function createVerifier({ db, worker, ledger, health, prepare, send, timi
     if (isStopping()) return
     const conclusion = await transact(db, async (tx) => {
       const found = await endProbes(tx, pause, probes, timing)
-      if (found !== 'pause') await wakePaused(tx, [pause])
+      if (!isStillPaused(found)) await wakePaused(tx, [pause])
       return found
     })
     log.info({ ...pause, conclusion }, 'a sender domain with equal refusals was probed')
     await health.sync()
-    if (conclusion !== 'pause') onQueued()
+    if (!isStillPaused(conclusion)) onQueued()
   }
 
-  /** Held before anything else runs: the database row of an email that is not held is released to other workers. */
-  async function claim(pause: VerifyingPause): Promise<Probes> {
-    const probes = isStopping() ? { held: undefined, other: undefined } : await claimProbes(db, worker, pause)
+  /**
+   * Undefined when this worker may claim none now. Held before anything else runs: the database row of an email that is not held is released to
+   * other workers.
+   */
+  async function claim(pause: VerifyingPause): Promise<Probes | undefined> {
+    await readOwners([pause.projectId])
+    if (isStopping() || isExclusive()) return undefined
+    const probes = await claimProbes(db, worker, pause)
     for (const email of Object.values(probes)) if (email) ledger.hold(email)
     return probes
   }
@@ -93,12 +105,17 @@ export function createVerifier({ db, worker, ledger, health, prepare, send, timi
     const release = () => {
       for (const email of emails) if (!ready.some((each) => each.email === email)) ledger.release(email)
     }
-    if (emails.length) await prepare(emails, options).finally(release)
+    // After a failure none of them is sent, not even one that is ready.
+    const giveBack = (err: unknown) => {
+      ready.length = 0
+      throw err
+    }
+    if (emails.length) await prepare(emails, options).catch(giveBack).finally(release)
     const answered = new AbortController()
     const replies = Promise.all(ready.map((each) => send(each))).finally(() => answered.abort())
     const signal = AbortSignal.any([stopping, answered.signal])
     await Promise.race([replies, sleep(timing.probeMs, undefined, { signal }).catch(() => {})])
   }
 
-  return { verify, untilProbed: () => Promise.all(probing) }
+  return { verify, untilProbed: () => Promise.all(probing.keys()) }
 }
