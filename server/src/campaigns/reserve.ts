@@ -7,6 +7,7 @@ import { lockCaps, readRoom } from '../projects/caps.ts'
 import { audienceSql, type ResolvedAudience } from './audience.ts'
 import type { CampaignKey } from './campaign.ts'
 import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
+import { UNFROZEN } from './pause.ts'
 
 /** Time of counting the recipients: other campaigns wait meanwhile. */
 const COUNT_MS = 1_800
@@ -39,7 +40,7 @@ const findUnreserved = (db: Db, { projectId, id }: CampaignKey) =>
     db,
     sql<Unreserved>`
       select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size
-      from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null and reserved is null
+      from campaigns where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
     `,
   )
 
@@ -73,7 +74,7 @@ const saveReservation = (tx: Tx, { projectId, id }: CampaignKey, { wanted, isWho
     update campaigns set reserved = ${wanted}, reserved_for = ${isWhole ? 'all' : 'page'}
     where (project_id, id) in (
       select project_id, id from campaigns
-      where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null and reserved is null
+      where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
       for no key update skip locked)
   `.execute(tx)
 

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SYSTEM } from '../../src/campaigns/audit.ts'
 import { freezeNextPage } from '../../src/campaigns/freeze.ts'
+import { pauseCampaign } from '../../src/campaigns/pause.ts'
 import { reserveRecipients } from '../../src/campaigns/reserve.ts'
-import { many, one } from '../../src/db/index.ts'
+import { many, one, transact } from '../../src/db/index.ts'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { outcome } from '../support/answers.ts'
@@ -181,6 +183,27 @@ describe('recipients of campaigns', () => {
     await wake(key)
     expect(outcome(await project.call('POST', `/campaigns/${second}/send`))).toEqual([200])
     await eventually(async () => expect(await project.usage('campaigns')).toBe(3))
+  })
+
+  test.each([
+    { reason: 'audience_failed', resumed: [200], reserves: false },
+    { reason: 'billing_limit', resumed: [402, 'BILLING_LIMIT_EXCEEDED'], reserves: true },
+  ] as const)('are returned by a pause that stops their writing: $reason', async ({ reason, resumed, reserves }) => {
+    const project = await withContacts(3)
+    await project.limit({ campaigns: 3 })
+    const key = await sleepingCampaign(project)
+    expect(await reserveRecipients(sterna.db, key)).toBe(true)
+    await transact(sterna.db, (tx) => pauseCampaign(tx, key, { reason, actor: SYSTEM }))
+    expect(await stateOf(project)).toEqual([{ total: 0, reason, reserved: null }])
+    // Nor does a worker that was about to reserve them do so now.
+    expect(await reserveRecipients(sterna.db, key)).toBe(true)
+    expect(await stateOf(project)).toEqual([{ total: 0, reason, reserved: null }])
+    const second = await newCampaign(project)
+    expect(outcome(await project.call('POST', `/campaigns/${second}/send`))).toEqual([200])
+    expect(await reserveRecipients(sterna.db, { projectId: project.id, id: second })).toBe(true)
+    expect(outcome(await project.call('POST', `/campaigns/${key.id}/resume`))).toEqual(resumed)
+    // Nothing is left for it; while it is paused, it asks for nothing.
+    expect(await reserveRecipients(sterna.db, key)).toBe(reserves)
   })
 
   test('that become more while they are written are counted again', async () => {
