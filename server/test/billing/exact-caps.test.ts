@@ -220,6 +220,30 @@ describe('recipients of campaigns', () => {
     await expectUsed(project, 'campaigns', 4)
   })
 
+  test('that took too long to count are reserved page by page, and not counted again; they may fill the cap', async () => {
+    const project = await withContacts(4)
+    await project.limit({ campaigns: 4 })
+    const key = await sleepingCampaign(project)
+    // The page after these four contacts is the last one, and empty.
+    await sql`update campaigns set reserved_for = 'page', freeze_page = 4 where project_id = ${project.id} and id = ${key.id}`.execute(
+      sterna.db,
+    )
+    await sql`update contacts set subscribed = email not like '%0@%' where project_id = ${project.id}`.execute(sterna.db)
+    expect(await reserveRecipients(sterna.db, key)).toBe(true)
+    expect(await stateOf(project)).toEqual([{ total: 0, reason: null, reserved: 4 }])
+    await sql`update contacts set subscribed = true where project_id = ${project.id}`.execute(sterna.db)
+    const isBetweenPages = sql`new.id = ${sql.lit(key.id)} and new.total_recipients = 4 and new.reserved is null and new.reserved_for = 'page'`
+    await wake(key)
+    const { page } = await whileSleeping(sterna.db, { table: 'campaigns', when: isBetweenPages }, async () => ({
+      started: { page: freezeNextPage(sterna.db, key, createLog('silent')) },
+      meanwhile: async () => {},
+    }))
+    await page
+    const frozen = sql`select 1 from campaigns where project_id = ${project.id} and frozen_at is not null`
+    await eventually(async () => expect(await many(sterna.db, frozen)).toHaveLength(1))
+    expect(await stateOf(project)).toEqual([{ total: 4, reason: null, reserved: null }])
+  })
+
   /** Its recipients are not written until `wake`: to workers it looks as if its project was being reset. */
   async function sleepingCampaign(project: Project) {
     await sql`insert into project_wipes (project_id, requested_at) values (${project.id}, 'infinity')`.execute(sterna.db)
