@@ -40,6 +40,7 @@ type Frozen = CampaignKey & {
   hasCap: boolean
   /** Recipients that may still be written, for all pages or for the next one. */
   reserved: number | null
+  /** `page` also before the next page is reserved. */
   reservedFor: 'all' | 'page' | null
   /** Contacts of the next page. */
   size: number
@@ -243,7 +244,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
         excluded_invalid = excluded_invalid + (select count(*) from excluded where reason = 'invalid'),
         -- The rest is returned by the last page, or by each page.
         reserved = case when ${end !== undefined} and reserved_for = 'all' then reserved - (select count(*) from queued) end,
-        reserved_for = case when ${end !== undefined} and reserved_for = 'all' then reserved_for end,
+        reserved_for = case when ${end !== undefined} then reserved_for end,
         freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`},
         freeze_attempts = 0, freeze_due_at = clock_timestamp()
       where project_id = ${projectId} and id = ${id}

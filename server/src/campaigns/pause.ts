@@ -26,7 +26,10 @@ export async function pauseCampaign(
   const paused = await countAffected(
     tx,
     sql`
-      update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))}
+      update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))},
+        -- What is not going to be written must not use up the cap.
+        reserved = case when ${reason} not in ${STOPS_FREEZE} then reserved end,
+        reserved_for = case when ${reason} not in ${STOPS_FREEZE} then reserved_for end
       where project_id = ${key.projectId} and id = ${key.id}
         -- A pause that also stops the writing of recipients replaces one that does not.
         and (paused_reason is null or ${reason} in ${STOPS_FREEZE} and paused_reason not in ${STOPS_FREEZE})
@@ -44,7 +47,7 @@ export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
     tx,
     sql`
       update campaigns set paused_at = null, paused_reason = null, resumed_at = clock_timestamp(),
-        freeze_attempts = 0, freeze_due_at = default, updated_at = ${nextRevision(sql.ref('updated_at'))}
+        freeze_attempts = 0, freeze_due_at = default, reserved = null, reserved_for = null, updated_at = ${nextRevision(sql.ref('updated_at'))}
       where project_id = ${key.projectId} and id = ${key.id} and paused_reason is not null
     `,
   )

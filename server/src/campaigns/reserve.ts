@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countRows, type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { isReadTimeout } from '../db/sql-state.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
 import type { EmailType } from '../delivery/outbox/enqueue.ts'
 import { NIL_ID } from '../lib/id.ts'
@@ -7,28 +8,31 @@ import { lockCaps, readRoom } from '../projects/caps.ts'
 import { audienceSql, type ResolvedAudience } from './audience.ts'
 import type { CampaignKey } from './campaign.ts'
 import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
+import { UNFROZEN } from './pause.ts'
 
 /** Time of counting the recipients: other campaigns wait meanwhile. */
 const COUNT_MS = 1_800
 
-type Unreserved = { type: EmailType; audience: ResolvedAudience; startedAt: Date; cursor: string | null; size: number }
+type Unreserved = { type: EmailType; audience: ResolvedAudience; startedAt: Date; cursor: string | null; size: number; isByPage: boolean }
 
 /**
  * Reserves the recipients that are left, in a short transaction that holds the cap of the project, so that the pages need no lock. If they
- * take too long to count, those of the next page are reserved. A reservation is in the row of the campaign and counts
- * while its recipients are being written: whatever ends that, returns it, also if this process dies. False if there is no room.
+ * take too long to count, those of the next page are reserved, and from then on each page by itself. A reservation is in the row of the
+ * campaign and counts while its recipients are being written: whatever ends that, returns it, also if this process dies. False if there is
+ * no room.
  */
 export async function reserveRecipients(db: Pool, key: CampaignKey): Promise<boolean> {
   const campaign = await findUnreserved(db, key)
   if (!campaign) return true
-  const counted = await countLeft(db, key, campaign, (await readRoom(db, key.projectId, 'campaigns')) + 1)
+  const counted = campaign.isByPage ? undefined : await countLeft(db, key, campaign, (await readRoom(db, key.projectId, 'campaigns')) + 1)
   return transact(db, async (tx) => {
     await lockCaps(tx, [key.projectId], 'campaigns')
     // Another worker may have reserved them meanwhile.
     if ((await findUnreserved(tx, key))?.cursor !== campaign.cursor) return true
     const room = await readRoom(tx, key.projectId, 'campaigns')
+    // Without room too: the page may have no recipients.
     const wanted = counted ?? Math.min(campaign.size, room)
-    if (wanted > room || (counted === undefined && room === 0)) return false
+    if (wanted > room) return false
     await saveReservation(tx, key, { wanted, isWhole: counted !== undefined })
     return true
   })
@@ -38,8 +42,9 @@ const findUnreserved = (db: Db, { projectId, id }: CampaignKey) =>
   maybeOne(
     db,
     sql<Unreserved>`
-      select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size
-      from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null and reserved is null
+      select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size,
+        reserved_for is not distinct from 'page' as "isByPage"
+      from campaigns where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
     `,
   )
 
@@ -62,7 +67,7 @@ async function countLeft(db: Pool, { projectId, id }: CampaignKey, { type, audie
         `,
       ),
     () => undefined,
-  )
+  ).catch((err) => (isReadTimeout(err) ? undefined : Promise.reject(err)))
 }
 
 type Reservation = { wanted: number; isWhole: boolean }
@@ -73,7 +78,7 @@ const saveReservation = (tx: Tx, { projectId, id }: CampaignKey, { wanted, isWho
     update campaigns set reserved = ${wanted}, reserved_for = ${isWhole ? 'all' : 'page'}
     where (project_id, id) in (
       select project_id, id from campaigns
-      where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null and reserved is null
+      where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
       for no key update skip locked)
   `.execute(tx)
 

@@ -1,12 +1,16 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createJobShares, OWNER_FLAG } from './job-shares.ts'
 
 type Step = { add: string; jobs: number } | { end: number }
 
 /** A queue that takes the oldest job without a forbidden flag, and slots that look for jobs after each change. */
-function createQueue(slots: number, onStart: (owner: string, queue: { waiting: string[]; running: string[] }) => void) {
-  const shares = createJobShares(slots)
+function createQueue(
+  slots: number,
+  onStart: (owner: string, queue: { waiting: string[]; running: string[] }) => void,
+  options: Parameters<typeof createJobShares>[1] = {},
+) {
+  const shares = createJobShares(slots, options)
   const waiting: string[] = []
   const running: string[] = []
 
@@ -47,6 +51,43 @@ test('owners take turns, however old the jobs of one are', () => {
   expect(started).toEqual(Array.from({ length: 4 }, () => ['ann', 'bob', 'cid']).flat())
 })
 
+describe('many small jobs of the only owner', () => {
+  /** Takes jobs that end at once, until `count` were taken. Returns their owners, and the looks that found none. */
+  function takeSmall(waiting: string[], count: number, now = () => 0) {
+    const shares = createJobShares(10, { now })
+    const taken: string[] = []
+    let vain = 0
+    while (taken.length < count) {
+      const forbidden = shares.forbidden()
+      const place = waiting.findIndex((owner) => !forbidden.includes(OWNER_FLAG + owner))
+      if (place < 0) {
+        vain++
+        if (!shares.findNone()) break
+        continue
+      }
+      const [owner] = waiting.splice(place, 1)
+      taken.push(owner!)
+      shares.start(owner!)
+      shares.end(owner!)
+      if (taken.length === 10) waiting.push('bob')
+    }
+    return { taken, vain }
+  }
+  const jobs = (count: number) => Array.from({ length: count }, () => 'ann')
+
+  test('are found by the first look, but for one in 50', () => {
+    const { taken, vain } = takeSmall(jobs(500), 500)
+    expect(taken).toHaveLength(500)
+    expect(vain).toBeLessThanOrEqual(500 / 50 + 2)
+  })
+
+  test('let another owner wait for at most 50 starts, and for a second', () => {
+    expect(takeSmall(jobs(500), 100).taken.indexOf('bob')).toBeLessThanOrEqual(10 + 50)
+    let looks = 0
+    expect(takeSmall(jobs(500), 100, () => 100 * looks++).taken.indexOf('bob')).toBeLessThanOrEqual(10 + 10)
+  })
+})
+
 const owners = fc.constantFrom('ann', 'bob', 'cid', 'dora', 'emil', 'fay')
 const adds = fc.record({ add: owners, jobs: fc.integer({ min: 1, max: 12 }) })
 const ends = fc.record({ end: fc.nat() })
@@ -54,26 +95,30 @@ const steps = fc.array(fc.oneof({ weight: 1, arbitrary: adds }, { weight: 4, arb
 
 test('whatever is queued and ends, shares are kept, no owner starves and no slot is idle', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 2, max: 6 }), steps, (slots, steps) => {
+    fc.property(fc.integer({ min: 2, max: 6 }), fc.constantFrom(0, 4), steps, (slots, aloneStarts, steps) => {
       const half = Math.max(1, Math.floor(slots / 2))
       const turnsBefore = new Map<string, Map<string, number>>()
       const count = (all: string[], owner: string) => all.filter((each) => each === owner).length
-      const queue = createQueue(slots, (owner, { waiting, running }) => {
-        const own = count(running, owner)
-        if (running.length >= slots) expect(own).toBe(0)
-        const others = [...new Set(waiting)].filter((each) => each !== owner)
-        if (own >= half) for (const other of others) expect(count(running, other)).toBeGreaterThanOrEqual(half)
-        turnsBefore.delete(owner)
-        // Of those that might have had this slot: in a full pool owners without a job, else owners below their share.
-        const passedOver = others.filter((other) => count(running, other) < (running.length >= slots ? 1 : half))
-        for (const other of passedOver) {
-          const turns = turnsBefore.get(other) ?? new Map<string, number>()
-          turns.set(owner, (turns.get(owner) ?? 0) + 1)
-          turnsBefore.set(other, turns)
-          // At most one turn in this round, and one in the next.
-          expect(turns.get(owner)).toBeLessThanOrEqual(2)
-        }
-      })
+      const queue = createQueue(
+        slots,
+        (owner, { waiting, running }) => {
+          const own = count(running, owner)
+          if (running.length >= slots) expect(own).toBe(0)
+          const others = [...new Set(waiting)].filter((each) => each !== owner)
+          if (own >= half) for (const other of others) expect(count(running, other)).toBeGreaterThanOrEqual(half)
+          turnsBefore.delete(owner)
+          // Of those that might have had this slot: in a full pool owners without a job, else owners below their share.
+          const passedOver = others.filter((other) => count(running, other) < (running.length >= slots ? 1 : half))
+          for (const other of passedOver) {
+            const turns = turnsBefore.get(other) ?? new Map<string, number>()
+            turns.set(owner, (turns.get(owner) ?? 0) + 1)
+            turnsBefore.set(other, turns)
+            // At most one turn in this round, and one in the next; and those of an owner that was alone before.
+            expect(turns.get(owner)).toBeLessThanOrEqual(2 + aloneStarts)
+          }
+        },
+        { aloneStarts },
+      )
       for (const step of steps) {
         queue.step(step)
         if (queue.waiting.length) expect(queue.running.length).toBeGreaterThanOrEqual(slots)

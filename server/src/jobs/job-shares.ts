@@ -1,20 +1,36 @@
 import type { Job, Worker, WorkerEvents } from 'graphile-worker'
+import { SECOND } from '../lib/units.ts'
 import { createTurns } from './turns.ts'
 
 /** Jobs have the flag of the owner of their project; those of the installation have none, and are never forbidden. */
 export const OWNER_FLAG = 'owner:'
 /** Owners of one round; more than have jobs at a time. */
 const MAX_SERVED = 1_000
+/** Starts, and time, for which the only owner with jobs is not forbidden after its turn. */
+const ALONE_STARTS = 50
+const ALONE_MS = SECOND
 
 /**
  * Shares the slots of the job queue between owners, as turns.ts says. The queue takes the oldest job without a forbidden flag, so the owners
  * that may not start another job are forbidden: those at their share, and those that had their turn in this round. A look that finds nothing
  * is repeated with fewer of them: first a new round begins, then no owner waits but those at their share.
+ *
+ * A look in vain reads all jobs of the forbidden owners. So an owner that turns out to be alone is not forbidden after each of its jobs, but
+ * after some: another owner's job waits for that long at most.
  */
-export function createJobShares(slots: number) {
+export function createJobShares(slots: number, { aloneStarts = ALONE_STARTS, now = () => performance.now() } = {}) {
   const turns = createTurns({ slots, maxOfKey: Number.POSITIVE_INFINITY })
   const served = new Set<string>()
   let othersWait = true
+  /** The owner of the last round, if it had one owner and its jobs were the only ones. */
+  let onlyServed: string | undefined
+  let alone: { owner: string; starts: number; until: number } | undefined
+
+  function noteStart(owner: string) {
+    if (owner === onlyServed) alone = { owner, starts: aloneStarts + 1, until: now() + ALONE_MS }
+    if (alone && (alone.owner !== owner || --alone.starts <= 0)) alone = undefined
+    onlyServed = undefined
+  }
 
   const workOf = (owner: string) => ({ owner, projectId: owner, key: owner })
 
@@ -23,7 +39,8 @@ export function createJobShares(slots: number) {
     /** Flags of jobs that are not to be taken by the next look. */
     forbidden(): string[] {
       if (served.size > MAX_SERVED) served.clear()
-      const owners = new Set([...turns.ownersAtShare({ othersWait }), ...served])
+      if (alone && alone.until <= now()) alone = undefined
+      const owners = new Set([...turns.ownersAtShare({ othersWait }), ...(alone ? [] : served)])
       owners.delete('')
       return [...owners].map((owner) => OWNER_FLAG + owner)
     },
@@ -31,14 +48,19 @@ export function createJobShares(slots: number) {
     findNone(): boolean {
       const atShare = turns.ownersAtShare({ othersWait: true })
       const free = [...served].filter((owner) => !atShare.includes(owner))
+      onlyServed = !alone && served.size === 1 && !atShare.length ? free[0] : undefined
       for (const owner of free) served.delete(owner)
-      if (free.length && turns.hasRoom()) return true
+      // Beside an owner that is alone they were not forbidden.
+      if (free.length && !alone && turns.hasRoom()) return true
       othersWait = !(othersWait && atShare.length > turns.ownersAtShare({ othersWait: false }).length)
       if (!othersWait) served.clear()
       return !othersWait
     },
     start(owner: string) {
-      if (owner) served.add(owner)
+      if (owner) {
+        noteStart(owner)
+        served.add(owner)
+      }
       othersWait = true
       turns.start(workOf(owner))
     },

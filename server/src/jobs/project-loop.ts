@@ -88,7 +88,7 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
       return taken
     } finally {
       const keys = new Set(taken.map(({ key }) => key))
-      for (const each of chosen) if (!keys.has(each.key)) turns.end(each, 'done')
+      for (const each of chosen) if (!keys.has(each.key)) turns.cancel(each)
     }
   }
 
@@ -107,8 +107,12 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   }
 
   function end(piece: Taken, outcome: LoopOutcome) {
-    turns.end(piece, outcome === 'more' || outcome === 'locked' ? 'done' : outcome)
-    if (outcome === 'locked') turns.rest(piece.key, pollMs)
+    if (outcome === 'locked') {
+      turns.cancel(piece)
+      turns.rest(piece.key, pollMs)
+      return
+    }
+    turns.end(piece, outcome === 'more' ? 'done' : outcome)
     if (outcome === 'more' && !waiting.some(({ key }) => key === piece.key)) waiting.push(piece)
   }
 

@@ -54,6 +54,27 @@ test('what timed out gets one slot at a time until it answers', () => {
   expect(startAll(turns, waiting)).toHaveLength(3)
 })
 
+test('a slot that was not used after all changes nothing but the number of free ones', () => {
+  let now = 0
+  const turns = createTurns({ slots: 8, maxOfKey: 3, now: () => now })
+  const [slow, failing] = [[work('ann')], [work('bob')]]
+  for (const each of startAll(turns, slow)) turns.end(each, 'timed_out')
+  for (const each of startAll(turns, slow)) turns.cancel(each)
+  expect(startAll(turns, slow)).toHaveLength(1)
+  turns.start(work('bob'))
+  turns.end(work('bob'), 'failed')
+  now = 1_000
+  turns.start(work('bob'))
+  turns.cancel(work('bob'))
+  turns.start(work('bob'))
+  turns.end(work('bob'), 'failed')
+  // The second failure, so it rests for two seconds.
+  now = 2_500
+  expect(turns.choose(failing)).toBeUndefined()
+  now = 3_000
+  expect(turns.choose(failing)).toEqual(work('bob'))
+})
+
 test('what fails rests, twice as long each time, and success ends that', () => {
   let now = 0
   const turns = createTurns({ slots: 2, now: () => now })

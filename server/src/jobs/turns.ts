@@ -105,6 +105,9 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
       restsUntil.set(work.key, now() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** before))
     },
 
+    /** Frees the slot of work that was not done after all: it proves nothing about its key. */
+    cancel: (work: WaitingWork) => countSlot(work, -1),
+
     /** Leaves a key alone for a moment, because another process works on it. */
     rest: (key: string, ms: number) => void restsUntil.set(key, now() + ms),
   }

@@ -18,10 +18,12 @@ const countedSql = (category: UsageCategory) => sql`(
   + coalesce((
     select sum(d.n) from email_count_deltas d where d.project_id = p.id and d.kind = ${sql.lit(category)} and d.hour >= ${PERIOD_START}), 0))`
 
-/** Recipients that campaigns of a project `p` have reserved and not written yet. Those of a campaign that has ended do not count. */
+/**
+ * Recipients that campaigns of a project `p` have reserved and not written yet. Those of a campaign that has ended do not count; a pause that
+ * stops the writing returns them.
+ */
 const RESERVED = sql`coalesce((
-  select sum(r.reserved) from campaigns r where r.project_id = p.id and r.status = 'SENDING' and r.frozen_at is null and r.reserved > 0
-    and r.paused_reason is distinct from 'billing_limit'), 0)`
+  select sum(r.reserved) from campaigns r where r.project_id = p.id and r.status = 'SENDING' and r.frozen_at is null and r.reserved > 0), 0)`
 
 /** What a cap is compared with. */
 const usedSql = (category: UsageCategory) =>

@@ -121,15 +121,19 @@ export const lockAcknowledgement = async (tx: Tx, projectId: string) => {
 }
 
 /** Takes projects that were counted since they were judged. */
-export const takeDueReputations = (tx: Tx, limit: number) =>
+export const takeDueReputations = (tx: Tx, { limit, except }: { limit: number; except: string[] }) =>
   many(
     tx,
     sql<{ projectId: string }>`
       update reputations set due = false where project_id in (
-        select project_id from reputations where due order by project_id limit ${limit} for update skip locked)
+        select project_id from reputations where due and project_id <> all(${except}::uuid[]) order by project_id limit ${limit} for update skip locked)
       returning project_id as "projectId"
     `,
   )
+
+/** Whether the projects are to be judged. */
+export const setReputationsDue = (tx: Tx, projectIds: string[], due: boolean) =>
+  sql`update reputations set due = ${due} where project_id = any(${projectIds}::uuid[])`.execute(tx)
 
 /** A reset keeps the reputation. */
 export const wipeReputations = (tx: Tx, scope: WipeScope) =>

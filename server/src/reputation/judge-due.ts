@@ -1,7 +1,8 @@
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
+import { runEach } from '../lib/run-each.ts'
 import { BY_REPUTATION, disableProject, endInheritedSuspensions, tellOwners } from '../projects/suspensions.ts'
-import { readReputation, takeDueReputations } from './figures.ts'
+import { readReputation, setReputationsDue, takeDueReputations } from './figures.ts'
 import { judgeRates } from './levels.ts'
 
 /** Projects judged in one transaction. */
@@ -16,17 +17,38 @@ type Options = { autoDisable: boolean } & AccountEmailDeps
  * disabled because of another one, when that is over.
  */
 export async function judgeDueProjects(db: Pool, options: Options) {
-  await transact(db, (tx) => endInheritedSuspensions(tx))
-  for (let page = 0; page < MAX_PAGES; page++) if ((await transact(db, (tx) => judgeSome(tx, options))) < PAGE) return
+  const critical = new Set<string>()
+  const { log } = options
+  await runEach({ 'judge reputations': () => findCritical(db, critical) }, log)
+  // One transaction each: to disable a project may take long, and must not undo what was done for others.
+  const disable = (projectId: string) => () => transact(db, (tx) => judgeProject(tx, projectId, options))
+  await runEach(Object.fromEntries([...critical].map((projectId) => [`judge project ${projectId}`, disable(projectId)])), log)
+  await runEach({ 'end inherited suspensions': () => transact(db, (tx) => endInheritedSuspensions(tx)) }, log)
 }
 
-async function judgeSome(tx: Tx, options: Options) {
-  const due = await takeDueReputations(tx, PAGE)
-  for (const { projectId } of due) await judgeProject(tx, projectId, options)
-  return due.length
+/** Adds projects with a critical rate to `critical`. They stay due until they have been judged by themselves. */
+async function findCritical(db: Pool, critical: Set<string>) {
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const due = await transact(db, (tx) => judgeSome(tx, [...critical]))
+    for (const { projectId, isCritical } of due) if (isCritical) critical.add(projectId)
+    if (due.length < PAGE) return
+  }
+}
+
+async function judgeSome(tx: Tx, except: string[]) {
+  const due = await takeDueReputations(tx, { limit: PAGE, except })
+  const judged: { projectId: string; isCritical: boolean }[] = []
+  for (const { projectId } of due) judged.push({ projectId, isCritical: judgeRates(await readReputation(tx, projectId)).shouldDisable })
+  await setReputationsDue(
+    tx,
+    judged.flatMap(({ projectId, isCritical }) => (isCritical ? projectId : [])),
+    true,
+  )
+  return judged
 }
 
 async function judgeProject(tx: Tx, projectId: string, { autoDisable, ...deps }: Options) {
+  await setReputationsDue(tx, [projectId], false)
   const { shouldDisable, violations } = judgeRates(await readReputation(tx, projectId))
   if (!shouldDisable || !autoDisable || !(await disableProject(tx, projectId, BY_REPUTATION))) return
   deps.log.warn({ projectId, violations }, 'a project was disabled because of its reputation')

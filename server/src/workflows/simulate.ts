@@ -3,7 +3,7 @@ import { readFacts } from '../conditions/facts.ts'
 import type { ContactFacts } from '../conditions/match.ts'
 import { readData } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
-import { findSubscribers, needsConsent } from '../delivery/outbox/sending-rules.ts'
+import { findSubscribers } from '../delivery/outbox/sending-rules.ts'
 import { findVerified } from '../domains/verified.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
@@ -18,7 +18,7 @@ import type { StartEvent } from './enrol.ts'
 import { ALL_STEP_TYPES, type Graph, type GraphStep, stepOf, transitionFor, triggerOf } from './graph.ts'
 import { chooseBranch, compileCondition, referencesOfCondition, type StepCondition } from './step-condition.ts'
 import { delayMs, type StepConfigs } from './step-config.ts'
-import { executionVariables, findSuppressed, MAX_EMAILS_PER_HOUR } from './steps/send-email.ts'
+import { executionVariables, findBlocked, MAX_EMAILS_PER_HOUR, whySkipped } from './steps/send-email.ts'
 import { buildWebhookRequest } from './webhook-request.ts'
 import { readGraph, type WorkflowRow } from './workflow.ts'
 
@@ -137,14 +137,14 @@ async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { con
   const { templateId, recipient } = step.config as StepConfigs['SEND_EMAIL']
   const template = await findTemplate(db, projectId, templateId)
   const failed = (reason: string): Taken => ({ branch: null, result: { reason }, at, end: { end: 'FAILED', reason } })
-  if (!template) return failed('template_deleted')
-  if (!template.from) return failed('no_sender')
   const to = recipient.type === 'CUSTOM' ? recipient.customEmail : contact.email
   const reader = recipient.type === 'CUSTOM' ? { projectId, email: to } : undefined
   const isSubscribed = reader ? (await findSubscribers(db, [reader]))(reader) : contact.subscribed
-  const skipped = (reason: string): Taken => ({ branch: null, result: { to, skipped: reason }, at })
-  if (needsConsent(template.type) && !isSubscribed) return skipped('unsubscribed')
-  if ((await findSuppressed(db, projectId, [to])).has(to)) return skipped('suppressed')
+  const blocked = await findBlocked(db, projectId, [to])
+  const reason = whySkipped({ email: to, subscribed: isSubscribed }, { blocked, type: template?.type })
+  if (reason) return { branch: null, result: { to, skipped: reason }, at }
+  if (!template) return failed('template_deleted')
+  if (!template.from) return failed('no_sender')
   const sender = { projectId, address: template.from }
   const isVerified = (await findVerified(db, [sender]))(sender)
   if (!isVerified) return { branch: null, result: { to }, at, end: { end: 'WAITING', reason: 'domain_not_verified' } }

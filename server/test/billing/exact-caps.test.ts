@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SYSTEM } from '../../src/campaigns/audit.ts'
 import { freezeNextPage } from '../../src/campaigns/freeze.ts'
+import { pauseCampaign } from '../../src/campaigns/pause.ts'
 import { reserveRecipients } from '../../src/campaigns/reserve.ts'
-import { many, one } from '../../src/db/index.ts'
+import { many, one, transact } from '../../src/db/index.ts'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { outcome } from '../support/answers.ts'
@@ -183,6 +185,27 @@ describe('recipients of campaigns', () => {
     await eventually(async () => expect(await project.usage('campaigns')).toBe(3))
   })
 
+  test.each([
+    { reason: 'audience_failed', resumed: [200], reserves: false },
+    { reason: 'billing_limit', resumed: [402, 'BILLING_LIMIT_EXCEEDED'], reserves: true },
+  ] as const)('are returned by a pause that stops their writing: $reason', async ({ reason, resumed, reserves }) => {
+    const project = await withContacts(3)
+    await project.limit({ campaigns: 3 })
+    const key = await sleepingCampaign(project)
+    expect(await reserveRecipients(sterna.db, key)).toBe(true)
+    await transact(sterna.db, (tx) => pauseCampaign(tx, key, { reason, actor: SYSTEM }))
+    expect(await stateOf(project)).toEqual([{ total: 0, reason, reserved: null }])
+    // Nor does a worker that was about to reserve them do so now.
+    expect(await reserveRecipients(sterna.db, key)).toBe(true)
+    expect(await stateOf(project)).toEqual([{ total: 0, reason, reserved: null }])
+    const second = await newCampaign(project)
+    expect(outcome(await project.call('POST', `/campaigns/${second}/send`))).toEqual([200])
+    expect(await reserveRecipients(sterna.db, { projectId: project.id, id: second })).toBe(true)
+    expect(outcome(await project.call('POST', `/campaigns/${key.id}/resume`))).toEqual(resumed)
+    // Nothing is left for it; while it is paused, it asks for nothing.
+    expect(await reserveRecipients(sterna.db, key)).toBe(reserves)
+  })
+
   test('that become more while they are written are counted again', async () => {
     const project = await withContacts(4)
     await sql`update contacts set subscribed = email < 'm' where project_id = ${project.id}`.execute(sterna.db)
@@ -195,6 +218,30 @@ describe('recipients of campaigns', () => {
     await wake(key)
     await eventually(async () => expect(await stateOf(project)).toEqual([{ total: 4, reason: null, reserved: null }]))
     await expectUsed(project, 'campaigns', 4)
+  })
+
+  test('that took too long to count are reserved page by page, and not counted again; they may fill the cap', async () => {
+    const project = await withContacts(4)
+    await project.limit({ campaigns: 4 })
+    const key = await sleepingCampaign(project)
+    // The page after these four contacts is the last one, and empty.
+    await sql`update campaigns set reserved_for = 'page', freeze_page = 4 where project_id = ${project.id} and id = ${key.id}`.execute(
+      sterna.db,
+    )
+    await sql`update contacts set subscribed = email not like '%0@%' where project_id = ${project.id}`.execute(sterna.db)
+    expect(await reserveRecipients(sterna.db, key)).toBe(true)
+    expect(await stateOf(project)).toEqual([{ total: 0, reason: null, reserved: 4 }])
+    await sql`update contacts set subscribed = true where project_id = ${project.id}`.execute(sterna.db)
+    const isBetweenPages = sql`new.id = ${sql.lit(key.id)} and new.total_recipients = 4 and new.reserved is null and new.reserved_for = 'page'`
+    await wake(key)
+    const { page } = await whileSleeping(sterna.db, { table: 'campaigns', when: isBetweenPages }, async () => ({
+      started: { page: freezeNextPage(sterna.db, key, createLog('silent')) },
+      meanwhile: async () => {},
+    }))
+    await page
+    const frozen = sql`select 1 from campaigns where project_id = ${project.id} and frozen_at is not null`
+    await eventually(async () => expect(await many(sterna.db, frozen)).toHaveLength(1))
+    expect(await stateOf(project)).toEqual([{ total: 4, reason: null, reserved: null }])
   })
 
   /** Its recipients are not written until `wake`: to workers it looks as if its project was being reset. */

@@ -17,14 +17,17 @@ type Project = Awaited<ReturnType<typeof newProject>>
 
 async function judgeAll(autoDisable = true) {
   await sql`update reputations set due = true`.execute(sterna.db)
-  await judgeDueProjects(sterna.db, {
+  await judgeDue(autoDisable)
+}
+
+const judgeDue = (autoDisable = true) =>
+  judgeDueProjects(sterna.db, {
     secrets: sterna.secrets,
     log: createLog('silent'),
     publicUrl: 'https://sterna.example',
     isDelivered: false,
     autoDisable,
   })
-}
 
 /** Runs a command in this process; returns its exit code and output. */
 async function command(argv: string[]): Promise<[number, string]> {
@@ -110,6 +113,23 @@ describe('a critical rate', () => {
     expect(outcome(await bad.send())).toEqual([403, 'PROJECT_DISABLED'])
     const emails = (await sterna.accountEmailsTo(person.email)).filter(({ subject }) => subject === 'Sending of Test is stopped')
     expect(emails.map(({ text }) => text.includes('critical from 10 %'))).toEqual([true])
+  })
+
+  test('that cannot be disabled does not keep others from being judged, and is judged again', async () => {
+    const person = await sterna.newPerson()
+    const projects = [await newProject(person), await newProject(await sterna.newPerson())].sort((a, b) => (a.id < b.id ? -1 : 1))
+    const [stuck, other] = projects as [Project, Project]
+    for (const project of projects) await count(project, { attempted: 1000, bounced: 120 })
+    await merge()
+    await sql`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`.execute(sterna.db)
+    await sql`create trigger refuse before insert on suspensions for each row when (new.project_id = ${sql.lit(stuck.id)}) execute function refuse()`.execute(
+      sterna.db,
+    )
+    await judgeDue().finally(() => sql`drop function refuse cascade`.execute(sterna.db))
+    const disabled = async () => [(await security(stuck)).isDisabled, (await security(other)).isDisabled]
+    expect(await disabled()).toEqual([false, true])
+    await judgeDue()
+    expect(await disabled()).toEqual([true, true])
   })
 
   test('is acknowledged once in 30 days by an owner; the figures count from then on and their history stays', async () => {

@@ -249,6 +249,23 @@ describe('an email step', () => {
     expect(await emailsOf(execution.id)).toEqual([])
   })
 
+  test.each([
+    { state: 'that is also unsubscribed', stored: '', reason: 'suppressed' },
+    { state: 'without its template', stored: '', reason: 'suppressed', isDeleted: true },
+    { state: 'that is no address', stored: 'no-address', reason: 'invalid' },
+  ])('is skipped for a suppressed contact $state, in the simulation too', async ({ stored, reason, isDeleted = false }) => {
+    const templateId = await sendingTemplate({ type: 'MARKETING' })
+    const { id } = await project.line([sendEmail(templateId)])
+    const { id: contactId, email } = await newContact({ subscribed: false })
+    await project.call('POST', '/suppressions', { address: email })
+    if (stored) await sql`update contacts set email = ${stored} where project_id = ${project.id} and id = ${contactId}`.execute(sterna.db)
+    if (isDeleted) await sql`delete from templates where project_id = ${project.id} and id = ${templateId}`.execute(sterna.db)
+    const { body } = await project.call('POST', `/workflows/${id}/simulate`, { contactId })
+    expect(body).toMatchObject({ end: 'COMPLETED', path: [{}, { result: { skipped: reason } }] })
+    await project.start(id, contactId)
+    expect(await project.ended(id)).toMatchObject({ status: 'COMPLETED', stepExecutions: [{}, { status: 'SKIPPED', output: { reason } }] })
+  })
+
   test('waits for a domain that is not verified, for a day', async () => {
     const own = await newWorkflowProject(sterna)
     const templateId = await own.template({ from: `hello@${own.domain}` })
