@@ -48,6 +48,18 @@ async function enter(workflowId: string) {
   return { contactId: contact.id, executionId: body.id as string, read: () => project.execution(workflowId, body.id) }
 }
 
+test('a wait for an event of a segment has more time for it to appear', async () => {
+  const { body: segment } = await project.call('POST', '/segments', { name: 'Tracked', type: 'STATIC', trackMembership: true })
+  const graces: number[] = []
+  for (const name of ['paid', `segment.${segment.slug}.entry`]) {
+    const { executionId } = await enter((await timed(name)).id)
+    const grace = sql<{ s: number }>`
+      select extract(epoch from due_at - deadline_at)::int as s from workflow_executions where project_id = ${project.id} and id = ${executionId}`
+    graces.push((await one(sterna.db, grace)).s)
+  }
+  expect(graces).toEqual([6, 30])
+})
+
 describe('two events of one name', () => {
   test.each([
     ['in one transaction', async (events: object[]) => void (await worker.record(events as never))],

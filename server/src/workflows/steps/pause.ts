@@ -20,6 +20,9 @@ export const runDelay: StepRunner = async (_tx, { now }, executions) =>
 
 const arrivalAt = (time: Date) => ({ at: time.toISOString(), eventId: null })
 
+/** Events of segments are written by longer transactions than others: of many contacts at a time. */
+const SEGMENT_PATIENCE = 5
+
 /**
  * The stored events decide, not the moment at which a worker looks: the first one after the arrival and before the deadline ends the wait. A
  * timeout is taken some seconds after the deadline, because an event has the time at which its transaction began, and is seen when it ends.
@@ -37,7 +40,7 @@ export const runWait: StepRunner = async (tx, { projectId, now, timeoutAfterMs }
       const { position, ...event } = found
       return { is: 'done', output: { event }, context: { ...context, lastEvent: event }, arrival: position, deadlineAt }
     }
-    const until = deadlineAt && later(deadlineAt, timeoutAfterMs)
+    const until = deadlineAt && later(deadlineAt, timeoutAfterMs * (name.startsWith('segment.') ? SEGMENT_PATIENCE : 1))
     if (deadlineAt && until && until <= now)
       return { is: 'done', branch: 'timeout', output: { timedOut: true }, arrival: arrivalAt(deadlineAt), deadlineAt }
     return { is: 'wait', as: 'WAITING', until, awaits: name, deadlineAt }
