@@ -6,7 +6,13 @@ import { HELD, holdSql, MAX_EQUAL_REPLIES, REFUSAL_TIMING } from '../../src/deli
 import { claimProbes, concludeProbes, endProbes, reserveProbes } from '../../src/delivery/outbox/probes.ts'
 import type { Settlement } from '../../src/delivery/outbox/settle.ts'
 import { applyVerdicts, pauseStreaks, tidyHeldRefusals } from '../../src/delivery/outbox/verdicts.ts'
+import type { Health } from '../../src/delivery/sender/health.ts'
+import { createLedger } from '../../src/delivery/sender/ledger.ts'
+import type { ReadyEmail } from '../../src/delivery/sender/pipeline.ts'
+import { createVerifier } from '../../src/delivery/sender/verify.ts'
 import { NIL_ID } from '../../src/lib/id.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { createOwners } from '../../src/projects/owner.ts'
 import { useOutbox } from '../support/outbox.ts'
 
 // The statements that hold and judge refusals, in the order of settlement.
@@ -322,6 +328,72 @@ describe('the probes of a pause', () => {
     `.execute(sterna.db)
     const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
     expect(probes.held?.id).toBe(emails.ids[0])
+  })
+
+  /** A verifier for one due pause, whose worker builds emails by `prepare`. */
+  async function verifying(prepare: Parameters<typeof createVerifier>[0]['prepare'], isExclusive = () => false) {
+    await sql`update sending_pauses set until = 'infinity'`.execute(sterna.db)
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    await emails.settle(Array(5).fill('a'))
+    await newCampaign({ projectId, fromDomain: domain, emails: 1 })
+    await sql`update sending_pauses set until = now() where project_id = ${projectId}`.execute(sterna.db)
+    const owners = createOwners(sterna.db)
+    const ledger = createLedger<ReadyEmail>(owners.of)
+    const health = { isVerifying: () => true, isProviderPaused: () => false, sync: async () => {} } as Health
+    const verifier = createVerifier({
+      db: sterna.db,
+      worker: await one(),
+      readOwners: owners.read,
+      ledger,
+      health,
+      prepare,
+      send: async () => {},
+      timing: REFUSAL_TIMING,
+      oneAtATime: (run) => run(),
+      mayWork: () => true,
+      isExclusive,
+      stopping: new AbortController().signal,
+      onQueued: () => {},
+      log: createLog('silent'),
+    })
+    await verifier.verify()
+    await verifier.untilProbed()
+    return { projectId, ledger, owners }
+  }
+
+  test('are all given back when one of them cannot be prepared, and count for the owner of their project', async () => {
+    const prepared: string[] = []
+    const { projectId, ledger, owners } = await verifying(async (emails, { onPrepared }) => {
+      prepared.push(...emails.map(({ id }) => id))
+      onPrepared([emails[0]!], [{ email: emails[0]! } as ReadyEmail])
+      throw new Error('the database is away')
+    })
+    expect(prepared).toHaveLength(2)
+    expect(ledger.heldIds()).toEqual([])
+    expect(owners.of(projectId)).not.toBe(projectId)
+  })
+
+  test('are not claimed while a suspect is sent alone, and may be reserved again at once', async () => {
+    const asked = [false, true]
+    const { projectId } = await verifying(
+      async () => expect.unreachable(),
+      () => asked.shift() ?? true,
+    )
+    expect(asked).toEqual([])
+    expect(await many(sterna.db, sql`select failed_probes, probe_until from sending_pauses where project_id = ${projectId}`)).toEqual([
+      { failed_probes: 0, probe_until: null },
+    ])
+    expect(await many(sterna.db, sql`select 1 from emails where project_id = ${projectId} and state = 'sending'`)).toEqual([])
+  })
+
+  test('leave out held emails that are suspects', async () => {
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    await emails.settle(Array(5).fill('a'))
+    await sql`update emails set crashes = 3 where project_id = ${projectId} and id = ${emails.ids[0]}`.execute(sterna.db)
+    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    expect(probes.held?.id).toBe(emails.ids[1])
   })
 
   test.each([
