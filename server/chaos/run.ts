@@ -51,6 +51,8 @@ const SUITES = {
   feedback: runFeedback,
   relay: runRelay,
   neighbours: runNeighbours,
+  // The second part of the neighbours, alone.
+  sieges: async () => reportNeighbours('sieges', [await runSieges(SIEGE_NAMES)]),
 }
 /** Suites with a section of their own for a run without evidence. */
 const WITH_EVIDENCE = ['mail', 'campaign']
@@ -207,33 +209,41 @@ async function runRelay() {
 }
 
 async function runNeighbours() {
-  const requests = Number(values.requests)
   const isNamed = (name: string) => values.attack === undefined || values.attack === name
   const [attacks, sieges] = [ATTACK_NAMES.filter(isNamed), SIEGE_NAMES.filter(isNamed)]
   if (!attacks.length && !sieges.length) throw new Error(`--attack is one of: ${[...ATTACK_NAMES, ...SIEGE_NAMES].join(', ')}`)
-  const broken: string[] = []
-  const tables: string[] = []
-  if (attacks.length) {
-    const { idle, phases, problems, slow } = await neighboursUnderAttack({ seed, requests, attacks, ...ATTACKED, say: console.log })
-    broken.push(...problems, ...slow)
-    const rows = Object.entries({ idle, ...phases }).map(([name, phase]) => [name, ...cells(phase, idle)])
-    tables.push(tableOf(['three projects beside an attacker', ...columns], rows))
-  }
-  if (sieges.length) {
-    const run = await neighboursBesieged({ seed, sieges, idleMs: ATTACKED.idleMs, say: console.log })
-    broken.push(...run.problems)
-    const rows = run.sieges.flatMap(({ name, idle, phase }) => [
-      ['idle', ...siegeCells(idle, idle)],
-      [name, ...siegeCells(phase, idle)],
-    ])
-    tables.push(tableOf(['four projects beside one that keeps all limits', ...siegeColumns], rows))
-  }
+  return reportNeighbours('neighbours', [
+    ...(attacks.length ? [await runAttacks(attacks)] : []),
+    ...(sieges.length ? [await runSieges(sieges)] : []),
+  ])
+}
+
+type Beside = { table: string; broken: string[] }
+
+async function runAttacks(attacks: typeof ATTACK_NAMES): Promise<Beside> {
+  const requests = Number(values.requests)
+  const { idle, phases, problems, slow } = await neighboursUnderAttack({ seed, requests, attacks, ...ATTACKED, say: console.log })
+  const rows = Object.entries({ idle, ...phases }).map(([name, phase]) => [name, ...cells(phase, idle)])
+  return { table: tableOf(['three projects beside an attacker', ...columns], rows), broken: [...problems, ...slow] }
+}
+
+async function runSieges(sieges: typeof SIEGE_NAMES): Promise<Beside> {
+  const run = await neighboursBesieged({ seed, sieges, idleMs: ATTACKED.idleMs, say: console.log })
+  const rows = run.sieges.flatMap(({ name, idle, phase }) => [
+    ['idle', ...siegeCells(idle, idle)],
+    [name, ...siegeCells(phase, idle)],
+  ])
+  return { table: tableOf(['four projects beside one that keeps all limits', ...siegeColumns], rows), broken: run.problems }
+}
+
+function reportNeighbours(suite: string, runs: Beside[]) {
+  const broken = runs.flatMap((run) => run.broken)
   process.exitCode ||= broken.length ? 1 : 0
-  const command = `--suite neighbours --requests ${requests}${values.attack === undefined ? '' : ` --attack '${values.attack}'`}`
+  const command = `${suite} --requests ${values.requests}${values.attack === undefined ? '' : ` --attack '${values.attack}'`}`
   return `${machine()}
 \`SEED=${seed} npm run chaos -- ${command}\` attacks in the same ways again.
 
-${tables.join('\n\n')}
+${runs.map(({ table }) => table).join('\n\n')}
 ${broken.map((problem) => `\n- ${problem}`).join('')}`
 }
 
