@@ -10,7 +10,7 @@ import { TrackBody } from '../server/src/track/routes.ts'
 const app = Fastify(serverOptions({ config: { trustProxy: undefined }, log: createLog('warn') })).withTypeProvider<ZodTypeProvider>()
 app.setValidatorCompiler(compileValidator)
 app.setSerializerCompiler(serializerCompiler)
-app.get('/health', () => ({ status: 'ok' }))
+app.get('/ready', () => ({ status: 'ok' }))
 app.post('/track', { schema: { body: TrackBody } }, (req) => req.body)
 app.post('/send', { schema: { body: sendBody({ maxAttachments: 10, maxAttachmentMb: 10 }) } }, (req) => req.body)
 await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) })

@@ -15,7 +15,7 @@ export async function startScript(script: string, env: Record<string, string>): 
     env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'warn', PORT: String(port), PUBLIC_URL: url, ...env },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  await untilReady(`${url}/health`, child)
+  await untilReady(`${url}/ready`, child)
   return {
     url,
     pid: child.pid!,
