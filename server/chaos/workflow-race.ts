@@ -20,10 +20,10 @@ type Wait = { execution: string; visit: number; email: string; deadlineAt: Date 
 const POLL_MS = 100
 /** Of the waits; the others are not answered. */
 const ANSWERED_SHARE = 0.6
-/** Of the answers: two events of the same name, one after the other, or together. */
+/** Share of the answers that are two events of the same name, one after the other, or together. */
 const TWICE_SHARE = 0.5
 const TOGETHER_SHARE = 0.5
-/** Of the answers: at any time before the wait ends, instead of at its end. */
+/** Share of the answers that come at any time before the wait ends, instead of at its end. */
 const EARLY_SHARE = 0.4
 /** An answer reaches the database about this much before or after the wait ends. */
 const AROUND_MS = 20

@@ -57,7 +57,7 @@ class BeyondReservationError extends Error {
 
 /**
  * Writes recipients and excluded contacts of a page of contacts, and the position, in one commit. Any worker can write the next page.
- * `none`: nothing was written, for now or for good.
+ * `none`: nothing was written, because the page is retried later or the campaign is frozen, paused or over.
  */
 export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<'more' | 'last' | 'none'> {
   try {

@@ -107,7 +107,7 @@ test('whatever is queued and ends, shares are kept, no owner starves and no slot
           const others = [...new Set(waiting)].filter((each) => each !== owner)
           if (own >= half) for (const other of others) expect(count(running, other)).toBeGreaterThanOrEqual(half)
           turnsBefore.delete(owner)
-          // Of those that might have had this slot: in a full pool owners without a job, else owners below their share.
+          // Only owners that might have had this slot count: without a job in a full pool, else below their share.
           const passedOver = others.filter((other) => count(running, other) < (running.length >= slots ? 1 : half))
           for (const other of passedOver) {
             const turns = turnsBefore.get(other) ?? new Map<string, number>()

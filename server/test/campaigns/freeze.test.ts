@@ -72,7 +72,7 @@ describe('the pages of recipients', () => {
   })
 
   type Page = { size: number; attempts: number; waitMs: number }
-  /** Of the next page: its size, the failed attempts before it, and the wait for it. */
+  /** The next page: its size, the failed attempts before it, and the wait for it. */
   const nextPage = () =>
     one(
       sterna.db,

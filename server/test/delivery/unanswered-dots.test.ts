@@ -9,7 +9,7 @@ const SLOTS = 16
 const NEVER_LINGER = { lingerMs: 600_000 }
 /** An email without a reply gives up its slot at once, or after four times as long when earlier ones of its stream got none either. */
 const LINGER_AT_ONCE = { lingerMs: 50 }
-/** Of a single owner whose emails get no reply. */
+/** Emails that linger for a single owner whose emails get no reply. */
 const MOST_UNANSWERED = 25
 
 const { sink, newProject, startLocalWorker, send, inState, copiesOf, statesOf } = useSmtpSending()

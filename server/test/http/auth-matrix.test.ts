@@ -59,7 +59,7 @@ describe('the list of routes', () => {
     expect(odd).toEqual([])
     // The role of a session is that in the project `:id` of the path.
     expect(routes.filter(({ caller, role, url }) => caller === 'session' && role !== '-' && !url.includes('/:id'))).toEqual([])
-    // Of a person, and for operators.
+    // Routes of a person, and of operators.
     const ofNoProject = ['/users/@me/sessions/:sessionId', '/suspensions/:id/lift']
     const unbound = routes.filter(({ caller, role, url }) => caller === 'session' && role === '-' && url.includes(':'))
     expect(unbound.filter(({ url }) => !ofNoProject.includes(url))).toEqual([])

@@ -33,7 +33,7 @@ type Facts = {
   id: string
   disabled: boolean | null
   tracking: TrackingSetting
-  /** Of the contact, for an email that follows it. */
+  /** The address of the contact, if the email follows it; else the address that it was given. */
   address: string
   invalid: boolean
   suppressed: boolean
