@@ -1,6 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { afterEach, expect, test } from 'vitest'
-import { watchProgress } from './thread-pool.ts'
+import { createThreadPool, watchProgress } from './thread-pool.ts'
 import { cpuMsOf, createProgress } from './thread-progress.ts'
 
 const LIMIT_MS = 40
@@ -48,4 +52,14 @@ test.skipIf(process.platform !== 'linux')('a thread that waits has thirty times 
 
 test('a thread that has not noted itself overruns its limit by time', async () => {
   expect(await untilOverrun(createProgress(0))).toBeGreaterThan(LIMIT_MS)
+})
+
+test('a thread imports its module: Node aborts the process if a thread is ended while it requires one', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'thread-'))
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  await writeFile(join(folder, 'loaded.js'), 'const { stack } = new Error()\nexport default () => stack')
+  const pool = createThreadPool({ file: 'loaded', from: pathToFileURL(join(folder, 'main.js')).href, minThreads: 1, maxThreads: 1 })
+  expect(await pool.run(undefined)).not.toMatch(/cjs/)
+  await pool.destroy()
+  await rm(folder, { recursive: true })
 })

@@ -28,7 +28,8 @@ type Options = {
 export function createThreadPool({ file, from, minThreads, maxThreads, heapMb, youngGenMb = 32, queueDepth = 1, workerData }: Options) {
   const threads = new Piscina({
     filename: threadFile(file, from),
-    execArgv: [],
+    // The pool would load a module by `require` first. If the thread is ended while it does, Node aborts the whole process; `import` is safe.
+    execArgv: ['--no-experimental-require-module'],
     env: {},
     minThreads,
     maxThreads,
