@@ -87,7 +87,7 @@ export async function buildServer(out, more = {}) {
     logLevel: 'warning',
   })
   cpSync(join(ROOT, 'server/src/db/migrations'), join(out, 'migrations'), { recursive: true })
-  cpSync(join(ROOT, 'server/src/http/reference-page'), join(out, 'reference-page'), { recursive: true })
+  cpSync(join(ROOT, 'server/src/http/openapi/reference-page'), join(out, 'reference-page'), { recursive: true })
 }
 
 /** All packages except kysely: it consists of hundreds of files, and opening them took a third of the start time. */

@@ -5,7 +5,7 @@ import { type ClaimedEmail, createClaim } from '../../server/src/delivery/outbox
 import { createContents } from '../../server/src/delivery/outbox/content.ts'
 import { createMark } from '../../server/src/delivery/outbox/mark.ts'
 import { createSettle } from '../../server/src/delivery/outbox/settle.ts'
-import { PRIORITIES } from '../../server/src/delivery/outbox/stream-of.ts'
+import { PRIORITIES } from '../../server/src/delivery/outbox/streams/stream-of.ts'
 import { passGate } from '../../server/src/delivery/sender/gate.ts'
 import { idOf } from '../../server/src/delivery/sender/pipeline.ts'
 import { createSmtpTransport } from '../../server/src/delivery/transport/smtp.ts'

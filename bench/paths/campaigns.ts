@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { freezeNextPage } from '../../server/src/campaigns/freeze.ts'
+import { freezeNextPage } from '../../server/src/campaigns/sending/freeze.ts'
 import { connect } from '../../server/src/db/index.ts'
 import { createLog } from '../../server/src/lib/log.ts'
 import { load } from '../load.ts'

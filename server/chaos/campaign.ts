@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { connect, many, one, type Pool } from '../src/db/index.ts'
-import { every } from '../src/lib/every.ts'
+import { every } from '../src/lib/concurrency/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import type { ReceivedMessage } from '../test/support/smtp-server.ts'
 import { campaignChecks, LOST, TWICE } from './campaign-check.ts'

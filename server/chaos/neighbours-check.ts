@@ -1,4 +1,4 @@
-import { CAPACITY } from '../src/delivery/sender/capacity.ts'
+import { CAPACITY } from '../src/delivery/sender/limits/capacity.ts'
 import type { Outcome } from './attacks.ts'
 
 /** Measurements from inside the node. */

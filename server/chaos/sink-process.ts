@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync, readSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { type connect, transact } from '../src/db/index.ts'
 import { settleByEvidence } from '../src/delivery/outbox/evidence.ts'
-import { every } from '../src/lib/every.ts'
+import { every } from '../src/lib/concurrency/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/process.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool } from '../src/db/index.ts'
-import { every } from '../src/lib/every.ts'
+import { every } from '../src/lib/concurrency/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import type { Random } from './random.ts'
 import { judgeTrack } from './track.ts'

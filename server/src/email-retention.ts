@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { closeOldCampaigns } from './campaigns/close.ts'
+import { closeOldCampaigns } from './campaigns/ledger/close.ts'
 import { many, one, type Pool, type Tx, transact } from './db/index.ts'
 import { removeEmails, removeSandboxMessages } from './delivery/outbox/retention.ts'
 import { NIL_ID } from './lib/id.ts'

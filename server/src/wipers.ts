@@ -1,6 +1,6 @@
 import { wipeRollups } from './analytics/wipe.ts'
 import { wipeBilling } from './billing/meters.ts'
-import { wipeCampaignAudit, wipeCampaignExcluded, wipeCampaignMinutes, wipeCampaigns } from './campaigns/erase.ts'
+import { wipeCampaignAudit, wipeCampaignExcluded, wipeCampaignMinutes, wipeCampaigns } from './campaigns/ledger/erase.ts'
 import { wipeContactChanges, wipeContactDays } from './contacts/days.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import {
@@ -20,8 +20,8 @@ import {
 import { wipeDomains } from './domains/wipe.ts'
 import { wipeActivities, wipeActivityCounts } from './events/activities.ts'
 import { wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
+import { wipeKeyUsage } from './http/auth/key-usage.ts'
 import { wipeKeys } from './http/idempotency.ts'
-import { wipeKeyUsage } from './http/key-usage.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
 import { wipeEmailCounts } from './projects/email-counts.ts'
@@ -43,7 +43,7 @@ import {
   wipeStepExecutions,
   wipeWebhookSecret,
   wipeWorkflows,
-} from './workflows/erase.ts'
+} from './workflows/executions/erase.ts'
 
 /** Everything that a project reset or deletion removes, in this order: rows that refer to others come after them. */
 export const WIPERS: Wiper[] = [

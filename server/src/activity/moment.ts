@@ -1,6 +1,6 @@
 import { readDay, refuseReversed } from '../events/day.ts'
 import { lowestId } from '../lib/id.ts'
-import { DAY } from '../lib/units.ts'
+import { DAY } from '../lib/text/units.ts'
 
 /** UUIDs begin with a time of 48 bits: one past the year 9999 is still a valid one. */
 const HIGHEST = new Date('9999-12-31T23:59:59.999Z')

@@ -4,8 +4,8 @@ import { countRows, type Db, many } from '../db/index.ts'
 import { countActivities } from '../events/activities.ts'
 import { allCounts } from '../events/counts.ts'
 import { lowestId } from '../lib/id.ts'
-import { percent } from '../lib/percent.ts'
-import { MINUTE } from '../lib/units.ts'
+import { percent } from '../lib/text/percent.ts'
+import { MINUTE } from '../lib/text/units.ts'
 import { ACTIVITY_TYPES, IS_TRIGGERED, typeOfEvent } from './type.ts'
 
 export const ActivityStats = z

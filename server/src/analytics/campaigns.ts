@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, one } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
-import { percent } from '../lib/percent.ts'
+import { percent } from '../lib/text/percent.ts'
 import type { Period } from './period.ts'
 
 const Rate = z.number().describe('Percent of the sent emails, with one decimal.')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { NIL_ID } from '../lib/id.ts'
-import { percent } from '../lib/percent.ts'
+import { percent } from '../lib/text/percent.ts'
 import { FIGURE_SUMS, type FigureCounts } from './figures.ts'
 import type { Period } from './period.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { readDay, readDays, refuseReversed } from '../events/day.ts'
 import { fail } from '../lib/errors.ts'
+import { DAY } from '../lib/text/units.ts'
 import { isTimezone } from '../lib/timezone.ts'
-import { DAY } from '../lib/units.ts'
 
 /** Days of a period without `startDate`. */
 const DEFAULT_DAYS = 30

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
+import { DAY, HOUR } from '../lib/text/units.ts'
 import { createLocalClock } from '../lib/timezone.ts'
-import { DAY, HOUR } from '../lib/units.ts'
 import { FIGURE_NAMES, FIGURE_SUMS, type FigureCounts, matchingEmails, NO_FIGURES, type RollupFilter } from './figures.ts'
 import { addDays, daysOf, type Period } from './period.ts'
 

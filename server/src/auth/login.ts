@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { maybeOne, type Pool } from '../db/index.ts'
-import type { createQuotaCounter, Quota } from '../http/quotas.ts'
+import type { createQuotaCounter, Quota } from '../http/limits/quotas.ts'
 import { fail } from '../lib/errors.ts'
 import type { User } from './accounts.ts'
 import type { Passwords } from './passwords.ts'

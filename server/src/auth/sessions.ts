@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
-import { writeSessionCookie } from '../http/session-cookie.ts'
+import { writeSessionCookie } from '../http/auth/session-cookie.ts'
 import { Timestamp } from '../http/validate.ts'
-import { networkOf } from '../lib/network.ts'
+import { networkOf } from '../lib/network/network.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
 
 const DAYS = 30

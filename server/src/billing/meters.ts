@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { lowestId } from '../lib/id.ts'
-import { HOUR, SECOND } from '../lib/units.ts'
+import { HOUR, SECOND } from '../lib/text/units.ts'
 import { allEmailCounts, categorySql, type EmailCount, isUsage, lockEmailCounts, USAGE_CATEGORIES } from '../projects/email-counts.ts'
 
 const hasMeters = async (tx: Tx, projectId: string) =>

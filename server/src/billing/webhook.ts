@@ -8,7 +8,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import type { StripeConfig } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
-import { KB } from '../lib/units.ts'
+import { KB } from '../lib/text/units.ts'
 import { openStripe, requireStripe } from './stripe.ts'
 
 const MAX_BODY = 256 * KB

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Pause } from '../lib/yield-to-loop.ts'
+import type { Pause } from '../lib/concurrency/yield-to-loop.ts'
 import type { Expression, FilterNode } from './expression.ts'
 import { type ContactFacts, type Evaluation, isDeleted, isNegated, matchesExpression, valueAt } from './match.ts'
 import type { Predicate } from './predicate.ts'

@@ -1,11 +1,11 @@
 import type { EventQuery } from '../events/last-events.ts'
-import type { Pause } from '../lib/yield-to-loop.ts'
-import { containsText } from './contains-text.ts'
+import type { Pause } from '../lib/concurrency/yield-to-loop.ts'
 import type { Expression, FilterNode } from './expression.ts'
-import { foldCase } from './fold-case.ts'
 import { clampTime, readTime } from './moment.ts'
 import type { Comparison } from './operators.ts'
 import type { DataPath, DataTest, Predicate, TimeTest } from './predicate.ts'
+import { containsText } from './text/contains-text.ts'
+import { foldCase } from './text/fold-case.ts'
 
 /** Everything that a condition can ask about a contact. */
 export type ContactFacts = {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { DAY, HOUR } from '../lib/units.ts'
+import { DAY, HOUR } from '../lib/text/units.ts'
 import { clampTime, EARLIEST, LATEST } from './moment.ts'
 
 type Range = { from: number | undefined; to: number | undefined }

@@ -1,4 +1,4 @@
-import { DAY } from '../lib/units.ts'
+import { DAY } from '../lib/text/units.ts'
 
 /**
  * The texts that are dates: `2026-01-31`, or with a time and `Z` or an offset. The pattern holds the whole calendar, leap years too, because

@@ -1,11 +1,11 @@
 import type { EventQuery } from '../events/last-events.ts'
-import { readAddress } from '../lib/address.ts'
 import type { FieldCode } from '../lib/errors.ts'
-import { DAY, HOUR, MINUTE } from '../lib/units.ts'
+import { readAddress } from '../lib/text/address.ts'
+import { DAY, HOUR, MINUTE } from '../lib/text/units.ts'
 import { type ConditionField, readField } from './field.ts'
-import { foldCase } from './fold-case.ts'
 import { readSpan } from './moment.ts'
 import { type Comparison, type EventOperator, type Operator, TAKEN, UNITS, type Unit } from './operators.ts'
+import { foldCase } from './text/fold-case.ts'
 
 /** A path into `data`: the key as a whole if the contact has it, else its steps through nested objects. */
 export type DataPath = { key: string; steps: string[] }

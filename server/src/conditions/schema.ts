@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { MAX_ISSUES } from '../http/bounds.ts'
+import { MAX_ISSUES } from '../http/limits/bounds.ts'
 import { type FieldCode, type FieldIssue, fail } from '../lib/errors.ts'
-import { KB } from '../lib/units.ts'
+import { KB } from '../lib/text/units.ts'
 import { OPERATORS, type Operator, UNITS } from './operators.ts'
 import { readPredicate } from './predicate.ts'
 

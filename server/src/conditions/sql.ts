@@ -2,12 +2,12 @@ import { type RawBuilder, sql } from 'kysely'
 import { CAUSED_BY_HUMAN, type EventQuery } from '../events/last-events.ts'
 import { lowestId } from '../lib/id.ts'
 import type { Expression, FilterNode } from './expression.ts'
-import { foldedSql } from './fold-case.ts'
 import { eventWindowStart, isDeleted, windowStart } from './match.ts'
 import { isTimeBetweenSql } from './moment-sql.ts'
 import type { Comparison } from './operators.ts'
 import type { DataPath, DataTest, Predicate, TimeTest } from './predicate.ts'
-import { SharedTexts } from './shared-texts.ts'
+import { foldedSql } from './text/fold-case.ts'
+import { SharedTexts } from './text/shared-texts.ts'
 
 /**
  * `deletedFields`: keys of `data` that were deleted from all contacts. A filter on one of them is false, whatever its operator. `until`:

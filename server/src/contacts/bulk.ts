@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
-import { refusedPlainly } from '../http/bounds.ts'
+import { refusedPlainly } from '../http/limits/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob, saveErrors } from '../jobs/job.ts'
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'

@@ -8,7 +8,7 @@ import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
 import { countDeleted, type DeletedContact } from './days.ts'
-import { registerFields } from './fields.ts'
+import { registerFields } from './fields/fields.ts'
 import { forgetFormerAddresses, noteFormerAddress } from './former-addresses.ts'
 import { recordSubscriptionChanges, type Source } from './subscription.ts'
 

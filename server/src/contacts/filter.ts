@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { readAddress } from '../lib/address.ts'
 import { lowestId } from '../lib/id.ts'
-import { DAY } from '../lib/units.ts'
-import { readFieldName } from './fields.ts'
+import { readAddress } from '../lib/text/address.ts'
+import { DAY } from '../lib/text/units.ts'
+import { readFieldName } from './fields/fields.ts'
 
 /** Selects the contacts of a list or a bulk job. */
 export type ContactFilter = {

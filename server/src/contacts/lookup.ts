@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
-import { readAddress } from '../lib/address.ts'
+import { readAddress } from '../lib/text/address.ts'
 
 /** Splits addresses into those with and without a contact, each in the spelling of the request. */
 export async function lookUpContacts(db: Db, projectId: string, emails: string[]) {

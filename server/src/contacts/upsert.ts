@@ -5,7 +5,7 @@ import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
 import { TODAY } from './counts.ts'
 import { type DataPatch, mergePatches } from './data.ts'
-import { REVIVED_FIELDS, registerFieldsSql } from './fields.ts'
+import { REVIVED_FIELDS, registerFieldsSql } from './fields/fields.ts'
 import { recordSubscriptionChanges, type Source, type SubscriptionChange } from './subscription.ts'
 
 type Choice = { subscribed: boolean; source: Source }

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { every } from '../lib/every.ts'
+import { every } from '../lib/concurrency/every.ts'
 import type { Log } from '../lib/log.ts'
 
 const RECONNECT_MS = 1_000

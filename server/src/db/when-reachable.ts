@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
-import { SECOND } from '../lib/units.ts'
+import { SECOND } from '../lib/text/units.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 const RETRY_MS = 500

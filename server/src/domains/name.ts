@@ -1,6 +1,6 @@
 import { getDomain } from 'tldts'
 import { z } from 'zod'
-import { readDomain } from '../lib/address.ts'
+import { readDomain } from '../lib/text/address.ts'
 
 /** Leaves room for the longest name published below a domain: a selector and `_domainkey`. */
 const MAX_LENGTH = 220

@@ -1,6 +1,6 @@
 import type { Config } from '../lib/config.ts'
-import type { Dns, DnsOutcome } from '../lib/dns.ts'
-import { storable } from '../lib/storable.ts'
+import type { Dns, DnsOutcome } from '../lib/network/dns.ts'
+import { storable } from '../lib/text/storable.ts'
 
 /** A record to publish, and the check whether a published value is correct. */
 type DnsRecord = {

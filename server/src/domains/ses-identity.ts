@@ -1,7 +1,7 @@
 import type { GetEmailIdentityResponse } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
-import { createSesClient, refusalIn } from '../lib/ses-client.ts'
+import { createSesClient, refusalIn } from '../lib/network/ses-client.ts'
 
 type IdentityOwner = { projectId: string; domain: string }
 /** State of a domain at Amazon SES: the tokens to publish, the zone their values are in, and whether it has found them. */

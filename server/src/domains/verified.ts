@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
-import { readAddress } from '../lib/address.ts'
 import { AppError } from '../lib/errors.ts'
+import { readAddress } from '../lib/text/address.ts'
 import { isProven } from './proof.ts'
 
 type Sender = { projectId: string; address: string }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { lowestId } from '../lib/id.ts'
-import { DAY } from '../lib/units.ts'
+import { DAY } from '../lib/text/units.ts'
 
 /** Names in a list; the most frequent ones. */
 export const MAX_EVENT_NAMES = 10_000

@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { listenForNotifications } from '../db/notifications.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
+import { createWakeSignal } from '../lib/concurrency/wake-signal.ts'
 import { crash } from '../lib/crash-point.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
-import { createWakeSignal } from '../lib/wake-signal.ts'
 import { REACTIONS_CHANNEL } from './listen.ts'
 
 /** One event or change that listeners wait for. Without contact and event it concerns the whole project. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, many, prepared } from '../db/index.ts'
 import { lowestId, NIL_ID } from '../lib/id.ts'
-import { HOUR } from '../lib/units.ts'
+import { HOUR } from '../lib/text/units.ts'
 import { CAUSED_BY_HUMAN } from './last-events.ts'
 
 /** A place in the order of events: by time, then by id. Without an event it is before all events of that time. */

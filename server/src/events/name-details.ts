@@ -4,7 +4,7 @@ import { type Db, many, one, type Pool } from '../db/index.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { Timestamp } from '../http/validate.ts'
 import { lowestId } from '../lib/id.ts'
-import { DAY, SECOND } from '../lib/units.ts'
+import { DAY, SECOND } from '../lib/text/units.ts'
 import { allCounts } from './counts.ts'
 import { isReserved } from './name.ts'
 

@@ -4,7 +4,7 @@ import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
 import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { lowestId } from '../lib/id.ts'
-import { HOUR } from '../lib/units.ts'
+import { HOUR } from '../lib/text/units.ts'
 import { removeActivities } from './activities.ts'
 import { lockEventCounts } from './counts.ts'
 

@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { fail } from '../lib/errors.ts'
-import { KB } from '../lib/units.ts'
+import { KB } from '../lib/text/units.ts'
 import type { App } from './server.ts'
 
 type FormFile = {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Pool } from '../db/index.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { fail } from '../lib/errors.ts'
-import { MB } from '../lib/units.ts'
+import { MB } from '../lib/text/units.ts'
 import type { App, Deps } from './server.ts'
 
 /** Whether this process accepts traffic: not while it starts or drains. While it starts, it refuses requests; while it drains, it answers them. */

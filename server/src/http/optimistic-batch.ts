@@ -1,11 +1,11 @@
 import type { RawBuilder } from 'kysely'
 import { type Pool, type RowsOf, type Tx, transact, transactAtOnce } from '../db/index.ts'
 import { mayBeOneRequest } from '../db/sql-state.ts'
-import { type BatchOutcome, createBatcher } from '../lib/batch.ts'
+import { type BatchOutcome, createBatcher } from '../lib/concurrency/batch.ts'
 import { crash } from '../lib/crash-point.ts'
 import type { AppError } from '../lib/errors.ts'
+import { type CallerProject, checkCallers, requireCallers } from './auth/key-check.ts'
 import { claimKeys, explainRepeats, keyName, lockTimeoutFor, releaseKeys, requireKeys } from './idempotency.ts'
-import { type CallerProject, checkCallers, requireCallers } from './key-check.ts'
 
 type BatchRequest = {
   project: CallerProject

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
-import { MB } from '../lib/units.ts'
+import { MB } from '../lib/text/units.ts'
 
 /** Not a whole number, or below 1: the default. Above the maximum: the maximum. The response shows the value used. */
 export const integerParam = (byDefault: number, max: number) =>

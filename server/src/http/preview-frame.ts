@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { notFound } from '../lib/errors.ts'
 import { type Secrets, SIGNATURE_LENGTH, sameBytes } from '../lib/secrets.ts'
-import { MINUTE } from '../lib/units.ts'
+import { MINUTE } from '../lib/text/units.ts'
 
 /** A rendered page to look at in a frame of the dashboard. */
 export type PreviewFrame = { kind: 'page' | 'email' | 'sandbox' | 'clicks'; projectId: string; id: string }

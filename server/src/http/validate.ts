@@ -1,10 +1,10 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import { z } from 'zod'
-import { readAddress } from '../lib/address.ts'
 import { AppError, FIELD_CODES, type FieldCode, type FieldIssue } from '../lib/errors.ts'
-import { compileBounds, MAX_ISSUES } from './bounds.ts'
+import { readAddress } from '../lib/text/address.ts'
 import { fieldOf } from './field.ts'
 import { isSuspect } from './json.ts'
+import { compileBounds, MAX_ISSUES } from './limits/bounds.ts'
 
 /** Zod's names on the left, our published ones on the right; the rest are the same. */
 const CODES: Record<string, FieldCode> = {

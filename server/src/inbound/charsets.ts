@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { decodeWindows1252 } from '../lib/windows-1252.ts'
+import { decodeWindows1252 } from '../lib/text/windows-1252.ts'
 
 /** Labels of windows-1252 in the WHATWG encoding standard, under which latin1 is decoded too. */
 const WINDOWS_1252 = new Set(

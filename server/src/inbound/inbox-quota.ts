@@ -1,6 +1,6 @@
-import { isPublic, networkOf } from '../lib/network.ts'
-import { MINUTE } from '../lib/units.ts'
-import { createWindowCounter } from '../lib/window-counter.ts'
+import { createWindowCounter } from '../lib/concurrency/window-counter.ts'
+import { isPublic, networkOf } from '../lib/network/network.ts'
+import { MINUTE } from '../lib/text/units.ts'
 import type { Limits } from './limits.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { MB, SECOND } from '../lib/units.ts'
+import { MB, SECOND } from '../lib/text/units.ts'
 
 export const LIMITS = {
   messageBytes: 25 * MB,

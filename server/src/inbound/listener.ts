@@ -5,7 +5,7 @@ import type { SMTPServer, SMTPServerAddress, SMTPServerOptions } from 'smtp-serv
 import type { Pool } from '../db/index.ts'
 import { ConfigError, type InboundConfig } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
-import { networkOf } from '../lib/network.ts'
+import { networkOf } from '../lib/network/network.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { LIMITS, type Limits } from './limits.ts'
 import { createReceiver, Refusal } from './receive.ts'

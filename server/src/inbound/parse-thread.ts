@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Attachment, Email } from 'postal-mime'
 import type { MessageReport, ParsedMessage } from '../delivery/feedback/inbound-message.ts'
-import { lowerPriority } from '../lib/lower-priority.ts'
-import { storable } from '../lib/storable.ts'
-import { KB } from '../lib/units.ts'
+import { storable } from '../lib/text/storable.ts'
+import { KB } from '../lib/text/units.ts'
+import { lowerPriority } from '../lib/threads/lower-priority.ts'
 import { installMessageDecoder } from './charsets.ts'
 
 // Runs in a thread, which can be killed when a message takes too much time or memory.

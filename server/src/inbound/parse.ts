@@ -1,5 +1,5 @@
 import type { ParsedMessage } from '../delivery/feedback/inbound-message.ts'
-import { createThreadPool } from '../lib/thread-pool.ts'
+import { createThreadPool } from '../lib/threads/thread-pool.ts'
 
 const TIMEOUT_MS = 20_000
 const HEAP_MB = 256

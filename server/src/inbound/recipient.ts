@@ -1,8 +1,8 @@
 import type { Db } from '../db/index.ts'
 import { findReturnPath } from '../delivery/message/return-path.ts'
 import { findDomainOwner } from '../domains/verified.ts'
-import { readAddress } from '../lib/address.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { readAddress } from '../lib/text/address.ts'
 
 /** The kinds of addresses that receive messages. */
 export type InboundRecipient =

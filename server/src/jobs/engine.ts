@@ -13,7 +13,7 @@ import {
 } from 'graphile-worker'
 import { type Pool, transact } from '../db/index.ts'
 import type { WhenReachable } from '../db/when-reachable.ts'
-import { every } from '../lib/every.ts'
+import { every } from '../lib/concurrency/every.ts'
 import type { Log } from '../lib/log.ts'
 import type { Jobs } from './enqueue.ts'
 import { failExhausted } from './job.ts'

@@ -1,6 +1,6 @@
 import type { Job, Worker, WorkerEvents } from 'graphile-worker'
-import { SECOND } from '../lib/units.ts'
-import { createTurns } from './turns.ts'
+import { createTurns } from '../ledger/turns.ts'
+import { SECOND } from '../lib/text/units.ts'
 
 /** Jobs have the flag of the owner of their project; those of the installation have none, and are never forbidden. */
 export const OWNER_FLAG = 'owner:'

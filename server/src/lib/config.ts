@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
-import { readAddress, readDomain } from './address.ts'
-import { SECOND } from './units.ts'
+import { readAddress, readDomain } from './text/address.ts'
+import { SECOND } from './text/units.ts'
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1')
 const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)

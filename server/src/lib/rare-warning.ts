@@ -1,5 +1,5 @@
 import type { Log } from './log.ts'
-import { MINUTE } from './units.ts'
+import { MINUTE } from './text/units.ts'
 
 const EVERY_MS = MINUTE
 

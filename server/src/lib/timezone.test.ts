@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { HOUR } from './text/units.ts'
 import { createLocalClock, isTimezone } from './timezone.ts'
-import { HOUR } from './units.ts'
 
 describe('a time zone', () => {
   test.each([

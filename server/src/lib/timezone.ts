@@ -1,4 +1,4 @@
-import { DAY } from './units.ts'
+import { DAY } from './text/units.ts'
 
 const NAME = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/
 

@@ -1,5 +1,5 @@
 import type { Handler } from 'htmlparser2'
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/text/html.ts'
 import { HtmlParser } from './html-parser.ts'
 import { MAX_READ } from './html-to-text.ts'
 import { createLinkTracker, trackableTarget } from './rewrite-links.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { readClickToken, readOpenToken, TRAP } from '../delivery/message/tracking-token.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
-import { networkOf } from '../lib/network.ts'
+import { networkOf } from '../lib/network/network.ts'
 import { createCollector, type HoldBack } from './collect.ts'
 import { classifyRequest } from './rules.ts'
 

@@ -1,4 +1,4 @@
-import { MINUTE } from '../lib/units.ts'
+import { MINUTE } from '../lib/text/units.ts'
 
 /** Who opened or clicked, and for a machine the reason. Unknown counts as a person: overcounting is better than missing a reader. */
 export type Classification = { by: 'human' | 'unknown' } | { by: 'machine'; reason: string }

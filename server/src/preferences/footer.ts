@@ -1,4 +1,4 @@
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/text/html.ts'
 import type { PreferenceLinks } from './link.ts'
 import { type Language, textsIn } from './texts.ts'
 import { readVisible } from './visible.ts'

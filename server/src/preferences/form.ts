@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { readStorableJson } from '../http/json.ts'
 import type { App } from '../http/server.ts'
-import { KB } from '../lib/units.ts'
+import { KB } from '../lib/text/units.ts'
 
 export type Form = Record<string, unknown>
 

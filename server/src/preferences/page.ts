@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/text/html.ts'
 import type { Subscriber } from './subscriber.ts'
 import { type Language, textsIn } from './texts.ts'
 

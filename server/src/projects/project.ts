@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Rows, type Tx } from '../db/index.ts'
-import type { Role } from '../http/auth.ts'
+import type { Role } from '../http/auth/auth.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { stopJobs } from '../jobs/job.ts'

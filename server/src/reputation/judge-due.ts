@@ -1,6 +1,6 @@
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
-import { runEach } from '../lib/run-each.ts'
+import { runEach } from '../lib/concurrency/run-each.ts'
 import { BY_REPUTATION, disableProject, endInheritedSuspensions, tellOwners } from '../projects/suspensions.ts'
 import { readReputation, setReputationsDue, takeDueReputations } from './figures.ts'
 import { judgeRates } from './levels.ts'

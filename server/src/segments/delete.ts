@@ -5,7 +5,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { fail } from '../lib/errors.ts'
 import { awaitSegmentsLock } from './limits.ts'
 import { findSegment } from './segment.ts'
-import { stopTracking } from './tracking.ts'
+import { stopTracking } from './tracking/tracking.ts'
 
 type SegmentId = { projectId: string; segmentId: string }
 type User = { type: 'segment' | 'campaign' | 'workflow'; id: string; name: string }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Expression } from '../conditions/expression.ts'
 import { dataKeysOf } from '../conditions/references.ts'
-import { readDeletedFields } from '../contacts/fields.ts'
+import { readDeletedFields } from '../contacts/fields/fields.ts'
 import { type Db, one } from '../db/index.ts'
 
 /**

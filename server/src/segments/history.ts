@@ -7,7 +7,7 @@ import { Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
 import { lowestId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { DAY } from '../lib/units.ts'
+import { DAY } from '../lib/text/units.ts'
 import { entryEventOf, exitEventOf, type SegmentRow } from './segment.ts'
 
 const TYPES = ['entry', 'exit'] as const

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { sourceOf } from '../contacts/source.ts'
 import { PlainError } from '../http/errors.ts'
-import { sendPage } from '../http/page-stream.ts'
+import { sendPage } from '../http/limits/page-stream.ts'
 import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'

@@ -8,7 +8,7 @@ import { expressionSql, probeSql, type ScanSql, type SqlContext, scanSql } from 
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../contacts/contact.ts'
 import { type Db, many, one, type Pool } from '../db/index.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
-import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
+import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { readContext } from './evaluate.ts'
 import { loadLookup } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'

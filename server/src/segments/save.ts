@@ -8,7 +8,7 @@ import { copyMembers } from './copy-members.ts'
 import { assertRoomForSegment, assertTrackable, awaitSegmentsLock } from './limits.ts'
 import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
 import { slugCandidates } from './slug.ts'
-import { conditionChanged, startTracking, stopTracking } from './tracking.ts'
+import { conditionChanged, startTracking, stopTracking } from './tracking/tracking.ts'
 
 export const MAX_SEGMENT_NAME = 100
 

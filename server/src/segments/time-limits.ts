@@ -1,4 +1,4 @@
-import { SECOND } from '../lib/units.ts'
+import { SECOND } from '../lib/text/units.ts'
 
 /** A request that creates or changes a segment counts this long before it answers with an estimate. */
 export const COUNT_NOW_MS = SECOND

@@ -1,6 +1,6 @@
+import { createSharedSemaphore } from '../lib/concurrency/shares.ts'
 import { AppError } from '../lib/errors.ts'
-import { createSharedSemaphore } from '../lib/shares.ts'
-import { SECOND } from '../lib/units.ts'
+import { SECOND } from '../lib/text/units.ts'
 
 /** Longest wait of a request for its turn. Clients usually wait for 30 s. */
 const MAX_WAIT_MS = 20 * SECOND

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows, wipeSql } from '../db/wipe-rows.ts'
-import { stopTracking } from './tracking.ts'
+import { stopTracking } from './tracking/tracking.ts'
 
 /** For a project reset or deletion. Includes members of segments that are already gone. */
 export function wipeSegmentMembers(tx: Tx, scope: WipeScope) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
-import { KB } from '../lib/units.ts'
+import { KB } from '../lib/text/units.ts'
 import { HtmlParser } from '../mime/html-parser.ts'
 import { findAmbiguousNames } from './ambiguous-names.ts'
 import { findKnownFields, settleByFields } from './known-fields.ts'

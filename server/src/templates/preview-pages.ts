@@ -4,8 +4,8 @@ import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { FRAME_LIFETIME_MS, frameUrlOf, type PreviewFrame } from '../http/preview-frame.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { storable } from '../lib/storable.ts'
-import { MB } from '../lib/units.ts'
+import { storable } from '../lib/text/storable.ts'
+import { MB } from '../lib/text/units.ts'
 
 /** Pages kept per project. An editor makes a few a second while somebody types, and shows only the newest. */
 const MAX_PAGES = 50

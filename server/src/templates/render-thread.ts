@@ -1,5 +1,5 @@
-import { lowerPriority } from '../lib/lower-priority.ts'
-import { createProgress, noteThread } from '../lib/thread-progress.ts'
+import { lowerPriority } from '../lib/threads/lower-priority.ts'
+import { createProgress, noteThread } from '../lib/threads/thread-progress.ts'
 import { readHtml } from '../mime/html-to-text.ts'
 import { compile, TooLongError, toSentence } from './language/compile.ts'
 import { MAX_TURN_OUTPUT, TURN_MS } from './language/limits.ts'

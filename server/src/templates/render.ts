@@ -1,8 +1,8 @@
+import { createFairQueue } from '../lib/concurrency/fair-queue.ts'
+import { createYield } from '../lib/concurrency/yield-to-loop.ts'
 import { AppError } from '../lib/errors.ts'
-import { createFairQueue } from '../lib/fair-queue.ts'
-import { createThreadPool, spareCores, watchProgress } from '../lib/thread-pool.ts'
-import { createProgress } from '../lib/thread-progress.ts'
-import { createYield } from '../lib/yield-to-loop.ts'
+import { createThreadPool, spareCores, watchProgress } from '../lib/threads/thread-pool.ts'
+import { createProgress } from '../lib/threads/thread-progress.ts'
 import { joinSlots } from '../mime/slotted-html.ts'
 import { compileFastPath, type FastPath } from './language/fast-path.ts'
 import {

@@ -4,7 +4,7 @@ import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { isRevision } from '../http/if-match.ts'
 import { Timestamp } from '../http/validate.ts'
-import { MB } from '../lib/units.ts'
+import { MB } from '../lib/text/units.ts'
 
 const TYPES = ['TRANSACTIONAL', 'MARKETING', 'HEADLESS'] as const
 

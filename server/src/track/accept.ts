@@ -2,10 +2,10 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
 import type { Pool, Tx } from '../db/index.ts'
-import type { CallerProject } from '../http/key-check.ts'
+import type { CallerProject } from '../http/auth/key-check.ts'
 import { type BatchCall, type Commit, createOptimisticBatch } from '../http/optimistic-batch.ts'
 import { newId } from '../lib/id.ts'
-import { MB } from '../lib/units.ts'
+import { MB } from '../lib/text/units.ts'
 
 export type TrackRequest = {
   project: CallerProject

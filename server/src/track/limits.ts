@@ -1,6 +1,6 @@
+import { createWindowCounter } from '../lib/concurrency/window-counter.ts'
 import { fail } from '../lib/errors.ts'
-import { MINUTE } from '../lib/units.ts'
-import { createWindowCounter } from '../lib/window-counter.ts'
+import { MINUTE } from '../lib/text/units.ts'
 
 /** Requests per minute that may set the subscription of one contact. */
 export const SUBSCRIPTION_CHANGES_PER_MINUTE = 30

@@ -1,7 +1,7 @@
 import type { Sharp } from 'sharp'
+import { createSemaphore } from '../lib/concurrency/semaphore.ts'
 import { AppError, fail } from '../lib/errors.ts'
-import { createSemaphore } from '../lib/semaphore.ts'
-import { MB } from '../lib/units.ts'
+import { MB } from '../lib/text/units.ts'
 import { countScans } from './jpeg-scans.ts'
 import type { Extension } from './key.ts'
 

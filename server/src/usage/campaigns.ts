@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { FieldName } from '../contacts/fields.ts'
+import type { FieldName } from '../contacts/fields/fields.ts'
 import { type Db, many } from '../db/index.ts'
 import { usesFieldSql } from './segments.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { countContacts } from '../contacts/counts.ts'
-import { countWithField, readFieldName } from '../contacts/fields.ts'
+import { countWithField, readFieldName } from '../contacts/fields/fields.ts'
 import { workflowsUsingSql } from '../db/graphs-in-use.ts'
 import { many } from '../db/index.ts'
 import type { App, Deps } from '../http/server.ts'

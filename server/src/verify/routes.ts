@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { App, Deps } from '../http/server.ts'
-import { createDns } from '../lib/dns.ts'
+import { createDns } from '../lib/network/dns.ts'
 import { Verification, verifyAddress } from './verify.ts'
 
 export function verifyRoutes(app: App, { config }: Deps) {

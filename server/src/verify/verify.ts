@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { selfAndParents } from '../domains/name.ts'
-import { readAddress } from '../lib/address.ts'
-import type { Dns, DnsOutcome } from '../lib/dns.ts'
-import { isForwarder, isPersonal, loadDisposable, loadSpelling } from '../lib/mailbox-providers.ts'
+import type { Dns, DnsOutcome } from '../lib/network/dns.ts'
+import { isForwarder, isPersonal, loadDisposable, loadSpelling } from '../lib/network/mailbox-providers.ts'
+import { readAddress } from '../lib/text/address.ts'
 
 export const Verification = z
   .object({

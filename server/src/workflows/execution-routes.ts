@@ -7,8 +7,13 @@ import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail, invalid, notFound } from '../lib/errors.ts'
 import { isId, newId } from '../lib/id.ts'
-import { KB } from '../lib/units.ts'
-import { cancelExecution, cancelExecutionsOfWorkflow } from './cancel.ts'
+import { KB } from '../lib/text/units.ts'
+import { stepOf } from './definition/graph.ts'
+import { ListenedEvent } from './definition/step-config.ts'
+import { getWorkflow, readGraph } from './definition/workflow.ts'
+import { cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
+import { startExecution } from './executions/start.ts'
+import { STARTED_FILTER } from './executions/started.ts'
 import {
   describeExecution,
   Execution,
@@ -17,17 +22,12 @@ import {
   ExecutionsQuery,
   getExecution,
   listExecutions,
-  STARTED_FILTER,
-} from './execution.ts'
-import { explainWorkflow, WorkflowExplanation } from './explain.ts'
-import { stepOf } from './graph.ts'
+} from './insight/execution.ts'
+import { explainWorkflow, WorkflowExplanation } from './insight/explain.ts'
+import { type SimulatedContact, Simulation, simulateWorkflow } from './insight/simulate.ts'
+import { readStats, WorkflowStats } from './insight/stats.ts'
+import { listVisits, StepVisit, VisitsQuery } from './insight/visits.ts'
 import { WorkflowParam } from './routes.ts'
-import { type SimulatedContact, Simulation, simulateWorkflow } from './simulate.ts'
-import { startExecution } from './start.ts'
-import { readStats, WorkflowStats } from './stats.ts'
-import { ListenedEvent } from './step-config.ts'
-import { listVisits, StepVisit, VisitsQuery } from './visits.ts'
-import { getWorkflow, readGraph } from './workflow.ts'
 
 const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */

@@ -1,17 +1,26 @@
 import { z } from 'zod'
 import { type Tx, transact } from '../db/index.ts'
 import { etagOf, readIfMatch } from '../http/if-match.ts'
-import { IF_MATCH } from '../http/openapi.ts'
+import { IF_MATCH } from '../http/openapi/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
-import { newStep, newTransition, replaceGraph, type StepInput, withChangedStep } from './edit-graph.ts'
-import { ALL_STEP_TYPES, type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, STEP_TYPES, stepOf, withoutStep } from './graph.ts'
+import { newStep, newTransition, replaceGraph, type StepInput, withChangedStep } from './definition/edit-graph.ts'
+import { ALL_STEP_TYPES, type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, STEP_TYPES, stepOf, withoutStep } from './definition/graph.ts'
+import { editGraph, type Places } from './definition/save-graph.ts'
+import { readStepConfig } from './definition/step-config.ts'
+import {
+  getWorkflow,
+  readGraph,
+  showStep,
+  showTransition,
+  Transition,
+  Workflow,
+  WorkflowStep,
+  workflowNotFound,
+} from './definition/workflow.ts'
 import { describeWorkflow, WorkflowParam } from './routes.ts'
-import { editGraph, type Places } from './save-graph.ts'
-import { readStepConfig } from './step-config.ts'
-import { webhookTargetOf } from './webhook-target-of.ts'
-import { getWorkflow, readGraph, showStep, showTransition, Transition, Workflow, WorkflowStep, workflowNotFound } from './workflow.ts'
+import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 
 const MAX_STEP_NAME = 255
 const Position = z.object({ x: z.number(), y: z.number() })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id, Timestamp } from '../http/validate.ts'
-import { getWebhookSecret, rotateWebhookSecret, type WebhookSecret } from './webhook-secret.ts'
+import { getWebhookSecret, rotateWebhookSecret, type WebhookSecret } from './webhooks/webhook-secret.ts'
 
 const Secret = z.object({
   secret: z.string().describe('Signs webhooks by Standard Webhooks (HMAC-SHA256).'),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { pauseSpikes } from '../../src/campaigns/work.ts'
+import { pauseSpikes } from '../../src/campaigns/sending/work.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { COMPARISONS, TAKEN, UNITS } from '../../src/conditions/operators.ts'
 import type { ConditionFilter, ConditionTree } from '../../src/conditions/schema.ts'
-import { DAY, HOUR, MINUTE } from '../../src/lib/units.ts'
+import { DAY, HOUR, MINUTE } from '../../src/lib/text/units.ts'
 import type { World } from './readers.ts'
 
 const UNIT_MS = { days: DAY, hours: HOUR, minutes: MINUTE }

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { foldCase, foldedSql } from '../../src/conditions/fold-case.ts'
 import { readTime } from '../../src/conditions/moment.ts'
 import { isTimeBetweenSql } from '../../src/conditions/moment-sql.ts'
+import { foldCase, foldedSql } from '../../src/conditions/text/fold-case.ts'
 import { many } from '../../src/db/index.ts'
 import { useDatabase } from './readers.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { readDeletedFields, unregisterField } from '../../src/contacts/fields.ts'
+import { readDeletedFields, unregisterField } from '../../src/contacts/fields/fields.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { useApp } from '../support/app.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { recountCampaign } from '../../src/campaigns/counters.ts'
+import { recountCampaign } from '../../src/campaigns/ledger/counters.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { tokensFor } from '../../src/delivery/message/tracking-token.ts'
 import { removeOldEmails } from '../../src/email-retention.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../src/db/index.ts'
-import { createPauseStore, PAUSE_TIMING, PROVIDER } from '../../src/delivery/sender/pauses.ts'
+import { createPauseStore, PAUSE_TIMING, PROVIDER } from '../../src/delivery/sender/limits/pauses.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 

@@ -6,7 +6,7 @@ import { type ClaimedEmail, createClaim } from '../../src/delivery/outbox/claim.
 import { createContents } from '../../src/delivery/outbox/content.ts'
 import { emailOfMessageId, enqueueAudienceSql, enqueueEmails } from '../../src/delivery/outbox/enqueue.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
-import { PRIORITIES } from '../../src/delivery/outbox/stream-of.ts'
+import { PRIORITIES } from '../../src/delivery/outbox/streams/stream-of.ts'
 import {
   cancelStream,
   hasOpenEmails,
@@ -16,7 +16,7 @@ import {
   removeStream,
   resumeStream,
   setStreamRate,
-} from '../../src/delivery/outbox/streams.ts'
+} from '../../src/delivery/outbox/streams/streams.ts'
 import { expireQueued } from '../../src/delivery/sender/expire.ts'
 import { passGate } from '../../src/delivery/sender/gate.ts'
 import { idTime, newId } from '../../src/lib/id.ts'

@@ -6,7 +6,7 @@ import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.
 import { cancelQueued } from '../../src/delivery/outbox/cancel.ts'
 import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
-import { cancelStream } from '../../src/delivery/outbox/streams.ts'
+import { cancelStream } from '../../src/delivery/outbox/streams/streams.ts'
 import { recountSql, TALLY_KINDS, type TallyKind, takeTallies } from '../../src/delivery/outbox/tallies.ts'
 import type { Interaction } from '../../src/opens-clicks/judge.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'

@@ -4,8 +4,8 @@ import { many } from '../../src/db/index.ts'
 import { createCheckNow } from '../../src/domains/check.ts'
 import { findDomain } from '../../src/domains/domain.ts'
 import { findRecords, recordsFor } from '../../src/domains/records.ts'
-import { createDns } from '../../src/lib/dns.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { createDns } from '../../src/lib/network/dns.ts'
 import { type Published, useDomains } from './use-domains.ts'
 
 const { dns, sterna, add, dkimOf, inStrings, publish, withdraw, ask, check, addVerified, list } = useDomains()

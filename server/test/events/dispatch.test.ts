@@ -14,7 +14,7 @@ import { listenTo, reactToContacts, reactToProject, type Topic } from '../../src
 import { recordEvents } from '../../src/events/record.ts'
 import { NIL_ID, newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { HOUR } from '../../src/lib/units.ts'
+import { HOUR } from '../../src/lib/text/units.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { times } from '../support/times.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { QUOTAS } from '../../src/http/quotas.ts'
+import { QUOTAS } from '../../src/http/limits/quotas.ts'
 import { ERRORS, FIELD_CODES } from '../../src/lib/errors.ts'
 
 const page = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
@@ -26,14 +26,14 @@ test.each(Object.entries(QUOTAS))('docs/errors.md has the limit %s', (_, { what,
 /** The start of a row, and the constants whose values it must have. */
 test.each<[string, [file: string, constant: string][]]>([
   ['requests with the keys of one project', [['lib/config.ts', 'RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(']]],
-  ['requests of one session', [['http/auth.ts', 'sessionCalls = createWindowCounter({ limit: ']]],
-  ['requests with unknown keys', [['http/key-guessing.ts', 'createGuessGuard({ limit = ']]],
+  ['requests of one session', [['http/auth/auth.ts', 'sessionCalls = createWindowCounter({ limit: ']]],
+  ['requests with unknown keys', [['http/auth/key-guessing.ts', 'createGuessGuard({ limit = ']]],
   ['requests with the public key that set', [['track/limits.ts', 'SUBSCRIPTION_CHANGES_PER_MINUTE = ']]],
   ['invalid unsubscribe', [['preferences/routes.ts', 'MAX_INVALID = ']]],
   ['uses of one such link', [['preferences/routes.ts', 'MAX_USES = ']]],
   ['received messages of one project (', [['inbound/limits.ts', 'messagesPerMinute: ']]],
   ['received messages of one project from one client network', [['inbound/limits.ts', 'messagesOfOneNetwork: ']]],
-  ['unfinished imports', [['contacts/import.ts', 'MAX_UNFINISHED = ']]],
+  ['unfinished imports', [['contacts/csv/import.ts', 'MAX_UNFINISHED = ']]],
   ['`data` of one `/v1/send` times', [['send/body.ts', 'MAX_COPIES = ']]],
   ['stored data of one contact', [['db/migrations/0002_contacts.sql', 'pg_column_size(data) <= ']]],
   ['`excludeIds`', [['contacts/bulk.ts', 'excludeIds: z.array(z.string().max(100)).max(']]],
@@ -47,12 +47,12 @@ test.each<[string, [file: string, constant: string][]]>([
   [
     'columns of a CSV file',
     [
-      ['contacts/csv.ts', 'MAX_COLUMNS = '],
-      ['contacts/csv.ts', 'MAX_CELL = '],
+      ['contacts/csv/csv.ts', 'MAX_COLUMNS = '],
+      ['contacts/csv/csv.ts', 'MAX_CELL = '],
     ],
   ],
-  ['rows of a CSV file', [['contacts/csv.ts', 'MAX_ROWS = ']]],
-  ['one row of a CSV file', [['contacts/csv-records.ts', 'MAX_RECORD_BYTES = ']]],
+  ['rows of a CSV file', [['contacts/csv/csv.ts', 'MAX_ROWS = ']]],
+  ['one row of a CSV file', [['contacts/csv/csv-records.ts', 'MAX_RECORD_BYTES = ']]],
   [
     'concurrent image uploads',
     [

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { many, one, type Pool, transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
 import { lowestId } from '../../src/lib/id.ts'
-import { sweepWindows } from '../../src/segments/sweep.ts'
+import { sweepWindows } from '../../src/segments/tracking/sweep.ts'
 import { eventually } from './eventually.ts'
 import type { projectClient } from './project.ts'
 

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { many, type Pool, transact } from '../../src/db/index.ts'
 import type { Reaction } from '../../src/events/dispatch.ts'
 import { type NewEvent, recordEvents } from '../../src/events/record.ts'
-import { advanceExecutions, claimExecutions } from '../../src/workflows/advance.ts'
-import { reactForWorkflows } from '../../src/workflows/react.ts'
+import { advanceExecutions, claimExecutions } from '../../src/workflows/executions/advance.ts'
+import { reactForWorkflows } from '../../src/workflows/executions/react.ts'
 
 const BATCH = 100
 const MAX_BATCHES = 200

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
-import { continueFiring } from '../../src/workflows/fire.ts'
+import { continueFiring } from '../../src/workflows/executions/fire.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
-import { advanceExecutions, claimExecutions } from '../../src/workflows/advance.ts'
+import { advanceExecutions, claimExecutions } from '../../src/workflows/executions/advance.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { driveWorkflows } from './driven-workflows.ts'

@@ -1,10 +1,9 @@
-import type { Contact, Query, Segment } from '@sterna/sdk'
+import type { Contact, Segment } from '@sterna/sdk'
 import { useParams } from '@tanstack/react-router'
 import { UsersRound } from 'lucide-react'
 import { EmptyLine } from '../../conditions/empty-line.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
-import type { ListRequest } from '../../list/list-search.ts'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
 import { ListLink } from '../../projects/record-page.tsx'
@@ -14,6 +13,7 @@ import { FirstRun } from '../../ui/first-run.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AddMembers } from './add-members.tsx'
+import { membersQuery } from './members-query.ts'
 import { RemoveMembers } from './remove-members.tsx'
 import { SegmentActions, SegmentRecord, SegmentTabs } from './segment-record.tsx'
 
@@ -27,18 +27,6 @@ const rowId = ({ id }: Contact) => id
 export function MembersPage() {
   const { segmentId } = useParams({ from: '/app/p/$projectId/segments/$segmentId' })
   return <SegmentRecord id={segmentId}>{(segment) => <Members key={segment.id} segment={segment} />}</SegmentRecord>
-}
-
-type MembersQuery = NonNullable<Query<'GET /contacts'>>
-
-export function membersQuery(segmentId: string, { q, sort, dir, filters: { subscribed } }: Omit<ListRequest, 'limit'>): MembersQuery {
-  return {
-    segmentId,
-    ...(q && { search: q }),
-    ...(sort && { sort }),
-    ...(dir && { dir }),
-    ...((subscribed === 'true' || subscribed === 'false') && { subscribed }),
-  }
 }
 
 /** The contacts of a segment: those that match now, or those that were added. */

@@ -10,7 +10,7 @@ import { countOf } from '../../ui/count.tsx'
 import { explain } from '../../ui/explain.ts'
 import { toast } from '../../ui/toast.tsx'
 import { inChunks } from './chunks.ts'
-import { membersQuery } from './members-page.tsx'
+import { membersQuery } from './members-query.ts'
 import { useInvalidateSegments } from './segment-menu.tsx'
 
 const MEMBERS = { one: 'member', many: 'members' }

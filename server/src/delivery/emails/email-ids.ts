@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { isId, lowestId } from '../../lib/id.ts'
-import { HOUR } from '../../lib/units.ts'
-import { PRIORITIES, workflowStream } from '../outbox/stream-of.ts'
+import { HOUR } from '../../lib/text/units.ts'
+import { PRIORITIES, workflowStream } from '../outbox/streams/stream-of.ts'
 import { type EmailFact, type EmailFilter, type EmailStatus, emailMatchesSql, readsContent } from './filter.ts'
 
 /** The newest emails `e` of a page: `before` is the id that the page comes after. */

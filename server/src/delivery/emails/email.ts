@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Pool } from '../../db/index.ts'
-import { countWithin, searchWithin } from '../../http/bounded-read.ts'
+import { countWithin, searchWithin } from '../../http/limits/bounded-read.ts'
 import { readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { countRows, type Db, many } from '../../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
-import { csvCell } from '../../lib/csv-cell.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { csvCell } from '../../lib/text/csv-cell.ts'
 import { SUPPRESSION_COLUMNS, SUPPRESSION_REASONS, type SuppressionRow } from '../feedback/suppress.ts'
 
 export const Suppression = z

@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
-import type { createQuotaCounter } from '../../http/quotas.ts'
+import type { createQuotaCounter } from '../../http/limits/quotas.ts'
 import { newId } from '../../lib/id.ts'
 import { enqueueEmails, insertContents, type NewContent, type NewEmail } from '../outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
-import { PRIORITIES } from '../outbox/stream-of.ts'
+import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 
 /** The answer of every endpoint that sends a test email. */
 export const TestEmailAnswer = z.object({

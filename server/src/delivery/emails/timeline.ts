@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { type Db, many, maybeOne, one } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { lowestId } from '../../lib/id.ts'
-import { HOUR } from '../../lib/units.ts'
-import { HELD } from '../outbox/hold.ts'
+import { HOUR } from '../../lib/text/units.ts'
+import { HELD } from '../outbox/refusals/hold.ts'
 import type { Email } from './email.ts'
 
 export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })

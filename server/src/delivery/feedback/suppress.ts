@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { setSubscription } from '../../contacts/change.ts'
 import { countAffected, many, one, type Tx } from '../../db/index.ts'
 import { recordActivities, recordActivitiesCte } from '../../events/activities.ts'
-import { readAddress, readDomain } from '../../lib/address.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import { newId } from '../../lib/id.ts'
+import { readAddress, readDomain } from '../../lib/text/address.ts'
 import { clearSoftBounces } from './soft-bounce.ts'
 
 export const SUPPRESSION_REASONS = ['BOUNCE', 'COMPLAINT', 'MANUAL'] as const

@@ -1,5 +1,5 @@
 import { createCache } from '../../lib/cache.ts'
-import { MB } from '../../lib/units.ts'
+import { MB } from '../../lib/text/units.ts'
 import { type CompiledHtml, compileHtml, readParts } from '../../mime/compiled-html.ts'
 import { type ComposedMessage, compose } from '../../mime/compose.ts'
 import { type DkimKey, dkimSignature } from '../../mime/dkim.ts'

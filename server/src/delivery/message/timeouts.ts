@@ -1,5 +1,5 @@
 import { createCache } from '../../lib/cache.ts'
-import { MINUTE } from '../../lib/units.ts'
+import { MINUTE } from '../../lib/text/units.ts'
 
 /** Timeouts of one content after which its other emails are not tried. */
 const MAX_TIMEOUTS = 3

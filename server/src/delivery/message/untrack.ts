@@ -1,5 +1,5 @@
-import { escapeHtml } from '../../lib/html.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { escapeHtml } from '../../lib/text/html.ts'
 import { readClickToken, readOpenToken, TRAP } from './tracking-token.ts'
 
 const PIXEL = /<img src="https?:\/\/[^"\s]*\/t\/o\/([\w-]+)"[^>]*>/g

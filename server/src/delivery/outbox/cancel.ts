@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { categorySql, hourSql, insertCountsSql } from '../../projects/email-counts.ts'
-import { PRIORITIES } from './stream-of.ts'
-import type { StreamRef } from './streams.ts'
+import { PRIORITIES } from './streams/stream-of.ts'
+import type { StreamRef } from './streams/streams.ts'
 import { insertTalliesSql } from './tallies.ts'
 
 /**

@@ -3,9 +3,9 @@ import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type 
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
-import { HELD } from './hold.ts'
-import type { RateSlowdown } from './slowdowns.ts'
-import { allowanceSql, isStopped, rateAllowance, unusedSince } from './stream-allowance.ts'
+import { HELD } from './refusals/hold.ts'
+import type { RateSlowdown } from './streams/slowdowns.ts'
+import { allowanceSql, isStopped, rateAllowance, unusedSince } from './streams/stream-allowance.ts'
 
 /** An email claimed by a worker, which settles it. If the worker dies, others recover the email. */
 export type ClaimedEmail = {

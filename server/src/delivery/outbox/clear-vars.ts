@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Tx } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
-import { DAY } from '../../lib/units.ts'
+import { DAY } from '../../lib/text/units.ts'
 
 /** Days that the variables of a failed email are kept: until then it can be resent. */
 export const KEPT_DAYS = 7

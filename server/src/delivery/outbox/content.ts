@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
-import { MB } from '../../lib/units.ts'
+import { MB } from '../../lib/text/units.ts'
 import type { Attachment } from '../../mime/compose.ts'
 import { resolveFromName } from '../../templates/outgoing-html.ts'
 import type { ClaimedEmail } from './claim.ts'

@@ -1,9 +1,9 @@
+import { createWakeSignal } from '../../lib/concurrency/wake-signal.ts'
 import type { Log } from '../../lib/log.ts'
-import { createWakeSignal } from '../../lib/wake-signal.ts'
 import type { Disposition } from '../transport/classify.ts'
-import type { Health } from './health.ts'
 import type { Ledger } from './ledger.ts'
-import type { createPace } from './pace.ts'
+import type { Health } from './limits/health.ts'
+import type { createPace } from './limits/pace.ts'
 import type { Pipeline, ReadyEmail } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
 

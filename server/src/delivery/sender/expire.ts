@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/ended.ts'
-import { PRIORITIES } from '../outbox/stream-of.ts'
+import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { EXPIRES_AFTER_DAYS } from './gate.ts'
 
 /**

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PRIORITIES } from '../outbox/stream-of.ts'
-import { BULK_SHARE, CAPACITY, CONCURRENCY } from './capacity.ts'
+import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { createLedger, type LedgerEmail } from './ledger.ts'
+import { BULK_SHARE, CAPACITY, CONCURRENCY } from './limits/capacity.ts'
 import { MAX_LINGERING } from './lingering.ts'
 
 const { transactional, bulk } = PRIORITIES

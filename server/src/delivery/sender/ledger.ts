@@ -1,5 +1,14 @@
-import { PRIORITIES } from '../outbox/stream-of.ts'
-import { BULK_SHARE, type BuiltMessage, CONCURRENCY, isTooMuchReady, nextInTurn, type OwnerOf, type Room, roomFor } from './capacity.ts'
+import { PRIORITIES } from '../outbox/streams/stream-of.ts'
+import {
+  BULK_SHARE,
+  type BuiltMessage,
+  CONCURRENCY,
+  isTooMuchReady,
+  nextInTurn,
+  type OwnerOf,
+  type Room,
+  roomFor,
+} from './limits/capacity.ts'
 import { createLingering, type StreamEmail } from './lingering.ts'
 
 const BULK_CONCURRENCY = Math.ceil(CONCURRENCY * BULK_SHARE)

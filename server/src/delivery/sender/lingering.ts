@@ -1,5 +1,5 @@
-import { PRIORITIES } from '../outbox/stream-of.ts'
-import { BULK_SHARE, type BuiltMessage, CONCURRENCY, type OwnerOf } from './capacity.ts'
+import { PRIORITIES } from '../outbox/streams/stream-of.ts'
+import { BULK_SHARE, type BuiltMessage, CONCURRENCY, type OwnerOf } from './limits/capacity.ts'
 
 /** Emails that may wait for a reply without a slot on the wire. Each keeps a connection to the provider. */
 export const MAX_LINGERING = 100

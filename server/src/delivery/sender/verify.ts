@@ -2,13 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pool, transact } from '../../db/index.ts'
 import type { Log } from '../../lib/log.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { RefusalTiming } from '../outbox/hold.ts'
-import { claimProbes, endProbes, isStillPaused, type Probes, reserveProbes, returnProbes, type VerifyingPause } from '../outbox/probes.ts'
-import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/verdicts.ts'
+import type { RefusalTiming } from '../outbox/refusals/hold.ts'
+import {
+  claimProbes,
+  endProbes,
+  isStillPaused,
+  type Probes,
+  reserveProbes,
+  returnProbes,
+  type VerifyingPause,
+} from '../outbox/refusals/probes.ts'
+import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/refusals/verdicts.ts'
 import type { Dispatcher } from './dispatch.ts'
-import type { Health } from './health.ts'
 import type { Ledger } from './ledger.ts'
-import { wakePaused } from './pauses.ts'
+import type { Health } from './limits/health.ts'
+import { wakePaused } from './limits/pauses.ts'
 import type { Pipeline, ReadyEmail } from './pipeline.ts'
 
 /** Sender domains that this worker probes at once, with two emails each. */

@@ -1,4 +1,4 @@
-import { HOUR, MINUTE, SECOND } from '../../lib/units.ts'
+import { HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
 import type { SendOutcome } from './transport.ts'
 
 /** What to do with an email after an attempt, and what the reply was about. */

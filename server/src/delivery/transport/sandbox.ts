@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
-import { MB } from '../../lib/units.ts'
+import { MB } from '../../lib/text/units.ts'
 import type { OutgoingMessage, SendOutcome, Transport } from './transport.ts'
 
 const STORED: SendOutcome = { is: 'accepted', response: '250 kept in the sandbox' }

@@ -1,8 +1,8 @@
 import type { SendEmailCommandInput } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from '../../lib/config.ts'
 import { crash } from '../../lib/crash-point.ts'
-import { createSesClient, isUnreached, refusalIn } from '../../lib/ses-client.ts'
-import { SECOND } from '../../lib/units.ts'
+import { createSesClient, isUnreached, refusalIn } from '../../lib/network/ses-client.ts'
+import { SECOND } from '../../lib/text/units.ts'
 import { classifySesRefusal } from './classify-ses.ts'
 import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 

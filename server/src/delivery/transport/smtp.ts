@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import { Readable, type Transform } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash-point.ts'
-import { isLocalHost } from '../../lib/network.ts'
-import { KB, SECOND } from '../../lib/units.ts'
+import { isLocalHost } from '../../lib/network/network.ts'
+import { KB, SECOND } from '../../lib/text/units.ts'
 import type { OutgoingMessage, Permit, SendOutcome, Stage, Transport } from './transport.ts'
 
 /** Timeouts per phase, as RFC 5321 asks. The one for the final dot is long: giving up earlier means sending twice. */

@@ -12,7 +12,7 @@ import {
   type Template,
   toValueSync,
 } from 'liquidjs'
-import { escapeHtml } from '../../lib/html.ts'
+import { escapeHtml } from '../../lib/text/html.ts'
 import type { NamePresence } from './expression.ts'
 import { FILTERS } from './filters.ts'
 import { ENGINE_MEMORY, GROUPED_ITEM_SIZE, ITEM_SIZE, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../lib/html.ts'
+import { escapeHtml } from '../../lib/text/html.ts'
 import type { LiquidExpression, Operand } from './expression.ts'
 import { MAX_FAST_OUTPUT } from './limits.ts'
 import type { Prepared } from './prepare.ts'

@@ -1,4 +1,4 @@
-import { MB } from '../../lib/units.ts'
+import { MB } from '../../lib/text/units.ts'
 
 /** Longest source of a subject or body, in characters. */
 export const MAX_SOURCE = 2_000_000

@@ -1,5 +1,5 @@
 import { createCache } from '../../lib/cache.ts'
-import { fingerprint } from '../../lib/fingerprint.ts'
+import { fingerprint } from '../../lib/text/fingerprint.ts'
 
 /** LRU cache by template source, bounded by entries and by bytes as the caller estimates them. Sources with the same fingerprint replace each other. */
 export function createSourceCache<Value>({ entries, bytes }: { entries: number; bytes: number }) {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { cpuMsOf, createProgress, isOverrun, type TimedWork } from '../../lib/thread-progress.ts'
+import { cpuMsOf, createProgress, isOverrun, type TimedWork } from '../../lib/threads/thread-progress.ts'
 import { WAITING } from '../rendered-email.ts'
 import { compile } from './compile.ts'
 

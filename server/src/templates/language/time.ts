@@ -1,5 +1,5 @@
 import type { Context } from 'liquidjs'
-import { isOverrun, ownCpuMs, type TimedWork } from '../../lib/thread-progress.ts'
+import { isOverrun, ownCpuMs, type TimedWork } from '../../lib/threads/thread-progress.ts'
 import { ENGINE_RENDER_MS } from './limits.ts'
 
 /** Shortest time between two looks at the clock of the CPU, which take 10 µs. The engine asks at every tag. */

@@ -1,9 +1,9 @@
 import { readFacts } from '../../conditions/facts.ts'
+import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
 import { groupBy } from '../../lib/group-by.ts'
-import { createYield } from '../../lib/yield-to-loop.ts'
 import { readContext } from '../../segments/evaluate.ts'
 import { loadLookup } from '../../segments/expressions.ts'
-import { chooseBranch, compileCondition, referencesOfCondition, type StepCondition } from '../step-condition.ts'
+import { chooseBranch, compileCondition, referencesOfCondition, type StepCondition } from '../definition/step-condition.ts'
 import { dataOf, type StepOutcome, type StepRunner } from './step.ts'
 
 /** Compiles each step once for all executions at it. */

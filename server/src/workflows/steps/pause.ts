@@ -1,6 +1,6 @@
 import { readFirstEvents } from '../../events/first-events.ts'
-import { SECOND } from '../../lib/units.ts'
-import { delayMs, type StepConfigs } from '../step-config.ts'
+import { SECOND } from '../../lib/text/units.ts'
+import { delayMs, type StepConfigs } from '../definition/step-config.ts'
 import { later, type Running, type StepRunner } from './step.ts'
 
 export const runTrigger: StepRunner = async (_tx, _batch, executions) => executions.map(() => ({ is: 'done' }))

@@ -6,13 +6,13 @@ import { type EmailType, enqueueEmails, insertContents, type NewEmail } from '..
 import type { OwnVariables } from '../../delivery/outbox/own-variables.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
 import { contentFrom, isInvalidSql, isSuppressedSql, needsConsent } from '../../delivery/outbox/sending-rules.ts'
-import { PRIORITIES } from '../../delivery/outbox/stream-of.ts'
+import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { newId } from '../../lib/id.ts'
-import { DAY, MINUTE } from '../../lib/units.ts'
+import { DAY, MINUTE } from '../../lib/text/units.ts'
 import { checkLockedCaps, lockCaps } from '../../projects/caps.ts'
 import { findTemplate } from '../../templates/template.ts'
-import type { StepConfigs } from '../step-config.ts'
+import type { StepConfigs } from '../definition/step-config.ts'
 import { later, type Running, type StepBatch, type StepOutcome, type StepRunner } from './step.ts'
 
 /** An unverified domain may be back soon: the step waits for it this long. */

@@ -1,8 +1,10 @@
 import type { Tx } from '../../db/index.ts'
 import type { EventPosition } from '../../events/first-events.ts'
-import type { StartEvent } from '../enrol.ts'
-import type { Graph, GraphStep } from '../graph.ts'
-import type { ExecutionData } from '../step-condition.ts'
+import type { Graph, GraphStep } from '../definition/graph.ts'
+import type { ExecutionData } from '../definition/step-condition.ts'
+
+/** The event that started an execution. */
+export type StartEvent = { id: string; name: string; data: Record<string, unknown>; createdAt: string }
 
 /** An execution that was claimed, with the step that it has come to. */
 export type Running = {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { readData } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
 import { many } from '../../db/index.ts'
-import type { StepConfigs } from '../step-config.ts'
+import type { StepConfigs } from '../definition/step-config.ts'
 import type { StepOutcome, StepRunner } from './step.ts'
 
 /** By the rules of `data` of every other endpoint. Locks the contacts first: an address that changes meanwhile would make a new contact. */

@@ -1,5 +1,5 @@
-import { DAY } from '../../lib/units.ts'
-import type { StepConfigs } from '../step-config.ts'
+import { DAY } from '../../lib/text/units.ts'
+import type { StepConfigs } from '../definition/step-config.ts'
 import { later, type StepRunner } from './step.ts'
 
 /** Time in which a webhook is tried again. */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
+import { every } from '../../../lib/concurrency/every.ts'
 import { crash } from '../../../lib/crash-point.ts'
-import { every } from '../../../lib/every.ts'
 import type { Log } from '../../../lib/log.ts'
 import { applyReports, emailKey, type LockedEmail, lockReportedEmails } from '../report.ts'
 import { type Notification, type ParsedNotification, readNotification } from './read.ts'

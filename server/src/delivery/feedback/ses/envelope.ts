@@ -1,9 +1,9 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import { createCache } from '../../../lib/cache.ts'
+import { createWindowCounter } from '../../../lib/concurrency/window-counter.ts'
 import { fail } from '../../../lib/errors.ts'
-import { DAY, MINUTE } from '../../../lib/units.ts'
-import { createWindowCounter } from '../../../lib/window-counter.ts'
+import { DAY, MINUTE } from '../../../lib/text/units.ts'
 import { isSnsCertificateUrl, type SnsClient } from './sns-client.ts'
 
 /** A single line. A line break would start another field in the signed text. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type RefusedByReceiver, readRefusal } from '../../outbox/refusal.ts'
+import { type RefusedByReceiver, readRefusal } from '../../outbox/refusals/refusal.ts'
 import { cleanReason } from '../reason.ts'
 import type { EmailReport, ReportedEmail } from '../report.ts'
 

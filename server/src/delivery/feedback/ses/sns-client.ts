@@ -1,4 +1,4 @@
-import { KB } from '../../../lib/units.ts'
+import { KB } from '../../../lib/text/units.ts'
 
 /** Requests to Amazon SNS. Passed in by the composition root, so that no setting can redirect them. */
 export type SnsClient = {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { countAffected, type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
 import { isBadData } from '../../../db/sql-state.ts'
-import { createBatcher } from '../../../lib/batch.ts'
+import { createBatcher } from '../../../lib/concurrency/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
-import { MB } from '../../../lib/units.ts'
+import { MB } from '../../../lib/text/units.ts'
 
 /** As received, under the id that SNS gave it. */
 type StoredNotification = { id: string; message: string }

@@ -1,0 +1,70 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { Pool } from '../../db/index.ts'
+import { withStatementTimeout } from '../../db/statement-timeout.ts'
+import { countWithin } from '../../http/limits/bounded-read.ts'
+import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
+import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { audienceOf, audienceSql, resolveAudience } from './audience.ts'
+import type { CampaignRow } from './campaign.ts'
+import { EXCLUSION_REASONS, exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
+
+export const AudienceContact = z
+  .object({
+    contactId: z.uuid(),
+    email: z.string(),
+    reason: z.enum(EXCLUSION_REASONS).nullable().describe('Why the contact would not get the email; null if it would.'),
+  })
+  .meta({ id: 'CampaignAudienceContact' })
+
+export const AudienceQuery = CursorQuery.extend({
+  part: z
+    .enum(['recipients', ...EXCLUSION_REASONS])
+    .optional()
+    .describe('One part of the sum of `preflight`. Without it, all contacts that match.'),
+  search: z.string().max(255).optional().describe('Part of an address.'),
+})
+
+type Row = z.output<typeof AudienceContact>
+
+/** Totals are exact up to this number; beyond it, or when counting takes longer, they are estimates. */
+const COUNT = { upTo: 10_000, ms: 2_000 }
+
+/** The contacts behind the numbers of `preflight`, as of now. */
+export async function listAudience(db: Pool, secrets: Secrets, campaign: CampaignRow, query: z.output<typeof AudienceQuery>) {
+  const { projectId, id, type } = campaign
+  const { part, search = '', cursor } = query
+  const audience = await resolveAudience(db, projectId, audienceOf(campaign))
+  const inAudience = await audienceSql(db, audience, { projectId })
+  const bySearch = search.trim() ? sql`and contacts.email like ${patternOf(search)}` : sql``
+  const reason = exclusionSql(type)
+  const inPart = part === undefined ? sql`true` : part === 'recipients' ? sql`(${reason}) is null` : sql`(${reason}) = ${part}`
+  const rows = sql`
+    from contacts ${SUPPRESSION_JOINS}
+    where contacts.project_id = ${projectId} and ${inAudience} and ${inPart} ${bySearch}`
+  const page = await withStatementTimeout(
+    db,
+    LONG_STATEMENT_MS,
+    (tx) =>
+      readKeysetPage(tx, secrets, {
+        scope: JSON.stringify(['audience', projectId, id, part, search.trim()]),
+        query,
+        select: ({ after, limit }) => sql<Row>`
+          select contacts.id as "contactId", contacts.email, ${reason} as reason ${rows} ${after ? sql`and contacts.id > ${after[0]}` : sql``}
+          order by contacts.id limit ${limit}`,
+        positionOf: ({ contactId }) => [contactId],
+        show: (row) => row,
+        count: async () => 0,
+      }),
+    failTooSlow,
+  )
+  return cursor === undefined ? { ...page, total: await countWithin(db, sql`select 1 ${rows}`, COUNT) } : page
+}
+
+const patternOf = (search: string) =>
+  `%${search
+    .trim()
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/[\\%_]/g, '\\$&')}%`

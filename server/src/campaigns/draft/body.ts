@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import type { Db, Pool } from '../../db/index.ts'
+import { assertVerified } from '../../domains/verified.ts'
+import { Address } from '../../http/validate.ts'
+import { AppError, fail, invalid } from '../../lib/errors.ts'
+import { showsOtherAddress } from '../../lib/text/address.ts'
+import { KB, MB } from '../../lib/text/units.ts'
+import { GivenCondition } from '../../segments/segment.ts'
+import { assertRenderable, Body, PreviewText, SenderName, Subject } from '../../templates/content.ts'
+import { templateNotFound } from '../../templates/routes.ts'
+import { findTemplate, MAX_NAME, TYPES } from '../../templates/template.ts'
+import { type Audience, readAudience } from './audience.ts'
+import { AUDIENCE_TYPES } from './campaign.ts'
+
+/** 2 MB for the content, and room for the JSON around it. */
+export const CAMPAIGN_BODY_LIMIT = 2 * MB + 64 * KB
+/** Most a campaign may be throttled to; faster is no limit. */
+const MAX_RATE_PER_MINUTE = 1_000_000
+
+export const RatePerMinute = z.int().min(1).max(MAX_RATE_PER_MINUTE)
+
+export const CampaignBody = z.object({
+  name: z.string().trim().min(1).max(MAX_NAME),
+  description: z.string().max(1_000).nullish(),
+  subject: Subject,
+  body: Body,
+  previewText: PreviewText.nullish(),
+  from: Address.describe('Must be on a verified domain.'),
+  fromName: SenderName.nullish(),
+  replyTo: Address.nullish(),
+  type: z.enum(TYPES).default('MARKETING').describe('`MARKETING` by default.'),
+  audienceType: z.enum(AUDIENCE_TYPES),
+  segmentId: z.uuid().nullish().describe('Required for the audience `SEGMENT`, else ignored.'),
+  audienceCondition: GivenCondition.nullish().describe('Required for the audience `FILTERED`, else ignored.'),
+  templateId: z.uuid().nullish().describe('Where the content came from.'),
+  ratePerMinute: RatePerMinute.nullish(),
+})
+
+/** A time with its offset. Not in the past: the handler checks that by the clock of the database. */
+export const ScheduledFor = z.iso.datetime({ offset: true }).max(64)
+
+/** A valid campaign, as it is stored. */
+export type CampaignContent = Omit<z.output<typeof CampaignBody>, 'segmentId' | 'audienceCondition' | 'audienceType'> & {
+  audience: Audience
+}
+
+/** Everything about a campaign that can be checked before its transaction. */
+export async function checkCampaign(db: Pool, projectId: string, given: z.output<typeof CampaignBody>): Promise<CampaignContent> {
+  const { audienceType, segmentId, audienceCondition, ...content } = given
+  const audience = readAudience({ audienceType, segmentId, audienceCondition })
+  await assertRenderable(projectId, content)
+  if (showsOtherAddress(content.fromName, content.from)) invalid('fromName', 'Must not contain another email address.')
+  if (content.templateId && !(await findTemplate(db, projectId, content.templateId))) templateNotFound(content.templateId)
+  await assertSender(db, projectId, content.from)
+  return { ...content, audience }
+}
+
+/** The specification has another code for an unverified sender of a campaign than for that of an email. */
+export const assertSender = (db: Db, projectId: string, from: string) =>
+  assertVerified(db, projectId, from).catch((err) => {
+    if (!(err instanceof AppError) || err.code !== 'DOMAIN_NOT_VERIFIED') throw err
+    return fail('INTERNAL_SERVER_ERROR', { ...err.extra, statusCode: err.statusCode, message: err.message })
+  })

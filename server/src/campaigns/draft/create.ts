@@ -1,0 +1,69 @@
+import { sql } from 'kysely'
+import { maybeOne, type Tx } from '../../db/index.ts'
+import { newId } from '../../lib/id.ts'
+import { lockSegments } from '../../segments/limits.ts'
+import { MAX_NAME } from '../../templates/template.ts'
+import { type Audience, checkAudience, usesOfAudience } from './audience.ts'
+import type { CampaignContent } from './body.ts'
+import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
+
+/** Locks the segments of the project against deletion until the end of the transaction, and checks those of the audience. */
+export async function holdAudience(tx: Tx, projectId: string, audience: Audience) {
+  if (!usesOfAudience(audience).segments.length) return
+  await lockSegments(tx, projectId)
+  await checkAudience(tx, projectId, audience)
+}
+
+/** Columns of a campaign that a request sets, with their values. */
+export function columnsOf({ audience, ...content }: CampaignContent) {
+  const { name, description = null, subject, body, previewText, from, fromName, replyTo = null, type } = content
+  return {
+    name,
+    description,
+    subject,
+    body,
+    preview_text: previewText || null,
+    from_address: from,
+    from_name: fromName || null,
+    reply_to: replyTo,
+    type,
+    template_id: content.templateId ?? null,
+    audience_type: audience.type,
+    segment_id: audience.type === 'SEGMENT' ? audience.segmentId : null,
+    audience_condition: audience.type === 'FILTERED' ? JSON.stringify(audience.condition) : null,
+    uses: JSON.stringify(usesOfAudience(audience)),
+    rate_per_minute: content.ratePerMinute ?? null,
+  }
+}
+
+export async function createCampaign(tx: Tx, projectId: string, content: CampaignContent): Promise<CampaignRow> {
+  await holdAudience(tx, projectId, content.audience)
+  const columns = columnsOf(content)
+  const id = newId()
+  await sql`
+    insert into campaigns (project_id, id, ${sql.join(Object.keys(columns).map((name) => sql.ref(name)))})
+    values (${projectId}, ${id}, ${sql.join(Object.values(columns))})
+  `.execute(tx)
+  return (await findCampaign(tx, { projectId, id }))!
+}
+
+const COPY = ' (Copy)'
+
+/** Copies content and audience into a new draft. Undefined when there is no such campaign. */
+export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow | undefined> {
+  // The copy is a draft, which keeps its segment from being deleted.
+  await lockSegments(tx, projectId)
+  const copyId = newId()
+  const copied = await maybeOne(
+    tx,
+    sql`
+      insert into campaigns (project_id, id, name, description, subject, body, preview_text, from_address, from_name, reply_to, type, template_id,
+        audience_type, segment_id, audience_condition, uses, rate_per_minute)
+      select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, preview_text, from_address,
+        from_name, reply_to, type, template_id, audience_type, segment_id, audience_condition, uses, rate_per_minute
+      from campaigns where project_id = ${projectId} and id = ${id} and deleted_at is null
+      returning id
+    `,
+  )
+  return copied === undefined ? undefined : findCampaign(tx, { projectId, id: copyId })
+}

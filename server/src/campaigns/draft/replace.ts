@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import { countAffected, one, type Tx } from '../../db/index.ts'
+import { failStale, isRevision, nextRevision } from '../../http/if-match.ts'
+import { invalid } from '../../lib/errors.ts'
+import { type Actor, recordAction } from './audit.ts'
+import type { CampaignContent } from './body.ts'
+import { type CampaignKey, type CampaignRow, failByStatus, findCampaign } from './campaign.ts'
+import { columnsOf, holdAudience } from './create.ts'
+import { holdSender } from './hold.ts'
+
+type Replacement = CampaignKey & {
+  content: CampaignContent
+  /** Undefined keeps the time of a scheduled campaign; null makes it a draft again. */
+  scheduledFor?: string | null | undefined
+  revisions?: string[] | undefined
+  actor: Actor
+}
+
+/** Replaces content and audience of a draft or scheduled campaign. Undefined when there is no such campaign. */
+export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise<CampaignRow | undefined> {
+  const { projectId, id, content, scheduledFor, revisions, actor } = replacement
+  await holdAudience(tx, projectId, content.audience)
+  const stored = await lockCampaign(tx, { projectId, id })
+  if (!stored) return undefined
+  if (stored.status !== 'DRAFT' && stored.status !== 'SCHEDULED') failByStatus(stored.status, 'changed')
+  const isScheduled = stored.status === 'SCHEDULED'
+  if (isScheduled) await holdSender(tx, projectId, { from: content.from, templateId: content.templateId ?? null })
+  if (isScheduled && scheduledFor) await assertFuture(tx, scheduledFor)
+  const schedule = isScheduled && scheduledFor !== undefined ? [scheduleSql(scheduledFor)] : []
+  const sets = Object.entries(columnsOf(content)).map(([name, value]) => sql`${sql.ref(name)} = ${value}`)
+  const changed = await countAffected(
+    tx,
+    sql`
+      update campaigns set ${sql.join([...sets, ...schedule, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
+      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
+    `,
+  )
+  if (!changed) return failStale(stored.updatedAt.toISOString())
+  if (schedule.length) await recordSchedule(tx, { projectId, id }, { scheduledFor: scheduledFor ?? null, actor })
+  return findCampaign(tx, { projectId, id })
+}
+
+const scheduleSql = (scheduledFor: string | null) =>
+  scheduledFor === null ? sql`status = 'DRAFT', scheduled_for = null, started_by = null` : sql`scheduled_for = ${scheduledFor}::timestamptz`
+
+export const recordSchedule = (tx: Tx, key: CampaignKey, { scheduledFor, actor }: { scheduledFor: string | null; actor: Actor }) =>
+  scheduledFor === null
+    ? recordAction(tx, key, { action: 'unscheduled', actor })
+    : recordAction(tx, key, { action: 'scheduled', actor, details: { scheduledFor: new Date(scheduledFor).toISOString() } })
+
+type Locked = Pick<CampaignRow, 'status'> & { updatedAt: Date; deletedAt: Date | null }
+
+/** Holds the row until the end of the transaction: one change of a campaign at a time. */
+export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Locked | undefined> {
+  const { rows } = await sql<Locked>`
+    select status, updated_at as "updatedAt", deleted_at as "deletedAt" from campaigns where project_id = ${projectId} and id = ${id} for update
+  `.execute(tx)
+  return rows[0]?.deletedAt ? undefined : rows[0]
+}
+
+/** By the clock of the database, which also decides when a schedule is due. */
+export async function assertFuture(tx: Tx, scheduledFor: string) {
+  const { isFuture } = await one(tx, sql<{ isFuture: boolean }>`select ${scheduledFor}::timestamptz > clock_timestamp() as "isFuture"`)
+  if (!isFuture) invalid('scheduledFor', 'Must be in the future.')
+}

@@ -1,0 +1,42 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { Db } from '../../db/index.ts'
+import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import type { CampaignRow } from '../draft/campaign.ts'
+import { EXCLUSION_REASONS } from '../draft/exclusion.ts'
+
+export const ExcludedContact = z
+  .object({
+    contactId: z.uuid().nullable().describe('Null if the contact was deleted.'),
+    email: z.string(),
+    reason: z.enum(EXCLUSION_REASONS),
+  })
+  .meta({ id: 'CampaignExcludedContact' })
+
+export const ExcludedQuery = CursorQuery.extend({ reason: z.enum(EXCLUSION_REASONS).optional() })
+
+export type ExcludedRow = z.output<typeof ExcludedContact> & { position: string }
+
+export const EXCLUDED_COLUMNS = sql`
+  x.contact_id as position, x.address as email, x.reason,
+  (select p.id from contacts p where p.project_id = x.project_id and p.id = x.contact_id) as "contactId"`
+
+/** In the order of the contacts. */
+export function listExcluded(db: Db, secrets: Secrets, campaign: CampaignRow, query: z.output<typeof ExcludedQuery>) {
+  const { projectId, id, excludedCounts } = campaign
+  const { reason } = query
+  return readKeysetPage(db, secrets, {
+    scope: JSON.stringify(['excluded', projectId, id, reason]),
+    query,
+    select: ({ after, limit }) => sql<ExcludedRow>`
+      select ${EXCLUDED_COLUMNS} from campaign_excluded x
+      where x.project_id = ${projectId} and x.campaign_id = ${id} ${reason ? sql`and x.reason = ${reason}` : sql``}
+        ${after ? sql`and x.contact_id > ${after[0]}` : sql``}
+      order by x.contact_id limit ${limit}
+    `,
+    positionOf: ({ position }) => [position],
+    show: ({ position: _position, ...row }) => row,
+    count: async () => (reason ? excludedCounts[reason] : EXCLUSION_REASONS.reduce((sum, each) => sum + excludedCounts[each], 0)),
+  })
+}

@@ -1,0 +1,236 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Pool, type Tx, transact } from '../../db/index.ts'
+import { isBadData } from '../../db/sql-state.ts'
+import { enqueue } from '../../jobs/enqueue.ts'
+import {
+  advanceJob,
+  completeJob,
+  countUnfinished,
+  failJob,
+  type JobId,
+  lockJob,
+  queueJob,
+  readFileSlice,
+  readProgress,
+  saveErrors,
+  saveFile,
+} from '../../jobs/job.ts'
+import { createPacer } from '../../lib/concurrency/pacer.ts'
+import { fail, notFound } from '../../lib/errors.ts'
+import { isId } from '../../lib/id.ts'
+import type { SegmentAccess } from '../segment-access.ts'
+import { jobSource } from '../source.ts'
+import type { Source } from '../subscription.ts'
+import { mergeUpserts, toUpsert, upsertContacts } from '../upsert.ts'
+import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
+import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
+import type { ColumnMapping } from './csv-mapping.ts'
+import { CsvUnreadable } from './csv-records.ts'
+
+const CHUNK = 1_000
+const PARTS = 10
+/** Reading them takes some milliseconds, in which nothing else happens. */
+const ROWS_PER_TURN = 200
+/** About a second of work; then a new job continues, so that a killed worker costs at most one attempt of it. */
+const CHUNKS_PER_JOB = 10
+
+/** Unfinished imports per project: bounds its stored files and invalid rows. */
+const MAX_UNFINISHED = 10
+const RETRY_AFTER_SECONDS = 10
+
+/** `segmentId`: the static segment to add all imported contacts to. `rowsBefore`: rows in earlier parts of the same file. */
+type Input = { totalRows: number; layout: Layout; startedBy?: Source; segmentId?: string; rowsBefore?: number }
+type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
+type Upload = {
+  uploaded: Buffer
+  mapping?: ColumnMapping | undefined
+  segmentId?: string | undefined
+  rowsBefore: number
+  startedBy: Source
+}
+type Deps = { db: Pool; segments: SegmentAccess }
+type ValidRow = Extract<CsvRow, { patch: unknown }>
+
+const NO_ROWS: Result = { totalRows: 0, successCount: 0, createdCount: 0, updatedCount: 0, failureCount: 0 }
+
+const isValid = (row: CsvRow): row is ValidRow => 'patch' in row
+
+/**
+ * Refuses a file that is not CSV. Reads only the header; the job finds invalid rows. The whole file is only processed in pieces, yielding
+ * to the event loop between them.
+ */
+export async function queueImport({ db, segments }: Deps, projectId: string, upload: Upload) {
+  const { uploaded, mapping, segmentId, rowsBefore, startedBy } = upload
+  // Checked again below: reading the file would cost more than this answer.
+  await transact(db, (tx) => refuseTooMany(tx, projectId))
+  const content = await toUtf8(uploaded)
+  const input: Input = {
+    layout: await readLayout(content, { mapping }),
+    totalRows: await countLines(content),
+    startedBy,
+    ...(segmentId ? { segmentId } : {}),
+    ...(rowsBefore ? { rowsBefore } : {}),
+  }
+  return transact(db, async (tx) => {
+    await refuseTooMany(tx, projectId)
+    if (segmentId && !(isId(segmentId) && (await segments.hold(tx, { projectId, segmentId })))) notFound('segment', segmentId)
+    const jobId = await queueJob(tx, jobNameOf(input), { projectId, type: 'import', input })
+    await saveFile(tx, { projectId, jobId }, content)
+    return jobId
+  })
+}
+
+/** An import into a segment has a name of its own: a worker of an older version would ignore the segment. */
+const jobNameOf = ({ segmentId }: Pick<Input, 'segmentId'>) => (segmentId ? 'contacts.import-with-segment' : 'contacts.import')
+
+async function refuseTooMany(tx: Tx, projectId: string) {
+  if ((await countUnfinished(tx, { projectId, type: 'import' })) < MAX_UNFINISHED) return
+  fail('RATE_LIMIT_EXCEEDED', {
+    message: `This project has ${MAX_UNFINISHED} unfinished imports. Upload the next file when one of them has finished.`,
+    retryAfter: RETRY_AFTER_SECONDS,
+  })
+}
+
+async function countLines(content: Buffer) {
+  let lines = 0
+  for await (const piece of inPieces(content)) for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) lines++
+  return lines
+}
+
+/**
+ * Continues at the job's position. The position moves in the transaction that writes the chunk, so a killed worker repeats nothing and
+ * loses nothing.
+ */
+export async function continueImport(deps: Deps, job: JobId) {
+  const { db } = deps
+  const progress = await readProgress<Input, FilePosition>(db, job)
+  if (!progress) return
+  const { layout } = progress.input
+  let place = progress.position ?? layout.header
+  let chunks = 0
+  const yieldToOthers = createPacer()
+  for await (const { rows, end } of inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))) {
+    const isLimit = !end && ++chunks === CHUNKS_PER_JOB
+    const written = await writeChunk(deps, job, { rows, place, next: end ?? (isLimit ? 'queue' : 'stay') })
+    await yieldToOthers()
+    if (!written || isLimit) return
+    place = positionAfter(rows) ?? place
+  }
+}
+
+async function* piecesAfter(db: Pool, job: JobId, start: number): AsyncGenerator<Buffer> {
+  for (let from = start; ; from += PIECE) {
+    const piece = await readFileSlice(db, job, { from, length: PIECE })
+    if (!piece?.length) return
+    yield piece
+  }
+}
+
+type Next = 'stay' | 'queue' | 'complete' | { failure: string }
+
+/** The last chunk has an `end`: it completes the job, or fails it if the rest of the file cannot be parsed. */
+async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: CsvRow[]; end?: Next }> {
+  let rows: CsvRow[] = []
+  try {
+    for await (const row of source) {
+      rows.push(row)
+      if (rows.length % ROWS_PER_TURN === 0) await nextTurn()
+      if (rows.length === CHUNK) {
+        yield { rows }
+        rows = []
+      }
+    }
+  } catch (err) {
+    if (!(err instanceof CsvUnreadable)) throw err
+    return yield { rows, end: { failure: err.message } }
+  }
+  yield { rows, end: 'complete' }
+}
+
+const positionAfter = (rows: CsvRow[]): FilePosition | undefined => {
+  const last = rows.at(-1)
+  return last && positionOf(last)
+}
+const positionOf = ({ row, byte, line }: FilePosition): FilePosition => ({ row, byte, ...(line === undefined ? {} : { line }) })
+
+type Chunk = { rows: CsvRow[]; place: FilePosition; next: Next }
+
+/** Returns false if another worker has advanced the job meanwhile. */
+async function writeChunk(deps: Deps, job: JobId, chunk: Chunk): Promise<boolean> {
+  const { db, segments } = deps
+  try {
+    return await transact(db, (tx) => applyChunk(tx, segments, job, chunk))
+  } catch (err) {
+    if (!isBadData(err)) throw err
+    return chunk.rows.length === 1 ? transact(db, (tx) => applyChunk(tx, segments, job, refuseRow(chunk))) : writeInParts(deps, job, chunk)
+  }
+}
+
+/** Finds the row that cannot be stored by writing ever smaller parts, each in a short transaction. */
+async function writeInParts(deps: Deps, job: JobId, { rows, place, next }: Chunk) {
+  const size = Math.ceil(rows.length / PARTS)
+  for (let from = 0, at = place; from < rows.length; from += size) {
+    const part = rows.slice(from, from + size)
+    const last = from + size >= rows.length
+    if (!(await writeChunk(deps, job, { rows: part, place: at, next: last ? next : 'stay' }))) return false
+    at = positionAfter(part)!
+  }
+  return true
+}
+
+const refuseRow = ({ rows: [row], ...rest }: Chunk): Chunk => ({
+  ...rest,
+  rows: [{ ...positionOf(row!), email: row!.email, error: 'The data of this contact is too large or cannot be stored' }],
+})
+
+async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, place, next }: Chunk) {
+  const taken = await lockJob<Input, FilePosition>(tx, job)
+  if (!taken) return false
+  if ((taken.position ?? taken.input.layout.header).byte !== place.byte) {
+    // The worker that advanced the job may be crashing: enqueue it, so that some worker continues.
+    await enqueue(tx, jobNameOf(taken.input), job)
+    return false
+  }
+  const { segmentId, startedBy, rowsBefore = 0 } = taken.input
+  if (segmentId && !(await segments.hold(tx, { projectId: job.projectId, segmentId }))) {
+    await failJob(tx, job, 'The segment was deleted.')
+    return false
+  }
+  const before = (taken.result as Result | null) ?? NO_ROWS
+  const { created, ids } = await upsertRows(tx, { ...job, startedBy, rows: rows.filter(isValid) })
+  if (segmentId && ids.length) await segments.add(tx, { projectId: job.projectId, segmentId, contactIds: ids })
+  const errors = rows.flatMap((row) => (isValid(row) ? [] : row))
+  await saveErrors(
+    tx,
+    job,
+    errors.map(({ row, email, error }) => ({ row: row + rowsBefore, subject: email, error })),
+  )
+
+  const validCount = rows.length - errors.length
+  const result: Result = {
+    totalRows: before.totalRows + rows.length,
+    successCount: before.successCount + validCount,
+    createdCount: before.createdCount + created,
+    updatedCount: before.updatedCount + validCount - created,
+    failureCount: before.failureCount + errors.length,
+  }
+  if (next === 'complete') await completeJob(tx, job, result)
+  else await advanceJob(tx, job, { position: positionAfter(rows) ?? place, result, progress: progressOf(result, taken.input) })
+  if (next === 'queue') await enqueue(tx, jobNameOf(taken.input), job)
+  if (typeof next === 'object') await failJob(tx, job, next.failure)
+  return true
+}
+
+const progressOf = (done: Result, { totalRows }: Input) => (done.totalRows / Math.max(1, totalRows)) * 100
+
+type ToUpsert = JobId & { startedBy: Source | undefined; rows: ValidRow[] }
+
+/** Returns the number of new contacts, and the ids of all. */
+async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows }: ToUpsert) {
+  if (!rows.length) return { created: 0, ids: [] }
+  const source = jobSource('import', jobId, startedBy)
+  const contacts = mergeUpserts(rows.map((row) => toUpsert({ ...row, projectId, subscribedIfNew: true, source })))
+  const find = await upsertContacts(tx, contacts)
+  const found = contacts.map(({ email }) => find(projectId, email))
+  return { created: found.filter(({ isNew }) => isNew).length, ids: found.map(({ id }) => id) }
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { PlainError } from '../../http/errors.ts'
+import { integerParam } from '../../http/paging.ts'
+import type { App, Deps } from '../../http/server.ts'
+import { failPlainly } from '../../lib/errors.ts'
+import { deleteField } from './delete-field.ts'
+import { Field, listFields, listValues, readFieldName } from './fields.ts'
+
+const FieldParam = z.object({ field: z.string() })
+const Values = z.object({
+  field: z.string(),
+  values: z.array(z.unknown()),
+  count: z.int(),
+  limit: z.int(),
+  sampled: z.literal(true).describe('Always true: a large project may have values that are not listed.'),
+})
+
+export function fieldRoutes(app: App, { db }: Deps) {
+  const tags = ['Contact fields']
+  const config = { caller: 'project' as const }
+  const slow = { ...config, slowRead: true }
+
+  app.get(
+    '/contacts/fields',
+    { config: slow, schema: { tags, summary: 'List fields', response: { 200: z.object({ fields: z.array(Field), count: z.int() }) } } },
+    async (req) => {
+      const fields = await listFields(db, req.project.id)
+      return { fields, count: fields.length }
+    },
+  )
+
+  app.get(
+    '/contacts/fields/:field/values',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'Sample the distinct values of a field',
+        description: 'Considers the newest 100,000 contacts and values of up to 1,024 characters.',
+        params: FieldParam,
+        querystring: z.object({ limit: integerParam(100, 200) }),
+        response: { 200: Values },
+      },
+    },
+    async (req) => {
+      const { limit } = req.query
+      const values = await listValues(db, { projectId: req.project.id, field: readFieldName(req.params.field), limit })
+      return { field: req.params.field, values, count: values.length, limit, sampled: true as const }
+    },
+  )
+
+  app.delete(
+    '/contacts/fields/:field',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Delete a field from all contacts',
+        params: FieldParam,
+        response: { 200: z.object({ deletedFrom: z.int() }), 400: PlainError },
+      },
+    },
+    async (req) => {
+      const field = readFieldName(req.params.field)
+      if ('standard' in field) return failPlainly('BAD_REQUEST', `"${field.standard}" is a standard field and cannot be deleted.`)
+      return { deletedFrom: await deleteField(db, { projectId: req.project.id, key: field.custom }) }
+    },
+  )
+}

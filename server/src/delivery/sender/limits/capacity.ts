@@ -1,0 +1,124 @@
+import { groupBy } from '../../../lib/group-by.ts'
+import { MB } from '../../../lib/text/units.ts'
+import type { ClaimedEmail } from '../../outbox/claim.ts'
+import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
+
+type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
+/** The owner of a project. Shares are those of an owner: otherwise a person with sixty projects would have sixty. */
+export type OwnerOf = (projectId: string) => string
+
+/** Emails that a worker may hold at once: on the wire, being built, being settled. */
+export const CAPACITY = 128
+/** Share of the capacity and of the wire that bulk may use: the rest stays free for transactional emails. */
+export const BULK_SHARE = 0.7
+/** Share of the capacity reserved for owners that hold few emails, so that a newcomer starts at once. */
+const RESERVE = 0.25
+/** Below this number an owner holds few emails. */
+const FEW = 8
+/** Emails on the wire at once. */
+export const CONCURRENCY = 16
+/** Smallest claim while emails are ready or being built. */
+export const WORTHWHILE = 32
+
+/** The size of the next claim, and the owners whose projects it must exclude. */
+export type Room = { limit: number; except: string[] }
+
+const capacityOf = (priority: number) => (priority === PRIORITIES.bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY)
+
+/**
+ * Room for another claim, if any. While several owners hold emails, each may use at most half of the capacity; a single one may use all
+ * but the reserve. `hasMore`: emails of that priority are ready or being built, so a small claim can wait.
+ */
+export function roomFor(
+  priority: number,
+  held: ClaimRef[],
+  { hasMore, ownerOf }: { hasMore: boolean; ownerOf: OwnerOf },
+): Room | undefined {
+  const counted = priority === PRIORITIES.bulk ? held.filter((each) => each.priority === priority) : held
+  const capacity = capacityOf(priority)
+  const open = Math.min(capacity - counted.length, CAPACITY - held.length)
+  if (open < 1) return undefined
+  const owners = countByOwner(counted, ownerOf)
+  const half = Math.floor(capacity / 2)
+  const general = Math.min(open - Math.floor(capacity * RESERVE), owners.size > 1 ? WORTHWHILE : half)
+  if (general >= (hasMore ? WORTHWHILE : 1)) {
+    const share = owners.size > 1 ? half : capacity
+    return { limit: general, except: ownersWhere(owners, (count) => count + general > share) }
+  }
+  const large = ownersWhere(owners, (count) => count >= FEW)
+  return large.length ? { limit: Math.min(open, FEW), except: large } : undefined
+}
+
+function countBy(keys: Iterable<string>) {
+  const counts = new Map<string, number>()
+  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
+  return counts
+}
+
+const countByOwner = (emails: ClaimRef[], ownerOf: OwnerOf) => countBy(emails.map(({ projectId }) => ownerOf(projectId)))
+
+const ownersWhere = (owners: Map<string, number>, matches: (count: number) => boolean) =>
+  [...owners].filter(([, count]) => matches(count)).map(([owner]) => owner)
+
+/** Build in batches of 24, so that the first emails leave before the whole claim is built. */
+const BATCH_SIZE = 24
+/** A project with fewer emails in a claim shares its batches: the gate queries once per batch, and many projects have a single email. */
+const MIN_OWN_BATCH = 6
+
+/**
+ * Splits a claim into rows of batches. Rows are built concurrently, the batches of a row one after the other. A project with many emails
+ * gets a row of its own and delays only itself.
+ */
+export function buildBatches<Email extends { projectId: string }>(emails: Email[]): Email[][][] {
+  const projects = [...groupBy(emails, ({ projectId }) => projectId).values()]
+  const large = projects.filter((own) => own.length >= MIN_OWN_BATCH).map((own) => chunksOf(own, BATCH_SIZE))
+  const small = projects.filter((own) => own.length < MIN_OWN_BATCH).flat()
+  return [...large, ...chunksOf(small, BATCH_SIZE).map((batch) => [batch])]
+}
+
+function chunksOf<Item>(items: Item[], size: number) {
+  const chunks: Item[][] = []
+  for (let at = 0; at < items.length; at += size) chunks.push(items.slice(at, at + size))
+  return chunks
+}
+
+/** Bytes of ready messages kept in memory: attachments may have megabytes. One owner may use half. */
+const MAX_READY_BYTES = 32 * MB
+
+export type BuiltMessage = { email: ClaimRef; outgoing: { message: Uint8Array }; probe?: boolean }
+
+/** Whether a batch has to wait until ready messages have left. An owner without ready messages does not wait for others. */
+export function isTooMuchReady(ready: BuiltMessage[], batch: ClaimRef[], ownerOf: OwnerOf) {
+  const bytes = new Map<string, number>()
+  let all = 0
+  for (const { email, outgoing } of ready) {
+    const owner = ownerOf(email.projectId)
+    all += outgoing.message.length
+    bytes.set(owner, (bytes.get(owner) ?? 0) + outgoing.message.length)
+  }
+  return batch.every(({ projectId }) => {
+    const own = bytes.get(ownerOf(projectId)) ?? 0
+    return own > MAX_READY_BYTES / 2 || (own > 0 && all > MAX_READY_BYTES)
+  })
+}
+
+/** `maySend` also gets the number of emails on the wire of the email's owner. */
+type Turn<Email> = { onWire: Iterable<ClaimRef>; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
+
+/**
+ * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire has the next turn, inside an owner the
+ * project with the fewest: so no owner has more than half of the slots while another waits.
+ */
+export function nextInTurn<Email extends ClaimRef>(ready: { email: Email }[], { onWire, ownerOf, maySend }: Turn<Email>) {
+  const wire = [...onWire]
+  const [owners, projects] = [countByOwner(wire, ownerOf), countBy(wire.map(({ projectId }) => projectId))]
+  let best = { index: -1, owner: Number.POSITIVE_INFINITY, project: Number.POSITIVE_INFINITY }
+  for (const [index, { email }] of ready.entries()) {
+    const owner = owners.get(ownerOf(email.projectId)) ?? 0
+    const project = projects.get(email.projectId) ?? 0
+    const isBefore = owner < best.owner || (owner === best.owner && project < best.project)
+    if (isBefore && maySend(email, owner)) best = { index, owner, project }
+    if (best.owner === 0) break
+  }
+  return best.index
+}

@@ -1,0 +1,149 @@
+import { type Pool, transact } from '../../../db/index.ts'
+import { createCache } from '../../../lib/cache.ts'
+import type { Log } from '../../../lib/log.ts'
+import { createOwners } from '../../../projects/owner.ts'
+import type { ClaimedEmail } from '../../outbox/claim.ts'
+import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
+import type { Disposition } from '../../transport/classify.ts'
+import { createBreaker } from './breaker.ts'
+import { createPauseStore, PAUSE_TIMING, type Paused, type PauseTiming, PROVIDER, takeReasonsToPauseProvider } from './pauses.ts'
+import { createSlowdown } from './slowdown.ts'
+
+export type Health = ReturnType<typeof createHealth>
+type Recipient = Pick<ClaimedEmail, 'projectId' | 'toAddress' | 'priority'>
+type Attempt = { email: Recipient; domain: string; disposition: Disposition }
+
+/** Why an email is deferred although nothing is wrong with it. Does not count as a failure. */
+export type HeldBack = { code: 'domain_paused' | 'throttled'; error: string; waitSeconds: number }
+
+/** Jitter: emails of a paused domain wait up to this share longer than the pause, so that they are not all due at once. */
+const JITTER = 0.25
+const SHORTEST_WAIT_SECONDS = 5
+/** Projects whose owner is known here. */
+const MAX_OWNERS = 10_000
+
+const recipientDomain = ({ toAddress }: Recipient) => toAddress.slice(toAddress.lastIndexOf('@') + 1)
+
+/**
+ * Health of sending as a whole, derived from the outcome of every attempt: the provider, the sender domains of projects, recipient domains.
+ * Checked before an email is built and again before it is sent.
+ */
+export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
+  const pauses = createPauseStore({ db, log, timing })
+  const report = createBreaker()
+  const slowdown = createSlowdown()
+  /** This worker has reserved the probe of the provider and not sent it yet. */
+  let probeIsFree = false
+
+  /** Another worker may have ended the pause meanwhile: then no probe is needed. */
+  const hasProbe = () => probeIsFree && pauses.isPaused(PROVIDER)
+
+  const senderOf = ({ projectId }: Recipient, domain: string): Paused => ({ projectId, domain })
+
+  function holdBackDomain(paused: Paused): HeldBack {
+    const wait = Math.max(SHORTEST_WAIT_SECONDS, pauses.secondsLeft(paused))
+    return { code: 'domain_paused', error: pauses.reasonOf(paused), waitSeconds: wait * (1 + Math.random() * JITTER) }
+  }
+
+  const owners = createOwners(db)
+  const ownerOf = createCache<string, string>({ maxEntries: MAX_OWNERS })
+
+  /** Domains of two owners refused with the same reply: the provider is the cause, not the domains. */
+  async function compareDomains() {
+    if (!pauses.hasEqualPauses()) return
+    const [found] = await transact(db, (tx) => takeReasonsToPauseProvider(tx))
+    if (found) pauses.pause(PROVIDER, found.reason, { fingerprint: found.fingerprint })
+  }
+
+  return {
+    async sync() {
+      await pauses.sync()
+      await compareDomains()
+    },
+    syncSoon: pauses.syncSoon,
+    isVerifying: pauses.isVerifying,
+    /** Reads the owners of projects, for `attempted`. */
+    async meet(projectIds: string[]) {
+      const unknown = projectIds.filter((id) => !ownerOf.get(id))
+      if (unknown.length) for (const [id, owner] of await owners.read(unknown)) ownerOf.set(id, owner)
+    },
+    release: pauses.release,
+    isProviderPaused: () => pauses.isPaused(PROVIDER) && !probeIsFree,
+    isProbing: () => hasProbe(),
+    hasPausedDomain: (projectId: string) => pauses.hasPausedDomain(projectId),
+    pauseProvider: (reason: string, { isUsedUp }: { isUsedUp: boolean }) =>
+      pauses.pause(PROVIDER, reason, { cause: isUsedUp ? 'quota' : null }),
+
+    /** Reserves the probe of the provider. True when one email may be sent to find out whether the provider works again. */
+    async tryProvider() {
+      if (probeIsFree || !pauses.isDue(PROVIDER)) return false
+      probeIsFree = await pauses.takeProbe(PROVIDER)
+      return probeIsFree
+    },
+    /** True for the one email that is sent while the provider is paused. */
+    takeProviderProbe() {
+      const taken = hasProbe()
+      probeIsFree = false
+      return taken
+    },
+
+    /** Checked before an email is built. When the time of a paused domain is over, one email passes as its `probe`. */
+    async admit(email: Recipient, domain: string): Promise<{ probe: boolean } | HeldBack> {
+      const sender = senderOf(email, domain)
+      if (pauses.isPaused(sender)) return (await pauses.takeProbe(sender)) ? { probe: true } : holdBackDomain(sender)
+      const { projectId, priority } = email
+      const wait = slowdown.waitFor({ projectId, domain: recipientDomain(email), bulk: priority === PRIORITIES.bulk })
+      return wait
+        ? { code: 'throttled', error: 'The recipient domain asked for fewer emails at a time.', waitSeconds: wait }
+        : { probe: false }
+    },
+    /** Checked again before an email is sent: its domain may have been paused during the build. */
+    holdBack(email: Recipient, domain: string): HeldBack | undefined {
+      const sender = senderOf(email, domain)
+      return pauses.isPaused(sender) ? holdBackDomain(sender) : undefined
+    },
+    waitOfDomain: (email: Recipient, domain: string) => holdBackDomain(senderOf(email, domain)).waitSeconds,
+
+    attempted({ email, domain, disposition }: Attempt) {
+      const { projectId } = email
+      const decision = report({ projectId, owner: ownerOf.get(projectId) ?? projectId, domain, disposition })
+      const sender = senderOf(email, domain)
+      if (disposition.throttled && disposition.about === 'recipient')
+        slowdown.throttled({ projectId: email.projectId, domain: recipientDomain(email) })
+      if (disposition.about === 'sender-domain') pauses.pause(sender, disposition.reason ?? '')
+      if (decision?.pause === 'provider') pauses.pause(PROVIDER, decision.reason, { cause: causeOf(disposition) })
+      if (decision?.pause === 'sender-domain') pauses.pause(sender, decision.reason, { fingerprint: decision.fingerprint })
+    },
+    /** Ends a probe, after `attempted`. Without a disposition the email was not sent for a reason of its own. */
+    probed(
+      { email, domain, disposition }: Omit<Attempt, 'disposition'> & { disposition?: Disposition | undefined },
+      probe: { provider: boolean; domain: boolean },
+    ) {
+      const sender = senderOf(email, domain)
+      if (probe.domain) settleProbe(sender, disposition && domainFinding(disposition), disposition)
+      if (probe.provider) settleProbe(PROVIDER, disposition && providerFinding(disposition), disposition)
+    },
+  }
+
+  function settleProbe(paused: Paused, finding: 'works' | 'refused' | undefined, disposition: Disposition | undefined) {
+    // A pause that has ended meanwhile is not begun anew: `attempted` has dealt with the refusal like with any other.
+    if (finding === 'refused' && !pauses.isPaused(paused)) return
+    if (finding === 'refused')
+      pauses.pause(paused, disposition?.reason ?? '', { fingerprint: pauses.fingerprintOf(paused), cause: causeOf(disposition) })
+    else pauses.probed(paused, finding ?? 'undecided')
+  }
+
+  function providerFinding(disposition: Disposition) {
+    if (disposition.action === 'sent') return 'works'
+    if (disposition.about === 'provider') return disposition.throttled ? undefined : 'refused'
+    if (disposition.about === 'sender-domain') return pauses.fingerprintOf(PROVIDER) ? 'works' : 'refused'
+    const isSame = disposition.fingerprint !== undefined && disposition.fingerprint === pauses.fingerprintOf(PROVIDER)
+    if (isSame) return 'refused'
+    return disposition.about ? 'works' : undefined
+  }
+}
+
+const causeOf = (disposition: Disposition | undefined) => (disposition?.quotaUsedUp ? 'quota' : null)
+
+const domainFinding = (disposition: Disposition) =>
+  disposition.action === 'sent' ? 'works' : disposition.about === 'sender-domain' || disposition.repeatable ? 'refused' : undefined

@@ -1,0 +1,346 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { listStuckReports } from '../billing/reports.ts'
+import { connect, one, type Pool } from '../db/index.ts'
+import { checkSecret, readTransport } from '../db/instance.ts'
+import { pendingMigrations } from '../db/migrate.ts'
+import { borrowDatabase, type Database } from '../db/open.ts'
+import { listPresent } from '../db/presence.ts'
+import { readPauses } from '../delivery/sender/limits/pauses.ts'
+import { createSesTransport } from '../delivery/transport/ses.ts'
+import { countStuckReactions } from '../events/dispatch.ts'
+import { type Config, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from '../lib/config.ts'
+import { createLog } from '../lib/log.ts'
+import { nearestFolder } from '../lib/make-folder.ts'
+import { readMasterKey } from '../lib/master-key.ts'
+import { isLocalHost } from '../lib/network/network.ts'
+import { deriveSecrets } from '../lib/secrets.ts'
+import { SECOND } from '../lib/text/units.ts'
+import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
+
+export type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
+
+const OLDEST_POSTGRES = 150_000
+const LOW_DISK_GB = 1
+
+/** One line per check: its subject, the finding and, for a problem, the remedy. Changes nothing. */
+export async function diagnose(env: Record<string, string | undefined>): Promise<Check[]> {
+  const checks: Check[] = [checkNode()]
+  let config: Config
+  try {
+    config = loadConfig(env)
+    checks.push(ok('configuration', `role ${config.role}, ${config.databaseUrl ? 'external database' : `data in ${config.dataDir}`}`))
+  } catch (err) {
+    return [...checks, failed('configuration', (err as Error).message)]
+  }
+  checks.push(
+    checkPublicUrl(config),
+    ...checkProxy(config),
+    ...checkDisk(config),
+    await checkUploads(config),
+    await checkPort(config),
+    ...(await checkInbound(config)),
+    ...(await checkSes(config)),
+    ...checkRelay(config),
+    ...checkAccountEmails(config),
+    ...(await checkDatabase(config)),
+  )
+  return checks
+}
+
+const ok = (name: string, note: string): Check => ({ name, verdict: 'ok', note })
+const warn = (name: string, note: string): Check => ({ name, verdict: 'warn', note })
+const failed = (name: string, note: string): Check => ({ name, verdict: 'FAIL', note })
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const enough = major > 20 || (major === 20 && minor >= 19)
+  return enough ? ok('node', process.version) : failed('node', `${process.version} is too old; install Node 20.19 or newer`)
+}
+
+/** Links in emails start with it. Any URL will do for a trial, where no email is sent. */
+function checkPublicUrl({ publicUrl, transportKind, environment }: Config) {
+  const { protocol, hostname } = new URL(publicUrl)
+  const isTrial = (transportKind ?? 'sandbox') === 'sandbox' && environment !== 'production'
+  if (isLocalHost(hostname) && !isTrial)
+    return warn('public url', `${publicUrl} cannot be reached from outside, and links in emails start with it; set PUBLIC_URL=https://…`)
+  if (protocol === 'https:' || isLocalHost(hostname)) return ok('public url', publicUrl)
+  return warn(
+    'public url',
+    `${publicUrl} is not https, and mail clients unsubscribe over https only; put a TLS proxy in front and set PUBLIC_URL=https://…`,
+  )
+}
+
+/** Behind an untrusted proxy all clients have one address, and limits by address count them as one. */
+function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
+  const { protocol, hostname } = new URL(publicUrl)
+  if (protocol !== 'https:' || isLocalHost(hostname) || trustProxy?.length) return []
+  return [
+    warn(
+      'proxy',
+      'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: limits by address would count all clients as one',
+    ),
+  ]
+}
+
+async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
+  if (!ses) return []
+  const sns = snsTopics.length
+    ? ok('sns', `accepts ${snsTopics.join(', ')}`)
+    : warn('sns', 'SNS_TOPIC_ARNS is not set: bounces and complaints are not received; see docs/ses.md')
+  const transport = createSesTransport(ses)
+  try {
+    const { perSecond, stopped } = await transport.quota!()
+    const rate = Number.isFinite(perSecond) ? `${perSecond} emails per second` : 'any number of emails per second'
+    return [stopped ? warn('ses', `${stopped} Emails wait until then.`) : ok('ses', `allows ${rate} in ${ses.region}`), sns]
+  } catch (err) {
+    const advice = 'check SES_REGION, the AWS credentials, and that they allow ses:GetAccount'
+    return [failed('ses', `no answer from Amazon (${(err as Error).message}); ${advice}`), sns]
+  } finally {
+    await transport.close()
+  }
+}
+
+function checkRelay({ smtpUrl, signsMessages }: Config): Check[] {
+  if (!smtpUrl) return []
+  const signer = signsMessages ? 'signed with the key of the sender domain' : 'not signed, because of dkim=off: the relay must sign it'
+  return [ok('relay', `email leaves by ${new URL(smtpUrl).host}, ${signer}`)]
+}
+
+function checkAccountEmails(config: Config): Check[] {
+  const { mailFrom } = config
+  if (lacksMailFrom(config)) return [warn('account emails', `${WITHOUT_MAIL_FROM}; set MAIL_FROM`)]
+  return mailFrom && sendsAccountEmails(config) ? [ok('account emails', `sent from ${mailFrom.address}`)] : []
+}
+
+function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
+  const folder = nearestFolder(dataDir)
+  try {
+    if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`)
+    accessSync(folder, constants.W_OK)
+  } catch (err) {
+    return [failed('data folder', `cannot write to ${dataDir} (${(err as Error).message}); fix its owner or set DATA_DIR`)]
+  }
+  const { bavail, bsize } = statfsSync(folder)
+  const free = (bavail * bsize) / 1024 ** 3
+  const room = `${free.toFixed(1)} GB free in ${dataDir}`
+  const disk = free < LOW_DISK_GB ? warn('disk', `${room}; free some, a full disk stops all email`) : ok('disk', room)
+  return databaseUrl ? [disk] : [disk, checkKeyFile(join(dataDir, 'secret.key'))]
+}
+
+function checkKeyFile(path: string) {
+  if (!existsSync(path)) return ok('secret key', 'will be created at the first start')
+  const open = (statSync(path).mode & 0o077) !== 0
+  return open
+    ? warn('secret key', `others can read ${path}; run: chmod 600 '${path}'`)
+    : ok('secret key', `stored in ${path}; back it up with the database`)
+}
+
+async function checkUploads(config: Config) {
+  const { s3, role } = config
+  const place = s3 ? `bucket ${s3.bucket}` : uploadFolderOf(config)
+  try {
+    await openStorage(config).check()
+  } catch (err) {
+    const advice = s3 ? 'check S3_…, and that the keys allow to put, get and delete objects' : 'fix its owner or set DATA_DIR'
+    return failed('uploads', `cannot write to ${place} (${(err as Error).message}); ${advice}`)
+  }
+  if (!s3 && role !== 'all') return warn('uploads', `stored in ${place}, which other machines cannot read; with several machines set S3_…`)
+  return ok('uploads', `stored in ${place}`)
+}
+
+/** Why nothing can listen on this port; undefined when it is free. */
+const whyNotListen = (port: number, host: string | undefined) =>
+  new Promise<string | undefined>((resolve) => {
+    const probe = createServer()
+    probe.once('error', (err: NodeJS.ErrnoException) => resolve(err.code ?? err.message))
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)))
+  })
+
+async function checkPort({ host, port, publicUrl }: Config) {
+  const taken = await whyNotListen(port, host)
+  if (!taken) return ok('port', `${host}:${port} is free`)
+  const ours = await fetch(`http://${host}:${port}/health`, { signal: AbortSignal.timeout(2_000) }).then(
+    (answer) => answer.ok,
+    () => false,
+  )
+  if (ours) return ok('port', `Sterna answers on ${host}:${port} (${publicUrl})`)
+  return failed('port', `${host}:${port} cannot be used (${taken}); stop what uses it, or set PORT`)
+}
+
+async function checkInbound({ inbound, bounceDomain, transportKind }: Config): Promise<Check[]> {
+  if (!inbound)
+    return bounceDomain && transportKind === 'smtp'
+      ? [
+          warn(
+            'inbound email',
+            `bounces go to ${bounceDomain}, and this node does not receive them; set INBOUND_SMTP_PORT on the node that does`,
+          ),
+        ]
+      : []
+  const taken = await whyNotListen(inbound.port, inbound.host)
+  if (taken === undefined) return [ok('inbound email', `port ${inbound.port} is free`)]
+  if (taken === 'EADDRINUSE') return [ok('inbound email', `port ${inbound.port} is in use; by Sterna, if it is running`)]
+  return [failed('inbound email', `port ${inbound.port} cannot be used (${taken}); set INBOUND_SMTP_PORT`)]
+}
+
+async function checkDatabase(config: Config): Promise<Check[]> {
+  let database: Database | undefined
+  try {
+    database = await borrowDatabase(config, createLog('silent'))
+    return await inspect(config, database.url)
+  } catch (err) {
+    const advice = config.databaseUrl ? 'check DATABASE_URL and that the server accepts connections from here' : 'see the message above'
+    return [failed('database', `${(err as Error).message}; ${advice}`)]
+  } finally {
+    await database?.stop()
+  }
+}
+
+async function inspect(config: Config, url: string): Promise<Check[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ server_version_num: string; server_version: string }>(
+      `select current_setting('server_version_num') as server_version_num, current_setting('server_version') as server_version`,
+    )
+    const { server_version_num, server_version } = rows[0]!
+    if (Number(server_version_num) < OLDEST_POSTGRES)
+      return [failed('database', `PostgreSQL ${server_version} is too old; Sterna needs 15 or newer`)]
+    const exists = await client.query(`select to_regclass('migrations') is not null as yes`)
+    const pending = exists.rows[0].yes ? await pendingMigrations((text) => client.query(text)) : ['all']
+    const schema = pending.length
+      ? warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: npm run sterna -- migrate`)
+      : ok('migrations', 'up to date')
+    return [ok('database', `PostgreSQL ${server_version}`), schema, ...(pending.length ? [] : await checkContents(config, url))]
+  } finally {
+    await client.end()
+  }
+}
+
+async function checkContents(config: Config, url: string): Promise<Check[]> {
+  const db = connect({ url, max: 1, log: createLog('silent') })
+  try {
+    return [await checkSealing(config, db), ...(await checkState(config, db))]
+  } finally {
+    await db.destroy()
+  }
+}
+
+const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
+  await checkTransport(config, db),
+  ...(await checkPauses(db)),
+  await checkReactions(db),
+  ...checkBilling(config),
+  ...(await checkUsageReports(config, db)),
+]
+
+/** The same for a running node, without what its start has proven. */
+export async function diagnoseRunning(config: Config, db: Pool): Promise<Check[]> {
+  return [
+    checkNode(),
+    checkPublicUrl(config),
+    ...checkProxy(config),
+    ...checkDisk(config),
+    await checkUploads(config),
+    ...(await checkSes(config)),
+    ...checkRelay(config),
+    ...checkAccountEmails(config),
+    await checkClock(db),
+    await checkWorkers(db),
+    ...(await checkState(config, db)),
+  ]
+}
+
+/** Larger differences confuse people, not Sterna: it decides by the clock of the database. */
+const MAX_SKEW_MS = 5 * SECOND
+
+async function checkClock(db: Pool) {
+  const before = Date.now()
+  const { now, version } = await one(
+    db,
+    sql<{ now: Date; version: string }>`select clock_timestamp() as now, current_setting('server_version') as version`,
+  )
+  const skew = Math.max(before - now.getTime(), now.getTime() - Date.now(), 0)
+  const server = `PostgreSQL ${version}`
+  if (skew <= MAX_SKEW_MS) return ok('database', `${server}, with the same time as this node`)
+  return warn('database', `${server}; its clock and that of this node differ by ${Math.round(skew / SECOND)} s; synchronise them with NTP`)
+}
+
+async function checkWorkers(db: Pool) {
+  const workers = (await listPresent(db)).filter((name) => name.includes('worker'))
+  return workers.length
+    ? ok('workers', workers.join(', '))
+    : warn('workers', 'none is running: no email is sent; start a node with ROLE=worker or all')
+}
+
+function checkBilling({ stripe }: Config): Check[] {
+  return stripe ? [ok('billing', `Stripe, with the meters ${Object.values(stripe.meters).join(', ')}`)] : []
+}
+
+const MAX_REPORTS_SHOWN = 20
+
+/** Usage that Stripe may not have. A report is repeated for 23 hours, while Stripe drops copies of it. */
+async function checkUsageReports({ stripe }: Config, db: Pool): Promise<Check[]> {
+  const stuck = await listStuckReports(db, MAX_REPORTS_SHOWN, stripe && Object.keys(stripe.meters))
+  return stuck.map(({ identifier, value, state, error }) =>
+    state === 'unknown'
+      ? failed(
+          'usage report',
+          `${identifier} (${value} emails) may or may not be at Stripe (${error ?? 'no answer'}); look for it there, then run: ` +
+            `npm run sterna -- usage resolve ${identifier} sent|again`,
+        )
+      : warn(
+          'usage report',
+          error
+            ? `${identifier} (${value} emails) was not accepted and is tried again: ${error}`
+            : `${identifier} (${value} emails) was not sent for more than an hour; check that a worker runs with the settings of Stripe`,
+        ),
+  )
+}
+
+async function checkSealing(config: Config, db: Pool) {
+  try {
+    await checkSecret(db, deriveSecrets(readMasterKey(config)))
+    return ok('secret', 'matches the keys stored in this database')
+  } catch (err) {
+    return failed('secret', (err as Error).message)
+  }
+}
+
+/** Rows that tell segments what changed. They are handled within a second, unless no worker runs or handling them fails. */
+async function checkReactions(db: Pool) {
+  const { overdue, failing } = await countStuckReactions(db)
+  if (overdue) return warn('reactions', `${overdue} wait for more than five minutes, so segments are out of date; check that a worker runs`)
+  if (failing) return warn('reactions', `${failing} failed and are tried again; the log of the workers says why`)
+  return ok('reactions', 'none is overdue')
+}
+
+const MAX_PAUSES_SHOWN = 20
+
+/** Pauses after refusals by the relay or provider. Emails wait, and none fails because of a pause. */
+async function checkPauses(db: Pool): Promise<Check[]> {
+  const pauses = await readPauses(db)
+  if (!pauses.length) return [ok('sending', 'nothing is paused')]
+  return pauses.slice(0, MAX_PAUSES_SHOWN).map(({ projectId, domain, reason, since, failedProbes }) => {
+    const what = domain ? `${domain} (project ${projectId})` : 'all sending'
+    return warn('sending', `${what} is paused since ${since.toISOString()}, probed ${failedProbes} times without success: ${reason}`)
+  })
+}
+
+/** All nodes must have the same transport. */
+async function checkTransport({ transportKind }: Config, db: Pool) {
+  const stored = await readTransport(db)
+  if (!stored)
+    return ok('transport', transportKind ? `${transportKind}, from the first start on` : 'not known until the first worker starts')
+  if (!transportKind || transportKind === stored) return ok('transport', stored)
+  const others = await listPresent(db)
+  if (!others.length) return warn('transport', `${stored} so far; the next start with these settings changes it to ${transportKind}`)
+  return failed(
+    'transport',
+    `${transportKind} here, ${stored} on running nodes (${others.join(', ')}); give all nodes the same SMTP_URL or SES_…`,
+  )
+}

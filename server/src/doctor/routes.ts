@@ -1,0 +1,112 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { one, type Pool } from '../db/index.ts'
+import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Timestamp } from '../http/validate.ts'
+import { assertOperator } from '../projects/operators.ts'
+import { type Check, diagnoseRunning } from './doctor.ts'
+
+const VERDICTS = ['ok', 'warn', 'FAIL'] as const
+const GROUPS = ['reachability', 'sending', 'feedback', 'database', 'disk', 'version', 'billing'] as const
+
+/** The group of a check, by its name. */
+const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
+  node: 'version',
+  'public url': 'reachability',
+  proxy: 'reachability',
+  disk: 'disk',
+  'data folder': 'disk',
+  'secret key': 'disk',
+  uploads: 'disk',
+  ses: 'sending',
+  sns: 'feedback',
+  relay: 'sending',
+  'account emails': 'sending',
+  transport: 'sending',
+  sending: 'sending',
+  workers: 'sending',
+  database: 'database',
+  reactions: 'database',
+  billing: 'billing',
+  'usage report': 'billing',
+}
+
+const Queue = z.object({
+  priority: z.enum(['transactional', 'bulk']),
+  waiting: z.int().describe('Emails that are ready to be sent; counted up to 100,000.'),
+  oldestAt: Timestamp.nullable(),
+})
+
+const Doctor = z
+  .object({
+    verdict: z.enum(VERDICTS).describe('The worst of the checks.'),
+    checks: z.array(z.object({ group: z.enum(GROUPS), name: z.string(), verdict: z.enum(VERDICTS), note: z.string() })),
+    queues: z.array(Queue),
+    sentPerMinute: z.number().describe('Average of this hour and the one before. Without emails of the sandbox.'),
+    checkedAt: Timestamp,
+  })
+  .meta({ id: 'Doctor' })
+
+export function doctorRoutes(app: App, { db, config }: Deps) {
+  app.get(
+    '/doctor',
+    {
+      config: { caller: 'session', refusals: ['FORBIDDEN'] },
+      schema: {
+        tags: ['Service'],
+        summary: 'Check this installation',
+        description: 'Configuration, database, disk, sending and billing, and what to do about problems. Only for operators.',
+        response: { 200: Doctor },
+      },
+    },
+    async (req) => {
+      await assertOperator(db, req.person.userId)
+      const [checks, queues, sentPerMinute] = await Promise.all([diagnoseRunning(config, db), readQueues(db), readPace(db)])
+      return {
+        verdict: worstOf(checks),
+        checks: checks.map((check) => ({ group: GROUP_OF[check.name] ?? ('sending' as const), ...check })),
+        queues,
+        sentPerMinute,
+        checkedAt: new Date().toISOString(),
+      }
+    },
+  )
+}
+
+const worstOf = (checks: Check[]) =>
+  checks.map(({ verdict }) => verdict).sort((a, b) => VERDICTS.indexOf(b) - VERDICTS.indexOf(a))[0] ?? 'ok'
+
+const MAX_COUNTED = 100_000
+
+/** Reads only the index of queued emails. The time of an email is in its id. */
+async function readQueues(db: Pool): Promise<z.output<typeof Queue>[]> {
+  const counts = await Promise.all(
+    Object.values(PRIORITIES).map((lane) =>
+      one(
+        db,
+        sql<{ waiting: number; oldest: string | null }>`
+          with queued as materialized (
+            select id from emails where state = 'queued' and lane = ${sql.lit(lane)} order by lane, project_id, stream_id, id limit ${MAX_COUNTED})
+          select (select count(*)::int from queued) as waiting, (select id from queued order by id limit 1) as oldest
+        `,
+      ),
+    ),
+  )
+  return (Object.keys(PRIORITIES) as (keyof typeof PRIORITIES)[]).map((priority, index) => {
+    const { waiting, oldest } = counts[index]!
+    return { priority, waiting, oldestAt: oldest && new Date(Number.parseInt(oldest.replaceAll('-', '').slice(0, 12), 16)).toISOString() }
+  })
+}
+
+/** Since the hour before this one began, of all projects. Without emails of the sandbox. */
+async function readPace(db: Pool) {
+  const { pace } = await one(
+    db,
+    sql<{ pace: number }>`
+      select coalesce(sum(count), 0)::float8 / (extract(epoch from now() - date_trunc('hour', now()) + interval '1 hour')::float8 / 60) as pace
+      from email_counts where hour >= date_trunc('hour', now()) - interval '1 hour' and kind = 'attempted'
+    `,
+  )
+  return Math.round(pace * 10) / 10
+}

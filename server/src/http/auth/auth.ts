@@ -1,0 +1,200 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sql } from 'kysely'
+import { maybeOne, type Pool, prepared } from '../../db/index.ts'
+import { createCache } from '../../lib/cache.ts'
+import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
+import { fail, notFound } from '../../lib/errors.ts'
+import { isId } from '../../lib/id.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { MINUTE } from '../../lib/text/units.ts'
+import { createRateLimiter, type RateState } from '../limits/rate-limit.ts'
+import type { App, Deps } from '../server.ts'
+import { refuseCrossSite } from './cross-site.ts'
+import { createGuessGuard } from './key-guessing.ts'
+import { createKeyUsage } from './key-usage.ts'
+import { readSessionCookie } from './session-cookie.ts'
+
+/**
+ * Who may call a route:
+ * - `anyone`: no credentials, from anywhere (health, webhooks, public pages)
+ * - `visitor`: no credentials, but not from another web site (sign-in and the like)
+ * - `session`: a signed-in person; with `role`, one who has at least that role in the project `:id`
+ * - `public-key`, `secret-key`: that key and nothing else
+ * - `project`: the secret key, or a session with `X-Project-Id`; `role` then binds the person
+ */
+export type Caller = 'anyone' | 'visitor' | 'session' | 'public-key' | 'secret-key' | 'project'
+export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
+type Project = { id: string; keyVersion: number; disabled: boolean }
+type Person = { userId: string; tokenHash: Buffer }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    caller?: Caller
+    role?: Role
+    /** Changes nothing although its method may: a disabled project may call it. */
+    onlyReads?: boolean
+    /** The handler verifies the key in its own transaction (`checkCallers`), so a cached lookup is enough here. */
+    keyCheckedLater?: boolean
+    /** A request without a body counts as one with `{}`. */
+    bodyOptional?: boolean
+  }
+  interface FastifyRequest {
+    /** Set for `public-key`, `secret-key` and `project` routes, and for `session` routes with a `role`. */
+    project: Project
+    /** Set for `session` routes, and for `project` routes called with a cookie. */
+    person: Person
+    role: Role
+    /** The request was counted against the rate limit of its project. */
+    isCounted: boolean
+  }
+}
+
+const RANK: Record<Role, number> = { MEMBER: 1, ADMIN: 2, OWNER: 3 }
+const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+const KEY = /^(pk|sk)_[0-9a-f]{64}$/
+const MAX_REMEMBERED = 10_000
+
+export function authenticate(app: App, { db, secrets, config, log }: Deps) {
+  const usage = createKeyUsage(db, log)
+  app.addHook('onClose', () => usage.close())
+  const limiter = config.rateLimitPerMinute > 0 ? createRateLimiter(db, config.rateLimitPerMinute) : undefined
+  const sessionCalls = createWindowCounter({ limit: 3_000, windowMs: MINUTE })
+  const guesses = createGuessGuard()
+  const findSession = personFinder(db, secrets, config.publicUrl)
+  const remembered = createCache<string, Project>({ maxEntries: MAX_REMEMBERED })
+
+  // A route that does not declare its callers must not boot.
+  app.addHook('onRoute', ({ method, url, config }) => {
+    if (!config?.caller) throw new Error(`${method} ${url} does not declare who may call it`)
+  })
+  app.decorateRequest('project', null as unknown as Project)
+  app.decorateRequest('person', null as unknown as Person)
+  app.decorateRequest('role', null as unknown as Role)
+  app.decorateRequest('isCounted', false)
+
+  app.addHook('onRequest', async (req, reply) => {
+    const { caller, role, onlyReads } = req.routeOptions.config
+    if (caller === undefined || caller === 'anyone') return
+    if (caller === 'visitor') return refuseCrossSite(req, config.publicUrl)
+    if (caller === 'session') {
+      await signIn(req)
+      if (role) await joinProject(req, (req.params as { id?: string }).id ?? '', role)
+      return
+    }
+    if (caller === 'project' && !req.headers.authorization && readSessionCookie(req, config.publicUrl)) await enterByHeader(req, role)
+    else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
+    if (req.project.disabled && !onlyReads && !READS.has(req.method)) fail('PROJECT_DISABLED')
+  })
+  // A refused request, also for its body, may not have verified its key: the next request with this key is looked up again.
+  app.addHook('onError', async (req, reply, err) => {
+    if (req.project && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
+    // A request refused by a limit of the endpoint does not count against the limit of the project.
+    if (req.isCounted && (err as { code?: string }).code === 'RATE_LIMIT_EXCEEDED')
+      writeRateHeaders(reply, limiter?.giveBack(req.project.id))
+  })
+
+  async function signIn(req: FastifyRequest) {
+    refuseCrossSite(req, config.publicUrl)
+    req.person = (await findSession(req)) ?? fail('UNAUTHORIZED')
+    const session = req.person.tokenHash.toString('base64')
+    if (sessionCalls.count(session)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: sessionCalls.retryAfter(session) })
+  }
+
+  async function joinProject(req: FastifyRequest, projectId: string, needed: Role) {
+    const member = isId(projectId) && (await findMembership(db, projectId, req.person.userId))
+    if (!member) return notFound('project', projectId)
+    if (RANK[member.role] < RANK[needed])
+      fail('FORBIDDEN', { message: `Only ${needed === 'OWNER' ? 'the owner' : 'an owner or admin'} may do this.` })
+    req.project = member
+    req.role = member.role
+  }
+
+  async function enterByHeader(req: FastifyRequest, needed: Role = 'MEMBER') {
+    await signIn(req)
+    const projectId = req.headers['x-project-id']
+    if (typeof projectId !== 'string') fail('BAD_REQUEST', { message: 'Name the project in the X-Project-Id header.' })
+    const member = isId(projectId) && (await findMembership(db, projectId, req.person.userId))
+    if (!member) fail('PROJECT_ACCESS_DENIED')
+    if (RANK[member.role] < RANK[needed]) fail('FORBIDDEN')
+    req.project = member
+    req.role = member.role
+  }
+
+  async function admitKey(req: FastifyRequest, reply: FastifyReply, kind: 'pk' | 'sk') {
+    const key = readBearer(req)
+    req.project = req.routeOptions.config.keyCheckedLater ? await findCachedProject(req, kind, key) : await findProject(req, kind, key)
+    usage.note({ projectId: req.project.id, kind, keyVersion: req.project.keyVersion })
+    if (limiter) {
+      const state = await limiter.take(req.project.id)
+      writeRateHeaders(reply, state)
+      if (!state.allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: state.resetSeconds })
+      req.isCounted = true
+    }
+  }
+
+  async function findProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
+    const hash = secrets.hash('api-key', key)
+    guesses.refuse(req.ip, hash)
+    const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, hash))
+    if (!project) {
+      guesses.missed(req.ip)
+      fail('INVALID_API_KEY')
+    }
+    guesses.found(hash)
+    return project
+  }
+
+  /** The cache may be stale: only for handlers that verify the key again. It does not know whether the project is disabled. */
+  async function findCachedProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
+    const known = key.startsWith(`${kind}_`) && remembered.get(key)
+    if (known) return known
+    const project = { ...(await findProject(req, kind, key)), disabled: false }
+    remembered.set(key, project)
+    return project
+  }
+}
+
+function writeRateHeaders(reply: FastifyReply, state: RateState | undefined) {
+  if (!state) return
+  const { limit, remaining, resetSeconds } = state
+  reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
+}
+
+function readBearer(req: FastifyRequest) {
+  const given = req.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization').length
+  if (given > 1) fail('INVALID_API_KEY', { message: 'Send one Authorization header.' })
+  const [, key] = /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? []
+  return key ?? fail('MISSING_AUTH')
+}
+
+const findByKey = (db: Pool, kind: 'pk' | 'sk', hash: Buffer) =>
+  maybeOne(
+    db,
+    kind === 'pk'
+      ? sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where public_key_hash = ${hash} and deleted_at is null`
+      : sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where secret_key_hash = ${hash} and deleted_at is null`,
+  )
+
+const findMembership = (db: Pool, projectId: string, userId: string) =>
+  maybeOne(
+    db,
+    sql<Project & { role: Role }>`
+      select p.id, p.key_version as "keyVersion", p.disabled, m.role
+      from memberships m join projects p on p.id = m.project_id
+      where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
+    `,
+  )
+
+/** Finds the session of a cookie; the database stores only its hash. */
+function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
+  return async (req: FastifyRequest): Promise<Person | undefined> => {
+    const token = readSessionCookie(req, publicUrl)
+    if (!token) return undefined
+    const tokenHash = secrets.hash('session', token)
+    const session = await maybeOne(
+      db,
+      sql<{ userId: string }>`select user_id as "userId" from sessions where token_hash = ${tokenHash} and expires_at > now()`,
+    )
+    return session && { userId: session.userId, tokenHash }
+  }
+}

@@ -1,0 +1,66 @@
+import { sql } from 'kysely'
+import { type Pool, type Tx, transact } from '../../db/index.ts'
+import { type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
+import { createCache } from '../../lib/cache.ts'
+import type { Log } from '../../lib/log.ts'
+import { MINUTE, SECOND } from '../../lib/text/units.ts'
+
+type Key = { projectId: string; kind: 'pk' | 'sk'; keyVersion: number }
+
+/** The time of the last use is exact to this: a write for each request would cost more than the request. */
+const RESOLUTION_MS = MINUTE
+/** Uses of all projects are written together. */
+const WRITE_AFTER_MS = SECOND
+const MAX_REMEMBERED = 10_000
+
+/** Notes when keys are used. A node that is killed loses the uses of a second. */
+export function createKeyUsage(db: Pool, log: Log) {
+  const written = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
+  let waiting: (Key & { usedAt: Date })[] = []
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<unknown> = Promise.resolve()
+
+  function note(key: Key) {
+    const name = `${key.kind} ${key.projectId} ${key.keyVersion}`
+    const now = Date.now()
+    if (now - (written.get(name) ?? 0) < RESOLUTION_MS) return
+    written.set(name, now)
+    waiting.push({ ...key, usedAt: new Date(now) })
+    timer ??= setTimeout(flush, WRITE_AFTER_MS).unref()
+  }
+
+  function flush() {
+    timer = undefined
+    const uses = waiting
+    waiting = []
+    writing = transact(db, (tx) => writeUses(tx, uses)).catch((err) => log.warn({ err }, 'could not note the use of keys'))
+  }
+
+  return {
+    note,
+    async close() {
+      clearTimeout(timer)
+      if (waiting.length) flush()
+      await writing
+    },
+  }
+}
+
+async function writeUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
+  await sql`
+    insert into key_usage as k (project_id, kind, key_version, used_at)
+    select distinct on (u."projectId", u.kind) u."projectId", u.kind, u."keyVersion", u."usedAt"
+    from jsonb_to_recordset(${JSON.stringify(uses)}::jsonb) as u("projectId" uuid, kind text, "keyVersion" int, "usedAt" timestamptz)
+    join projects p on p.id = u."projectId" and p.deleted_at is null
+    order by 1, 2, 3 desc, 4 desc -- consistent lock order: avoids deadlocks
+    on conflict (project_id, kind) do update set key_version = excluded.key_version, used_at = excluded.used_at
+    where (k.key_version, k.used_at) < (excluded.key_version, excluded.used_at)
+  `.execute(tx)
+}
+
+/** Survives a reset, as the keys do; only the deletion of a project removes it. */
+export const wipeKeyUsage = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'key_usage', scope, {
+    key: ['kind'],
+    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
+  })

@@ -1,0 +1,64 @@
+import { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { createCache } from '../../lib/cache.ts'
+import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
+import { AppError, fail } from '../../lib/errors.ts'
+import { KB, MINUTE } from '../../lib/text/units.ts'
+import type { App } from '../server.ts'
+
+/** Bytes from which a response counts as large. */
+const LARGE = 256 * KB
+/** For this long after a large response, the same read of the same project is expected to be large again. */
+const REMEMBERED_MS = MINUTE
+const MAX_REMEMBERED = 1_000
+/** Large reads that run at once on this node, one for each project. */
+const AT_ONCE = 4
+const MAX_WAITING = 16
+const MAX_WAIT_MS = 10_000
+
+/**
+ * Reads that recently had large responses run one at a time per project. Such a response takes the database and this process tens of
+ * milliseconds each; a few at once would delay the requests of all other projects.
+ */
+export function limitLargeAnswers(app: App) {
+  const large = createMemory()
+  const share = createSharedSemaphore({
+    total: AT_ONCE,
+    each: 1,
+    maxWaiting: MAX_WAITING,
+    maxWaitMs: MAX_WAIT_MS,
+    refusal: () =>
+      new AppError('SERVICE_UNAVAILABLE', {
+        message: 'Too many reads with large answers at once. Ask for one page after the other, or for smaller ones.',
+        retryAfter: 1,
+      }),
+  })
+  const keyOf = (req: FastifyRequest) => `${req.project.id} ${req.routeOptions.url}`
+
+  app.addHook('onRoute', (route) => {
+    const { handler, method, config } = route
+    if (method !== 'GET' || (config?.caller !== 'project' && config?.caller !== 'secret-key')) return
+    route.handler = function (req, reply) {
+      if (!large.has(keyOf(req))) return handler.call(this, req, reply)
+      return share(req.project.id, async () => {
+        // The client may have disconnected while the request waited.
+        if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
+        return handler.call(this, req, reply)
+      })
+    }
+    route.onSend = [route.onSend ?? []].flat()
+    route.onSend.push((req, _reply, payload, done) => {
+      const isLarge = typeof payload === 'string' ? payload.length >= LARGE : payload instanceof Readable
+      if (isLarge && req.project) large.add(keyOf(req))
+      done()
+    })
+  })
+}
+
+function createMemory() {
+  const until = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
+  return {
+    has: (key: string) => until.size > 0 && (until.get(key) ?? 0) > performance.now(),
+    add: (key: string) => until.set(key, performance.now() + REMEMBERED_MS),
+  }
+}

@@ -1,0 +1,43 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
+import { KB } from '../../lib/text/units.ts'
+import { readJson } from '../json.ts'
+
+/** Bytes from which parsing may take milliseconds: 1 MB of small objects takes 40. */
+const LARGE = 128 * KB
+/** More than the budget of body bytes lets in. */
+const MAX_WAITING = 2_000
+const MAX_WAIT_MS = 10_000
+
+export const isLargeBody = (bytes: Buffer) => bytes.length >= LARGE
+
+/**
+ * Parses large bodies one at a time, in turns by owner, and pauses after each for as long as it took. Eight bodies of one project that
+ * arrive together would otherwise block the event loop for 300 ms.
+ */
+export function createLargeBodyParser() {
+  const queue = createFairQueue({ slots: 1, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS })
+
+  return (bytes: Buffer, owner: string): Promise<unknown> => {
+    let tookMs = 0
+    const parse = async () => {
+      await nextTurn()
+      const start = performance.now()
+      try {
+        return readJson(bytes)
+      } finally {
+        tookMs = performance.now() - start
+      }
+    }
+    return new Promise((resolve, reject) => {
+      // The pause keeps the place, but not the request.
+      queue
+        .run(owner, 0, () =>
+          parse()
+            .then(resolve, reject)
+            .then(() => sleep(tookMs)),
+        )
+        .catch(reject)
+    })
+  }
+}

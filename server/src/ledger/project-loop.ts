@@ -1,0 +1,131 @@
+import { createWakeSignal } from '../lib/concurrency/wake-signal.ts'
+import type { Log } from '../lib/log.ts'
+import { createRareWarning } from '../lib/rare-warning.ts'
+import { createTurns, type WaitingWork, type WorkEnd } from './turns.ts'
+
+/** `more`: it waits again at once. `locked`: another process works on it. The rest as in turns.ts. */
+export type LoopOutcome = WorkEnd | 'more' | 'locked'
+
+type Options<Work extends WaitingWork, Taken extends Work> = {
+  /** For the log. */
+  name: string
+  log: Log
+  isHeld: () => boolean
+  pollMs: number
+  /** Pieces of work at a time, besides the one for an owner that has none. */
+  slots: number
+  maxOfProject?: number
+  maxOfKey?: number
+  /** Work that is due, without that of the keys in `except`; the first of each owner, see `inTurnSql`. */
+  find: (except: string[]) => Promise<Work[]>
+  /** Takes work that was chosen; what another process has taken meanwhile is left out. Without it, all of it is taken. */
+  take?: (chosen: Work[]) => Promise<Taken[]>
+  work: (work: Taken) => Promise<LoopOutcome>
+}
+
+/** Age at which the list of waiting work is read again, even if there is work left in it: a newcomer waits for this long. */
+const MAX_AGE_MS = 200
+
+/**
+ * The loop over work of all projects, in the order and within the shares of turns.ts. Any number of processes may run it: rows decide
+ * which one does a piece. A piece that fails is logged and rests; it holds up nothing but itself.
+ */
+export function startProjectLoop<Work extends WaitingWork, Taken extends Work = Work>(options: Options<Work, Taken>) {
+  const { name, log, isHeld, pollMs, find, work, ...limits } = options
+  const take = options.take ?? (async (chosen) => chosen as Taken[])
+  const turns = createTurns(limits)
+  // A list has each key once, however much work waits behind it.
+  const mayHideWork = (limits.maxOfKey ?? 1) > 1
+  const signal = createWakeSignal()
+  const warn = createRareWarning(log)
+  const underWay = new Set<Promise<void>>()
+  let waiting: Work[] = []
+  let readAt = Number.NEGATIVE_INFINITY
+  let stopped = false
+
+  async function run() {
+    while (!stopped) {
+      const started = isHeld() && turns.hasRoom() ? await startNext().catch(cannotLook) : 0
+      if (!started || !mayHideWork) await signal.wait(pollMs)
+    }
+  }
+
+  function cannotLook(err: unknown) {
+    warn({ err, work: name }, 'could not look for work; retrying')
+    return 0
+  }
+
+  /** Returns the number of pieces started. */
+  async function startNext() {
+    let chosen = !mayHideWork && performance.now() - readAt < MAX_AGE_MS ? chooseAll() : []
+    if (!chosen.length) {
+      waiting = await find(turns.keysAtLimit())
+      readAt = performance.now()
+      chosen = chooseAll()
+    }
+    if (!chosen.length) return 0
+    const taken = await takeSome(chosen)
+    for (const piece of taken) start(piece)
+    return taken.length
+  }
+
+  function chooseAll() {
+    const chosen: Work[] = []
+    const choose = () => turns.choose(waiting, mayHideWork ? chosen.map(({ owner }) => owner) : [])
+    for (let next = choose(); next; next = choose()) {
+      waiting.splice(waiting.indexOf(next), 1)
+      turns.start(next)
+      chosen.push(next)
+    }
+    return chosen
+  }
+
+  /** Slots of what could not be taken are free again. */
+  async function takeSome(chosen: Work[]) {
+    let taken: Taken[] = []
+    try {
+      taken = await take(chosen)
+      return taken
+    } finally {
+      const keys = new Set(taken.map(({ key }) => key))
+      for (const each of chosen) if (!keys.has(each.key)) turns.cancel(each)
+    }
+  }
+
+  function start(piece: Taken) {
+    const ended = work(piece)
+      .catch((err): LoopOutcome => {
+        warn({ err, work: name, projectId: piece.projectId, key: piece.key }, 'work for a project failed; it is tried again later')
+        return 'failed'
+      })
+      .then((outcome) => {
+        underWay.delete(ended)
+        end(piece, outcome)
+        signal.wake()
+      })
+    underWay.add(ended)
+  }
+
+  function end(piece: Taken, outcome: LoopOutcome) {
+    if (outcome === 'locked') {
+      turns.cancel(piece)
+      turns.rest(piece.key, pollMs)
+      return
+    }
+    turns.end(piece, outcome === 'more' ? 'done' : outcome)
+    if (outcome === 'more' && !waiting.some(({ key }) => key === piece.key)) waiting.push(piece)
+  }
+
+  const running = run()
+  return {
+    /** Looks for work now. */
+    wake: () => signal.wake(),
+    /** Starts no more, and waits for the work under way. */
+    async stop() {
+      stopped = true
+      signal.wake()
+      await running
+      await Promise.all(underWay)
+    },
+  }
+}

@@ -1,0 +1,230 @@
+import { sql } from 'kysely'
+import { expressionSql } from '../../conditions/sql.ts'
+import { countContacts } from '../../contacts/counts.ts'
+import { countAffected, type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
+import { lockReactions } from '../../events/dispatch.ts'
+import { enqueue } from '../../jobs/enqueue.ts'
+import { advanceJob, awaitCompletion, completeJob, type JobId, lockJob, readProgress } from '../../jobs/job.ts'
+import { NIL_ID } from '../../lib/id.ts'
+import { readContext } from '../evaluate.ts'
+import { type ResolvedSegment, resolveSegments } from '../expressions.ts'
+import { mayBecomeDue } from './due.ts'
+import { changeMemberships, type MembershipChange } from './membership.ts'
+import { queueCompute } from './queue-compute.ts'
+import { recheckContacts } from './recheck.ts'
+
+/** Contacts per transaction: re-checks of the project wait for it. */
+const PAGE = 2_000
+/** Fewer where each contact is read and matched in this process, to find its next due time. */
+const MATCHED_PAGE = 500
+/** Memberships of an earlier tracking that are deleted in one transaction. */
+const CLEARED = 5_000
+const WORK_MS = 1_000
+const RECHECK_SECONDS = 1
+
+type SegmentId = { projectId: string; segmentId: string }
+type Input = { segmentId: string }
+/** `revision`: of the condition that the run began with. */
+type Position = { revision: number; after: string; looked: number; added: number; removed: number }
+type Result = { added: number; removed: number; total: number }
+
+/** Recomputes a tracked segment. Undefined if it is not tracked; without a result if it takes longer than a request may wait. */
+export async function computeSegment(db: Pool, segment: SegmentId): Promise<{ jobId: string; result?: Result } | undefined> {
+  const jobId = await transact(db, (tx) => queueCompute(tx, segment))
+  if (!jobId) return undefined
+  const result = await awaitCompletion<Result>(db, { projectId: segment.projectId, jobId })
+  return result ? { jobId, result } : { jobId }
+}
+
+/** Processes pages for about a second, each in one transaction with the job's position; a new job does the rest. */
+export async function continueCompute(db: Pool, job: JobId) {
+  const progress = await readProgress<Input, Position>(db, job)
+  if (!progress) return
+  if (!progress.position && !(await begin(db, job, progress.input))) return
+  for (const deadline = performance.now() + WORK_MS; ; ) {
+    const last = performance.now() > deadline
+    const more = await transact(db, (tx) => computePage(tx, job, last))
+    if (!more || last) return
+  }
+}
+
+/**
+ * Waits for the transactions that began before the listener of the segment was visible: they write no reactions for it, so the pages must
+ * see what they wrote. False if they take longer; then the job is queued again.
+ */
+async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolean> {
+  const tracked = await readTracking(db, { projectId: job.projectId, segmentId })
+  const ended = !tracked || (await olderTransactionsEnded(db, await databaseTime(db)))
+  return transact(db, async (tx) => {
+    if (!ended) await enqueue(tx, 'segments.compute', job, { delaySeconds: RECHECK_SECONDS })
+    else if (await lockJob(tx, job)) {
+      const position: Position = { revision: tracked?.revision ?? 0, after: NIL_ID, looked: 0, added: 0, removed: 0 }
+      await advanceJob(tx, job, { position, result: {}, progress: 0 })
+    }
+    return ended
+  })
+}
+
+type Tracking = { revision: number; clearing: boolean }
+
+const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) =>
+  maybeOne(
+    db,
+    sql<Tracking>`select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}`,
+  )
+
+type Page = { position: Position; isLast: boolean }
+
+/** Returns false when there is nothing more to do in this job. */
+async function computePage(tx: Tx, job: JobId, last: boolean): Promise<boolean> {
+  const { projectId } = job
+  await lockReactions(tx, projectId)
+  const taken = await lockJob<Input, Position>(tx, job)
+  if (!taken?.position) return false
+  const id = { projectId, segmentId: taken.input.segmentId }
+  // Locked: a change of the condition in this moment either is seen here, or finds this run finished and queues another.
+  const tracked = await readTracking(tx, id, sql`for update`)
+  const [segment] = await resolveSegments(tx, projectId, [id.segmentId])
+  // Tracking has ended meanwhile.
+  if (!tracked || !segment) return finish(tx, job, id, taken.position)
+  if (tracked.revision !== taken.position.revision) return startOver(tx, job)
+  const { position, isLast } = tracked.clearing
+    ? await clearPage(tx, id, taken.position)
+    : await fillPage(tx, projectId, segment, taken.position)
+  if (isLast) return finish(tx, job, id, position)
+  await advanceJob(tx, job, { position, result: {}, progress: await progressOf(tx, projectId, position) })
+  if (last) await enqueue(tx, 'segments.compute', job)
+  return true
+}
+
+/** The condition has changed since the run began, so it waits for writers again. */
+async function startOver(tx: Tx, job: JobId) {
+  await advanceJob(tx, job, { position: null, result: {}, progress: 0 })
+  await enqueue(tx, 'segments.compute', job)
+  return false
+}
+
+async function progressOf(tx: Tx, projectId: string, { looked }: Position) {
+  const { total } = await countContacts(tx, projectId)
+  return (looked / Math.max(1, total)) * 100
+}
+
+/** Deletes memberships of an earlier tracking, without events: they were forgotten when it ended. */
+async function clearPage(tx: Tx, segment: SegmentId, position: Position): Promise<Page> {
+  if (await deleteSomeMembers(tx, segment)) return { position, isLast: false }
+  await sql`
+    update tracked_segments set clearing = false where project_id = ${segment.projectId} and segment_id = ${segment.segmentId}
+  `.execute(tx)
+  return { position, isLast: false }
+}
+
+/** Returns the number of rows deleted. */
+async function deleteSomeMembers(tx: Tx, { projectId, segmentId }: SegmentId) {
+  return countAffected(
+    tx,
+    sql`
+      delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+        select contact_id from segment_members where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+    `,
+  )
+}
+
+/** Brings one page of contacts up to date, ordered by id. */
+async function fillPage(tx: Tx, projectId: string, segment: ResolvedSegment, position: Position): Promise<Page> {
+  const limit = mayBecomeDue(segment.expression) ? MATCHED_PAGE : PAGE
+  const page = mayBecomeDue(segment.expression)
+    ? await matchPage(tx, projectId, segment, { after: position.after, limit })
+    : await selectPage(tx, projectId, segment, { after: position.after, limit })
+  const addedCount = page.changes.filter(({ isMember }) => isMember).length
+  return {
+    isLast: page.size < limit,
+    position: {
+      ...position,
+      after: page.end ?? position.after,
+      looked: position.looked + page.size,
+      added: position.added + addedCount,
+      removed: position.removed + page.changes.length - addedCount,
+    },
+  }
+}
+
+type Range = { after: string; limit: number }
+type Filled = { changes: MembershipChange[]; size: number; end: string | undefined }
+
+/** Finds the differences in the database: nothing but ids is read. */
+async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
+  const context = await readContext(tx, projectId, [segment])
+  const rows = await many(
+    tx,
+    sql<{ id: string; matches: boolean; isMember: boolean }>`
+      with page as materialized (
+        select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
+      )
+      select contacts.id, ${expressionSql(segment.expression, { projectId, ...context })} as matches, m.contact_id is not null as "isMember"
+      from page as contacts
+      left join segment_members m on m.project_id = ${projectId} and m.segment_id = ${segment.id} and m.contact_id = contacts.id
+      order by contacts.id
+    `,
+  )
+  const different = rows.filter(({ matches, isMember }) => matches !== isMember)
+  const changes = await changeMemberships(
+    tx,
+    projectId,
+    different.map(({ id, matches }) => ({ segment, contactId: id, isMember: matches })),
+  )
+  return { changes, size: rows.length, end: rows.at(-1)?.id }
+}
+
+/** Matches in this process, which also finds the next due time of each contact. */
+async function matchPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
+  const rows = await many(
+    tx,
+    sql<{ id: string }>`select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}`,
+  )
+  const checks = rows.map(({ id }) => ({ contactId: id, segmentIds: [segment.id] }))
+  return { changes: await recheckContacts(tx, projectId, checks), size: rows.length, end: rows.at(-1)?.id }
+}
+
+async function finish(tx: Tx, job: JobId, { projectId, segmentId }: SegmentId, { revision, added, removed }: Position) {
+  const { total } = await one(
+    tx,
+    sql<{ total: number }>`
+      select count(*)::int as total from segment_members where project_id = ${projectId} and segment_id = ${segmentId}
+    `,
+  )
+  await sql`
+    update tracked_segments set computed_revision = ${revision} where project_id = ${projectId} and segment_id = ${segmentId}
+  `.execute(tx)
+  await completeJob(tx, job, { added, removed, total })
+  return false
+}
+
+/** Deletes the members of a segment that is deleted, or dynamic and no longer tracked, without events. One chunk per job. */
+export const forgetMembers = (db: Pool, segment: SegmentId) =>
+  transact(db, async (tx) => {
+    await lockReactions(tx, segment.projectId)
+    if (await keepsMembers(tx, segment)) return
+    const due = await deleteSomeDue(tx, segment)
+    const members = await deleteSomeMembers(tx, segment)
+    if (due || members) await enqueue(tx, 'segments.forget-members', segment)
+  })
+
+const deleteSomeDue = (tx: Tx, { projectId, segmentId }: SegmentId) =>
+  countAffected(
+    tx,
+    sql`
+      delete from segment_due where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+        select contact_id from segment_due where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+    `,
+  )
+
+const keepsMembers = (tx: Tx, { projectId, segmentId }: SegmentId) =>
+  maybeOne(
+    tx,
+    sql`
+      select 1 from segments s
+      where s.project_id = ${projectId} and s.id = ${segmentId} and (s.type = 'STATIC'
+        or exists (select from tracked_segments t where t.project_id = s.project_id and t.segment_id = s.id))
+    `,
+  )

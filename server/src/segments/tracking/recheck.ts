@@ -1,0 +1,99 @@
+import { sql } from 'kysely'
+import { readFacts } from '../../conditions/facts.ts'
+import { evaluationOf, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
+import { type Db, many, type Tx } from '../../db/index.ts'
+import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
+import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
+import { groupBy } from '../../lib/group-by.ts'
+import { readContext } from '../evaluate.ts'
+import { type ResolvedSegment, resolveSegments } from '../expressions.ts'
+import { type DueCheck, mayBecomeDue, saveDue } from './due.ts'
+import { changeMemberships, type MembershipChange } from './membership.ts'
+import { queueCompute } from './queue-compute.ts'
+
+/** What one contact is to be checked against. */
+type Check = { contactId: string; segmentIds: string[] }
+
+/**
+ * Handles reactions for tracked segments: a change of one contact re-checks that contact against the segments that mention what changed,
+ * a change that concerns the whole project recomputes them. The dispatcher holds the lock of the project, so two re-checks never overlap,
+ * and a later one sees at least what an earlier one saw.
+ */
+export const recheckSegments: ReactionHandler = async (tx, { projectId, reactions }) => {
+  // Events without a contact concern no segment.
+  const ofProject = reactions.filter(({ contactId, eventId }) => contactId === null && eventId === null)
+  for (const segmentId of segmentIdsOf(ofProject)) {
+    await queueCompute(tx, { projectId, segmentId })
+  }
+  await recheckContacts(tx, projectId, checksOf(reactions))
+}
+
+const segmentIdsOf = (reactions: Reaction[]) =>
+  [...new Set(reactions.flatMap(({ listeners }) => listeners.map((listener) => listener.slice('segment:'.length))))].sort()
+
+function checksOf(reactions: Reaction[]): Check[] {
+  const byContact = groupBy(
+    reactions.filter(({ contactId }) => contactId !== null),
+    ({ contactId }) => contactId!,
+  )
+  return [...byContact].map(([contactId, several]) => ({ contactId, segmentIds: segmentIdsOf(several) }))
+}
+
+/** Brings the memberships of these contacts up to date. Returns the changes. The caller holds the lock of the project's reactions. */
+export async function recheckContacts(tx: Tx, projectId: string, checks: Check[]): Promise<MembershipChange[]> {
+  const segments = await readTracked(tx, projectId, [...new Set(checks.flatMap(({ segmentIds }) => segmentIds))])
+  if (!segments.size) return []
+  const facts = await readFacts(tx, {
+    projectId,
+    contactIds: checks.map(({ contactId }) => contactId),
+    expressions: [...segments.values()].map(({ expression }) => expression),
+  })
+  const context = await readContext(tx, projectId, [...segments.values()])
+  const members = await readMembers(tx, projectId, { segmentIds: [...segments.keys()], contactIds: facts.map(({ contact }) => contact.id) })
+  const checksById = new Map(checks.map(({ contactId, segmentIds }) => [contactId, segmentIds]))
+  const pause = createYield()
+  const changes: MembershipChange[] = []
+  const due: DueCheck[] = []
+  for (const contact of facts) {
+    const contactId = contact.contact.id
+    const evaluation = evaluationOf(contact, context)
+    for (const segmentId of checksById.get(contactId) ?? []) {
+      const segment = segments.get(segmentId)
+      if (!segment) continue
+      const matches = await matchesInTurns(segment.expression, evaluation, pause)
+      if (matches !== members.has(`${segmentId} ${contactId}`)) changes.push({ segment, contactId, isMember: matches })
+      if (segment.mayBecomeDue) due.push({ segmentId, contactId, dueAt: nextChangeAt(segment.expression, evaluation) })
+    }
+  }
+  await saveDue(tx, projectId, due)
+  return changeMemberships(tx, projectId, changes)
+}
+
+type TrackedSegment = ResolvedSegment & { mayBecomeDue: boolean }
+
+/** Without segments whose earlier memberships are still being deleted: their recomputation follows. */
+async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Map<string, TrackedSegment>> {
+  const rows = await many(
+    db,
+    sql<{ id: string }>`
+      select segment_id as id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
+    `,
+  )
+  const resolved = await resolveSegments(
+    db,
+    projectId,
+    rows.map(({ id }) => id),
+  )
+  return new Map(resolved.map((segment) => [segment.id, { ...segment, mayBecomeDue: mayBecomeDue(segment.expression) }]))
+}
+
+async function readMembers(db: Db, projectId: string, { segmentIds, contactIds }: { segmentIds: string[]; contactIds: string[] }) {
+  const rows = await many(
+    db,
+    sql<{ segmentId: string; contactId: string }>`
+      select segment_id as "segmentId", contact_id as "contactId" from segment_members
+      where project_id = ${projectId} and segment_id = any(${segmentIds}::uuid[]) and contact_id = any(${contactIds}::uuid[])
+    `,
+  )
+  return new Set(rows.map(({ segmentId, contactId }) => `${segmentId} ${contactId}`))
+}

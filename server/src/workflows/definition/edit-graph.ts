@@ -1,0 +1,117 @@
+import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../../lib/errors.ts'
+import { newId } from '../../lib/id.ts'
+import { type Graph, type GraphStep, type GraphTransition, type StepType, triggerOf } from './graph.ts'
+
+/** Default names of steps. */
+const NAMES: Record<StepType, string> = {
+  TRIGGER: 'Trigger',
+  SEND_EMAIL: 'Send email',
+  DELAY: 'Delay',
+  WAIT_FOR_EVENT: 'Wait for event',
+  CONDITION: 'Condition',
+  WEBHOOK: 'Webhook',
+  UPDATE_CONTACT: 'Update contact',
+  EXIT: 'Exit',
+}
+
+/** A step whose config has been read. */
+export type StepInput = {
+  id?: string | undefined
+  type: StepType
+  name?: string | undefined
+  position?: { x: number; y: number } | undefined
+  config: Record<string, unknown>
+  templateId: string | null
+}
+
+export function newStep(
+  { id = newId(), type, name = NAMES[type], position = { x: 0, y: 0 }, config, templateId }: StepInput,
+  now: string,
+): GraphStep {
+  return { id, type, name, position, config, templateId, createdAt: now, updatedAt: now }
+}
+
+export type TransitionInput = {
+  id?: string | undefined
+  fromStepId: string
+  toStepId: string
+  branch: string | null
+  priority?: number | undefined
+}
+
+export const newTransition = (
+  { id = newId(), fromStepId, toStepId, branch, priority = 0 }: TransitionInput,
+  now: string,
+): GraphTransition => ({
+  id,
+  fromStepId: fromStepId.toLowerCase(),
+  toStepId: toStepId.toLowerCase(),
+  branch,
+  priority,
+  createdAt: now,
+})
+
+type StepChanges = {
+  name?: string | undefined
+  position?: { x: number; y: number } | undefined
+  config?: Record<string, unknown> | undefined
+  templateId?: string | null | undefined
+}
+
+/** Undefined when there is no such step. */
+export function withChangedStep(graph: Graph, stepId: string, changes: StepChanges, now: string): Graph | undefined {
+  if (!graph.steps.some(({ id }) => id === stepId)) return undefined
+  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
+  return { ...graph, steps: graph.steps.map((step) => (step.id === stepId ? { ...step, ...given, updatedAt: now } : step)) }
+}
+
+/** A graph with these steps and transitions; those that were there keep their times. The TRIGGER step stays, whether it was sent or not. */
+export function replaceGraph(before: Graph, given: { steps: StepInput[]; transitions: TransitionInput[] }, now: string): Graph {
+  const trigger = triggerOf(before)
+  for (const [index, { id, type }] of given.steps.entries())
+    if ((type === 'TRIGGER') !== (id === trigger.id))
+      invalid(`steps.${index}.${type === 'TRIGGER' ? 'id' : 'type'}`, 'The TRIGGER step keeps its id.')
+  const steps = given.steps.map((step) => keepTimes(newStep(step, now), before.steps, now))
+  const transitions = given.transitions.map((transition) => keepTransition(newTransition(transition, now), before.transitions))
+  // At the end, so that errors name the places of the request.
+  const all = steps.some(({ id }) => id === trigger.id) ? steps : [...steps, trigger]
+  refuseRepeatedIds(all, transitions)
+  return { steps: all, transitions }
+}
+
+function keepTimes(step: GraphStep, before: GraphStep[], now: string): GraphStep {
+  const stored = before.find(({ id }) => id === step.id)
+  if (!stored) return step
+  const { createdAt, updatedAt } = stored
+  return isDeepStrictEqual({ ...step, createdAt, updatedAt }, stored) ? stored : { ...step, createdAt, updatedAt: now }
+}
+
+function keepTransition(transition: GraphTransition, before: GraphTransition[]): GraphTransition {
+  const stored = before.find(({ id }) => id === transition.id)
+  return stored ? { ...transition, createdAt: stored.createdAt } : transition
+}
+
+function refuseRepeatedIds(steps: GraphStep[], transitions: GraphTransition[]) {
+  const seen = new Set<string>()
+  for (const [name, list] of Object.entries({ steps, transitions }))
+    for (const [index, { id }] of list.entries()) {
+      if (seen.has(id)) invalid(`${name}.${index}.id`, 'This id occurs twice.')
+      seen.add(id)
+    }
+}
+
+/** The graph of a copy: with ids of its own. */
+export function copyGraph({ steps, transitions }: Graph, now: string): Graph {
+  const ids = new Map(steps.map(({ id }) => [id, newId()]))
+  return {
+    steps: steps.map((step) => ({ ...step, id: ids.get(step.id)!, createdAt: now, updatedAt: now })),
+    transitions: transitions.map((transition) => ({
+      ...transition,
+      id: newId(),
+      fromStepId: ids.get(transition.fromStepId)!,
+      toStepId: ids.get(transition.toStepId)!,
+      createdAt: now,
+    })),
+  }
+}

@@ -1,0 +1,106 @@
+import { sql } from 'kysely'
+import { maybeOne, one, type Tx } from '../../db/index.ts'
+import { failStale, nextRevision } from '../../http/if-match.ts'
+import { type FieldIssue, fail, invalid } from '../../lib/errors.ts'
+import { MB } from '../../lib/text/units.ts'
+import { lockSegments } from '../../segments/limits.ts'
+import { type Graph, type Violation, violationsOf } from './graph.ts'
+import { listenForWorkflow } from './listeners.ts'
+import { checkGraphReferences, type GraphUses, usesOfGraph } from './uses.ts'
+import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from './workflow.ts'
+
+/** All steps and transitions as JSON: as much as one request can bring. */
+const MAX_GRAPH_BYTES = MB
+
+/** Names the place in the request of what is wrong. */
+export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
+
+type Edit = WorkflowKey & {
+  revisions: string[] | undefined
+  /** The version that the caller has read. */
+  version?: number
+  places: Places
+  /** Undefined: there is no such step or transition. */
+  change: (graph: Graph) => Graph | undefined
+}
+
+/**
+ * Changes the graph as a whole: the change is a new version, or nothing. Undefined when there is no such workflow, or the change found nothing
+ * to change.
+ */
+export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow; graph: Graph } | undefined> {
+  await lockSegments(tx, edit.projectId)
+  const stored = await lockWorkflow(tx, edit)
+  if (!stored) return undefined
+  const updatedAt = stored.updatedAt.toISOString()
+  if (edit.revisions && !edit.revisions.includes(updatedAt)) failStale(updatedAt)
+  if (edit.version !== undefined && edit.version !== stored.version)
+    fail('CONFLICT', { message: 'It was changed since you read it.', details: { version: stored.version, updatedAt } })
+  const before = await readGraph(tx, stored)
+  const graph = edit.change(before)
+  if (!graph) return undefined
+  refuseViolations(graph, edit.places)
+  const changed = graph.steps.filter((step) => !before.steps.includes(step))
+  await checkGraphReferences(tx, edit.projectId, changed, (step) => edit.places.step(graph.steps.indexOf(step)))
+  await refuseForeignIds(tx, stored, { before, graph })
+  return { row: await storeVersion(tx, stored, graph), graph }
+}
+
+function refuseViolations(graph: Graph, { violation: placeOf }: Places) {
+  const errors = violationsOf(graph).map(
+    (violation): FieldIssue => ({
+      field: placeOf(violation),
+      message: violation.message,
+      code: violation.index === undefined && violation.message.startsWith('At most') ? 'too_big' : 'custom',
+    }),
+  )
+  if (errors.length) fail('VALIDATION_ERROR', { errors: errors.slice(0, 50) })
+  if (Buffer.byteLength(JSON.stringify(graph)) > MAX_GRAPH_BYTES) invalid('steps', 'All steps together have at most 1 MB.', 'too_big')
+}
+
+/** The figures of a workflow are kept by the ids of its steps and transitions. */
+async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before, graph }: { before: Graph; graph: Graph }) {
+  const own = new Set([...before.steps, ...before.transitions].map((each) => each.id))
+  const added = [...graph.steps, ...graph.transitions].map((each) => each.id).filter((each) => !own.has(each))
+  if (!added.length) return
+  const taken = await maybeOne(
+    tx,
+    sql<{ id: string }>`
+      select own.id from workflow_graphs g cross join lateral jsonb_array_elements_text(g.uses -> 'ids') as own(id)
+      where g.project_id = ${projectId} and g.workflow_id <> ${id} and g.uses -> 'ids' ?| ${added}::text[] and own.id = any(${added}::text[])
+      limit 1
+    `,
+  )
+  if (!taken) return
+  const isStep = graph.steps.some((step) => step.id === taken.id)
+  const index = (isStep ? graph.steps : graph.transitions).findIndex((each) => each.id === taken.id)
+  invalid(`${isStep ? 'steps' : 'transitions'}.${index}.id`, 'Another workflow has this id.')
+}
+
+async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph): Promise<WorkflowRow> {
+  const { projectId, id, version } = workflow
+  await insertGraph(tx, { projectId, id, version: version + 1, graph, uses: usesOfGraph(graph) })
+  await sql`
+    delete from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version} and not pinned
+  `.execute(tx)
+  const row = await one(
+    tx,
+    sql<WorkflowRow>`
+      update workflows w set version = version + 1, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
+      where project_id = ${projectId} and id = ${id}
+      returning ${WORKFLOW_COLUMNS}
+    `,
+  )
+  await listenForWorkflow(tx, row)
+  return row
+}
+
+export async function insertGraph(
+  tx: Tx,
+  { projectId, id, version, graph, uses }: WorkflowKey & { version: number; graph: Graph; uses: GraphUses },
+) {
+  await sql`
+    insert into workflow_graphs (project_id, workflow_id, version, graph, uses)
+    values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(uses)}::jsonb)
+  `.execute(tx)
+}

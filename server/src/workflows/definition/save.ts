@@ -1,0 +1,150 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type RawBuilder, sql } from 'kysely'
+import { maybeOne, one, type Tx } from '../../db/index.ts'
+import { failStale, nextRevision } from '../../http/if-match.ts'
+import { enqueue } from '../../jobs/enqueue.ts'
+import { fail, invalid } from '../../lib/errors.ts'
+import { newId } from '../../lib/id.ts'
+import { lockSegments } from '../../segments/limits.ts'
+import { findSegment } from '../../segments/segment.ts'
+import { copyGraph, newStep } from './edit-graph.ts'
+import type { Graph } from './graph.ts'
+import { IS_ACTIVE, listenForWorkflow, stopListening } from './listeners.ts'
+import { insertGraph } from './save-graph.ts'
+import { nextFiringOf } from './schedule.ts'
+import type { TriggerType } from './trigger.ts'
+import { usesOfGraph } from './uses.ts'
+import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from './workflow.ts'
+
+export const MAX_WORKFLOW_NAME = 255
+/** Workflows of a project. */
+const MAX_WORKFLOWS = 1_000
+
+type NewWorkflow = {
+  projectId: string
+  name: string
+  description: string | null
+  triggerType: TriggerType
+  triggerConfig: Record<string, unknown>
+  allowReentry: boolean
+}
+
+/** Disabled, with nothing but its TRIGGER step. */
+export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
+  const now = new Date().toISOString()
+  const graph: Graph = { steps: [newStep({ type: 'TRIGGER', config: {}, templateId: null }, now)], transitions: [] }
+  return insertWorkflow(tx, workflow, graph)
+}
+
+async function insertWorkflow(
+  tx: Tx,
+  { projectId, name, description, triggerType, triggerConfig, allowReentry }: NewWorkflow,
+  graph: Graph,
+) {
+  await lockSegments(tx, projectId)
+  await assertRoomForWorkflow(tx, projectId)
+  const row = await one(
+    tx,
+    sql<WorkflowRow>`
+      insert into workflows as w (project_id, id, name, description, trigger_type, trigger_config, allow_reentry)
+      values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
+      returning ${WORKFLOW_COLUMNS}
+    `,
+  )
+  await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph) })
+  return { row, graph }
+}
+
+/** Under the lock of the project's segments, which serialises changes of workflows too. */
+async function assertRoomForWorkflow(tx: Tx, projectId: string) {
+  const { count } = await one(tx, sql<{ count: number }>`select count(*)::int as count from workflows where project_id = ${projectId}`)
+  if (count >= MAX_WORKFLOWS) fail('CONFLICT', { message: `A project has at most ${MAX_WORKFLOWS.toLocaleString('en')} workflows.` })
+}
+
+type WorkflowChanges = {
+  name?: string | undefined
+  description?: string | null | undefined
+  trigger?: { type: TriggerType; config: Record<string, unknown> } | undefined
+  enabled?: boolean | undefined
+  allowReentry?: boolean | undefined
+}
+type Edit = WorkflowKey & {
+  revisions?: string[] | undefined
+  /** Gets the stored workflow: the config of a trigger depends on its type. */
+  changesOf: (stored: WorkflowRow) => WorkflowChanges
+}
+
+/** Changes the given fields only. Undefined when there is no such workflow; a newer revision is refused. */
+export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changesOf }: Edit): Promise<WorkflowRow | undefined> {
+  await lockSegments(tx, projectId)
+  const stored = await lockWorkflow(tx, { projectId, id })
+  if (!stored) return undefined
+  const updatedAt = stored.updatedAt.toISOString()
+  if (revisions && !revisions.includes(updatedAt)) failStale(updatedAt)
+  const changes = changesOf(stored)
+  const next: WorkflowRow = {
+    ...stored,
+    name: changes.name ?? stored.name,
+    description: changes.description === undefined ? stored.description : changes.description,
+    triggerType: changes.trigger?.type ?? stored.triggerType,
+    triggerConfig: changes.trigger?.config ?? stored.triggerConfig,
+    enabled: changes.enabled ?? stored.enabled,
+    allowReentry: changes.allowReentry ?? stored.allowReentry,
+  }
+  await checkSegment(tx, next)
+  const row = await updateWorkflow(tx, next, await nextFiringAfter(tx, stored, next))
+  await listenForWorkflow(tx, row)
+  return row
+}
+
+/** A change that does not concern the schedule leaves the next firing as it is: it may be due at this moment. */
+async function nextFiringAfter(tx: Tx, stored: WorkflowRow, next: WorkflowRow) {
+  const scheduleOf = ({ enabled, triggerType, triggerConfig }: WorkflowRow) => ({ enabled, triggerType, triggerConfig })
+  if (isDeepStrictEqual(scheduleOf(stored), scheduleOf(next))) return sql`w.next_firing_at`
+  const { now } = await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)
+  return sql`${nextFiringOf(next, now) ?? null}::timestamptz`
+}
+
+async function checkSegment(tx: Tx, { projectId, triggerType, triggerConfig }: WorkflowRow) {
+  if (triggerType !== 'SCHEDULE') return
+  if (!(await findSegment(tx, projectId, triggerConfig.segmentId as string))) invalid('triggerConfig.segmentId', 'No such segment.')
+}
+
+const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unknown>) =>
+  one(
+    tx,
+    sql<WorkflowRow>`
+      update workflows w set name = ${next.name}, description = ${next.description}, trigger_type = ${next.triggerType},
+        trigger_config = ${JSON.stringify(next.triggerConfig)}::jsonb, enabled = ${next.enabled}, allow_reentry = ${next.allowReentry},
+        next_firing_at = ${nextFiringAt}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
+      where project_id = ${next.projectId} and id = ${next.id}
+      returning ${WORKFLOW_COLUMNS}
+    `,
+  )
+
+const COPY = ' (Copy)'
+
+/** The copy is disabled. Undefined when there is no such workflow. */
+export async function duplicateWorkflow(tx: Tx, key: WorkflowKey) {
+  await lockSegments(tx, key.projectId)
+  const original = await lockWorkflow(tx, key)
+  if (!original) return undefined
+  const graph = copyGraph(await readGraph(tx, original), new Date().toISOString())
+  return insertWorkflow(tx, { ...original, name: original.name.slice(0, MAX_WORKFLOW_NAME - COPY.length) + COPY }, graph)
+}
+
+/** Refused while executions are active. False when there is no such workflow. A job deletes its executions, figures and graphs. */
+export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Promise<boolean> {
+  await lockSegments(tx, projectId)
+  const workflow = await lockWorkflow(tx, { projectId, id })
+  if (!workflow) return false
+  const active = await maybeOne(
+    tx,
+    sql`select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1`,
+  )
+  if (active) fail('CONFLICT', { message: 'The workflow has active executions. Cancel them first, or wait until they end.' })
+  await stopListening(tx, { projectId, id })
+  await sql`delete from workflows where project_id = ${projectId} and id = ${id}`.execute(tx)
+  await enqueue(tx, 'workflows.erase', { projectId, workflowId: id })
+  return true
+}

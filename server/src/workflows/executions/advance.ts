@@ -1,0 +1,141 @@
+import { sql } from 'kysely'
+import { type Db, many, one, type Tx } from '../../db/index.ts'
+import { exactTime } from '../../events/first-events.ts'
+import { createCache } from '../../lib/cache.ts'
+import { crash } from '../../lib/crash-point.ts'
+import { groupBy } from '../../lib/group-by.ts'
+import { MB, SECOND } from '../../lib/text/units.ts'
+import { type Graph, type StepType, stepOf } from '../definition/graph.ts'
+import { runCondition } from '../steps/condition.ts'
+import { runDelay, runExit, runTrigger, runWait } from '../steps/pause.ts'
+import { runSendEmail } from '../steps/send-email.ts'
+import type { Running, StepBatch, StepOutcome, StepRunner } from '../steps/step.ts'
+import { runUpdateContact } from '../steps/update-contact.ts'
+import { runWebhook } from '../steps/webhook.ts'
+import { applyOutcomes } from './transition.ts'
+import { isBeingWiped, shareAdvance } from './wiped.ts'
+
+const RUNNERS: Record<StepType, StepRunner> = {
+  TRIGGER: runTrigger,
+  SEND_EMAIL: runSendEmail,
+  DELAY: runDelay,
+  WAIT_FOR_EVENT: runWait,
+  CONDITION: runCondition,
+  WEBHOOK: runWebhook,
+  UPDATE_CONTACT: runUpdateContact,
+  EXIT: runExit,
+}
+
+/** Steps that lock contacts. Only the last round of a transaction has them: two rounds would lock in no consistent order. */
+const WRITES_CONTACTS: ReadonlySet<StepType> = new Set(['UPDATE_CONTACT', 'SEND_EMAIL'])
+
+/** Steps that an execution takes in one transaction at most. */
+const MAX_ROUNDS = 20
+
+/** Longer than a transaction that tracks events may take. */
+const TIMEOUT_AFTER_MS = 6 * SECOND
+
+export type Claimed = Omit<Running, 'step' | 'graph'> & { currentStepId: string | null }
+
+export const RUNNING_COLUMNS = sql`
+  e.id, e.workflow_id as "workflowId", e.version, e.contact_id as "contactId", e.status, e.current_step_id as "currentStepId", e.visits,
+  jsonb_build_object('at', ${exactTime(sql`e.arrived_at`)}, 'eventId', e.arrived_event_id) as arrival, e.due_at as "dueAt", e.awaits,
+  e.deadline_at as "deadlineAt", e.attempts, e.context, e.event, e.started_at as "startedAt"`
+
+/** Due executions of a project, oldest first. Others that are being advanced are left alone. */
+export async function claimExecutions(tx: Tx, projectId: string, limit: number, only?: string) {
+  await shareAdvance(tx, projectId)
+  return many(
+    tx,
+    sql<Claimed>`
+      select ${RUNNING_COLUMNS} from workflow_executions e
+      where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
+        and not ${isBeingWiped(sql`${projectId}`)}
+      order by e.due_at limit ${limit} for update of e skip locked
+    `,
+  )
+}
+
+/**
+ * Takes claimed executions as far as they come: each step's effect, its record and the next state are written in this transaction, or
+ * nothing is.
+ */
+export async function advanceExecutions(tx: Tx, projectId: string, claimed: Claimed[], timeoutAfterMs = TIMEOUT_AFTER_MS) {
+  const { now } = await one(tx, sql<{ now: Date }>`select now() as now`)
+  const contacts = await readContacts(tx, projectId, claimed)
+  const batch: StepBatch = { projectId, now, contacts, timeoutAfterMs }
+  let open = await withGraphs(tx, projectId, claimed)
+  for (let round = 0; open.length && round < MAX_ROUNDS; round++) {
+    const outcomes = await runRound(tx, batch, open)
+    const hasWritten = open.some(({ step }) => WRITES_CONTACTS.has(step.type))
+    const isLast = hasWritten || round === MAX_ROUNDS - 1
+    open = await applyOutcomes(tx, { projectId, now, isLast }, outcomes)
+  }
+  crash('executions-advanced')
+}
+
+async function runRound(tx: Tx, batch: StepBatch, open: Running[]) {
+  const outcomes: { execution: Running; outcome: StepOutcome }[] = []
+  const present = open.filter(({ contactId }) => batch.contacts.has(contactId))
+  for (const execution of open)
+    if (!batch.contacts.has(execution.contactId)) outcomes.push({ execution, outcome: { is: 'cancelled', reason: 'contact_deleted' } })
+  // Emails first: they lock the cap of the project, which comes before contacts.
+  const byType = [...groupBy(present, ({ step }) => step.type)].sort(([a], [b]) => Number(b === 'SEND_EMAIL') - Number(a === 'SEND_EMAIL'))
+  for (const [type, several] of byType) {
+    const results = await RUNNERS[type](tx, batch, several)
+    outcomes.push(...several.map((execution, index) => ({ execution, outcome: results[index]! })))
+  }
+  return outcomes
+}
+
+async function readContacts(tx: Tx, projectId: string, claimed: Claimed[]) {
+  const rows = await many(
+    tx,
+    sql<{ id: string; email: string; subscribed: boolean }>`
+      select id, email, subscribed from contacts where project_id = ${projectId} and id = any(${claimed.map(({ contactId }) => contactId)}::uuid[])
+    `,
+  )
+  return new Map(rows.map(({ id, ...contact }) => [id, contact]))
+}
+
+/** Graphs never change, and ids of workflows are not used again. */
+const graphs = createCache<string, Graph>({ maxWeight: 32 * MB })
+
+export async function readGraphs(db: Db, projectId: string, executions: { workflowId: string; version: number }[]) {
+  const keyOf = ({ workflowId, version }: { workflowId: string; version: number }) => `${workflowId} ${version}`
+  const found = new Map<string, Graph>()
+  const missing = new Map<string, { workflowId: string; version: number }>()
+  for (const { workflowId, version } of executions) {
+    const key = keyOf({ workflowId, version })
+    const known = graphs.get(key)
+    if (known) found.set(key, known)
+    else missing.set(key, { workflowId, version })
+  }
+  if (missing.size) {
+    const rows = await many(
+      db,
+      sql<{ workflowId: string; version: number; graph: Graph; bytes: number }>`
+        select g.workflow_id as "workflowId", g.version, g.graph, octet_length(g.graph::text) as bytes
+        from workflow_graphs g join jsonb_to_recordset(${JSON.stringify([...missing.values()])}::jsonb) as k("workflowId" uuid, version int)
+          on g.workflow_id = k."workflowId" and g.version = k.version
+        where g.project_id = ${projectId}
+      `,
+    )
+    for (const { graph, bytes, ...key } of rows) {
+      found.set(keyOf(key), graph)
+      graphs.set(keyOf(key), graph, 4 * bytes)
+    }
+  }
+  return (execution: { workflowId: string; version: number }) => found.get(keyOf(execution))
+}
+
+/** An execution without its graph, or without the step in it, cannot be: a graph is kept as long as executions follow it. */
+export async function withGraphs(db: Db, projectId: string, claimed: Claimed[]): Promise<Running[]> {
+  const graphOf = await readGraphs(db, projectId, claimed)
+  return claimed.map(({ currentStepId, ...execution }) => {
+    const graph = graphOf(execution)
+    const step = graph && stepOf(graph, currentStepId)
+    if (!graph || !step) throw new Error(`execution ${execution.id} has no graph or step`)
+    return { ...execution, graph, step }
+  })
+}

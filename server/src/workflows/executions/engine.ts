@@ -1,0 +1,117 @@
+import { sql } from 'kysely'
+import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { listenForNotifications } from '../../db/notifications.ts'
+import { inTurnSql } from '../../db/owner-sql.ts'
+import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
+import type { WaitingWork } from '../../ledger/turns.ts'
+import type { Log } from '../../lib/log.ts'
+import { createRareWarning } from '../../lib/rare-warning.ts'
+import { advanceExecutions, claimExecutions } from './advance.ts'
+import { failExecution } from './cancel.ts'
+import { EXECUTIONS_CHANNEL } from './enrol.ts'
+import { isBeingWiped } from './wiped.ts'
+
+type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; timeoutAfterMs?: number | undefined }
+
+/** Projects that one process works on at a time, besides one of an owner that has none of them. */
+const LANES = 2
+/** Executions of one project before it is the next project's turn. */
+const BATCH = 100
+/** Poll interval: a lost notification costs this much, and so does an execution that comes due. */
+const POLL_MS = 200
+/** Failed attempts after which an execution ends: more than an hour after the first one, so that an outage ends none. */
+const MAX_ATTEMPTS = 12
+
+/** Advances executions that are due, project by project. Any number of processes may run it. */
+export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs }: Deps) {
+  const warn = createRareWarning(log)
+  let stopped = false
+
+  async function visitProject(projectId: string): Promise<LoopOutcome> {
+    let ids: string[] = []
+    try {
+      await transact(db, async (tx) => {
+        const claimed = await claimExecutions(tx, projectId, BATCH)
+        ids = claimed.map(({ id }) => id)
+        await advanceExecutions(tx, projectId, claimed, timeoutAfterMs)
+      })
+      if (!ids.length) return 'locked'
+      return ids.length === BATCH ? 'more' : 'done'
+    } catch (err) {
+      if (!ids.length) throw err
+      warn({ err, projectId }, 'could not advance executions together; trying one by one')
+      await advanceOneByOne(projectId, ids)
+      return 'done'
+    }
+  }
+
+  /** An execution that fails alone is tried again later, and ends after some attempts; it does not hold up the others. */
+  async function advanceOneByOne(projectId: string, ids: string[]) {
+    for (const id of ids) {
+      if (stopped) return
+      try {
+        await transact(db, async (tx) => advanceExecutions(tx, projectId, await claimExecutions(tx, projectId, 1, id), timeoutAfterMs))
+      } catch (err) {
+        warn({ err, projectId, execution: id }, 'could not advance an execution; it is tried again later')
+        await transact(db, (tx) => postponeExecution(tx, projectId, id))
+      }
+    }
+  }
+
+  const loop = startProjectLoop({
+    name: 'advance executions',
+    log,
+    isHeld,
+    pollMs: POLL_MS,
+    slots: LANES,
+    find: (except) => findDueProjects(db, except),
+    work: ({ projectId }) => visitProject(projectId),
+  })
+  const notifications = listenForNotifications({ url, channel: EXECUTIONS_CHANNEL, onNotified: () => loop.wake(), log })
+  return {
+    /** Claims no more, and waits for the batches under way. */
+    async stop() {
+      stopped = true
+      await Promise.all([loop.stop(), notifications.stop()])
+    },
+  }
+}
+
+/** One look at an index, however many executions sleep. */
+const ANY_DUE = sql`select from workflow_executions where due_at <= now() and webhook_host is null order by due_at limit 1`
+
+/** Projects with executions that are due. */
+async function findDueProjects(db: Pool, except: string[]): Promise<WaitingWork[]> {
+  if (!(await maybeOne(db, ANY_DUE))) return []
+  return many(db, dueProjectsSql(except))
+}
+
+/** A skip scan: reads the earliest execution of each project. Those of a disabled project wait. */
+const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
+  with recursive pending as (
+    (select project_id, due_at from workflow_executions where due_at is not null and webhook_host is null order by project_id, due_at limit 1)
+    union all
+    select next.project_id, next.due_at from pending cross join lateral (
+      select e.project_id, e.due_at from workflow_executions e
+      where e.due_at is not null and e.webhook_host is null and e.project_id > pending.project_id order by e.project_id, e.due_at limit 1
+    ) as next
+  )
+  select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
+    select d.project_id, d.due_at from pending d join projects p on p.id = d.project_id
+    where d.due_at <= now() and d.project_id <> all(${except}::uuid[]) and not p.disabled and p.deleted_at is null
+      and not ${isBeingWiped(sql`d.project_id`)}
+  `)}) as found
+`
+
+/** After 1 s, 2 s, 4 s, … The last attempt ends it, so that no execution stays in limbo. */
+async function postponeExecution(tx: Tx, projectId: string, id: string) {
+  const postponed = await maybeOne(
+    tx,
+    sql<{ attempts: number }>`
+      update workflow_executions set attempts = attempts + 1, due_at = now() + make_interval(secs => power(2, attempts)), updated_at = now()
+      where project_id = ${projectId} and id = ${id} and due_at <= now()
+      returning attempts
+    `,
+  )
+  if (postponed && postponed.attempts >= MAX_ATTEMPTS) await failExecution(tx, projectId, { id, reason: 'internal_error' })
+}

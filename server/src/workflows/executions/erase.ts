@@ -1,0 +1,173 @@
+import { sql } from 'kysely'
+import { countAffected, many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
+import { enqueue } from '../../jobs/enqueue.ts'
+import { IS_ACTIVE, listenForWorkflow, stopListening } from '../definition/listeners.ts'
+import { WORKFLOW_COLUMNS, type WorkflowRow } from '../definition/workflow.ts'
+import { addToDaysSql } from './days.ts'
+import { VISIT_OUTCOME } from './visit-outcome.ts'
+
+/** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
+export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
+  const { projectId } = scope
+  const deleted = await many(tx, sql<{ id: string }>`${wipeSql('workflows', scope)} returning id`)
+  for (const { id } of deleted) await stopListening(tx, { projectId, id })
+  return deleted.length
+}
+
+/** Rows of workflows that are gone: others write some of them after the wipe was requested. */
+const isOrphan = sql`not exists (select from workflows w where w.project_id = t.project_id and w.id = t.workflow_id)`
+const inScope = (scope: WipeScope) => sql`${createdInScope(scope)} or ${isOrphan}`
+
+export const wipeExecutions = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_executions', scope, { which: inScope(scope) })
+export const wipeStepExecutions = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'workflow_step_executions', scope, { key: ['execution_id', 'visit'], which: isOrphan })
+export const wipeGraphs = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'workflow_graphs', scope, { key: ['workflow_id', 'version'], which: isOrphan })
+export const wipeFigures = async (tx: Tx, scope: WipeScope) =>
+  (await wipeRows(tx, 'workflow_tallies', scope, { which: inScope(scope) })) +
+  (await wipeRows(tx, 'workflow_days', scope, { key: ['workflow_id', 'day'], which: inScope(scope) })) +
+  (await wipeRows(tx, 'workflow_figures', scope, { key: ['workflow_id', 'subject_id', 'kind'], which: inScope(scope) }))
+export const wipeRefusals = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which: inScope(scope) })
+export const wipeEntries = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'workflow_entries', scope, { key: ['workflow_id', 'contact_id'], which: inScope(scope) })
+export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope, { which: inScope(scope) })
+/** A reset keeps the secret, as it keeps the keys. */
+export const wipeWebhookSecret = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'webhook_secrets', scope, {
+    key: ['project_id'],
+    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
+  })
+
+type ErasedWorkflow = { projectId: string; workflowId: string }
+/** Rows deleted in one transaction. */
+const CHUNK = 1_000
+/** Graphs deleted in one transaction: each may have a megabyte. */
+const GRAPHS_CHUNK = 100
+const WORK_MS = 1_000
+
+/** Deletes what a deleted workflow has left, for about a second; a new job does the rest. Its emails stay. */
+export async function continueErasing(db: Pool, workflow: ErasedWorkflow) {
+  for (const deadline = performance.now() + WORK_MS; ; ) {
+    if (!(await transact(db, (tx) => eraseSome(tx, workflow)))) return
+    if (performance.now() > deadline) return transact(db, (tx) => enqueue(tx, 'workflows.erase', workflow))
+  }
+}
+
+/** One chunk of the first table that has rows left. Returns their number. */
+async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Promise<number> {
+  const which = sql`t.workflow_id = ${workflowId}`
+  const scope = (limit: number): WipeScope => ({ projectId, before: 'infinity', limit })
+  const executions = await many(tx, sql<{ id: string }>`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`)
+  await dropStepsSql(executions.map(({ id }) => ({ projectId, id }))).execute(tx)
+  return (
+    executions.length ||
+    (await wipeRows(tx, 'workflow_graphs', scope(GRAPHS_CHUNK), { key: ['workflow_id', 'version'], which })) ||
+    (await wipeRows(tx, 'workflow_tallies', scope(CHUNK), { which })) ||
+    (await wipeRows(tx, 'workflow_days', scope(CHUNK), { key: ['workflow_id', 'day'], which })) ||
+    (await wipeRows(tx, 'workflow_figures', scope(CHUNK), { key: ['workflow_id', 'subject_id', 'kind'], which })) ||
+    (await wipeRows(tx, 'workflow_refusals', scope(CHUNK), { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which })) ||
+    (await wipeRows(tx, 'workflow_firings', scope(CHUNK), { which })) ||
+    wipeRows(tx, 'workflow_entries', scope(CHUNK), { key: ['workflow_id', 'contact_id'], which })
+  )
+}
+
+type Dropped = { projectId: string; id: string }[]
+
+const dropStepsSql = (executions: Dropped) => sql`
+  delete from workflow_step_executions s using jsonb_to_recordset(${JSON.stringify(executions)}::jsonb) as d("projectId" uuid, id uuid)
+  where s.project_id = d."projectId" and s.execution_id = d.id`
+
+/** Takes the visits back from the figures of their steps: each figure is that of a list. */
+const dropCountedSteps = (tx: Tx, executions: Dropped) =>
+  sql`
+    with visits as (${dropStepsSql(executions)} returning s.project_id, s.workflow_id, s.step_id, ${VISIT_OUTCOME} as outcome)
+    insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
+    select project_id, workflow_id, step_id, kind, -count(*)
+    from visits cross join lateral (values ('entered'), (outcome)) as counted(kind)
+    where kind <> 'waiting' group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  `.execute(tx)
+
+type Retention = { months: number; limit: number }
+
+/**
+ * Ended executions that are older than the retention, with their steps. Returns their number. The contacts are remembered: a workflow without
+ * re-entry must not take them again. The figures are those of what is kept, except for `started` and for transitions.
+ */
+export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
+  if (months === 0) return 0
+  const dropped = await many(
+    tx,
+    sql<{ projectId: string; id: string }>`
+      with dropped as (
+        delete from workflow_executions where (project_id, id) in (
+          select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
+          order by completed_at limit ${limit} for update skip locked)
+        returning project_id, id, workflow_id, contact_id, status, started_at
+      ), remembered as (
+        insert into workflow_entries (project_id, workflow_id, contact_id)
+        select distinct d.project_id, d.workflow_id, d.contact_id from dropped d
+        where exists (select from workflows w where w.project_id = d.project_id and w.id = d.workflow_id)
+          and exists (select from contacts c where c.project_id = d.project_id and c.id = d.contact_id)
+        order by 1, 2, 3
+        on conflict do nothing
+      ), counted as (
+        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
+        select project_id, workflow_id, workflow_id, lower(status), -count(*) from dropped group by 1, 2, status
+        union all
+        select project_id, workflow_id, workflow_id, 'dropped', count(*) from dropped group by 1, 2
+      ), by_day as (
+        ${addToDaysSql(sql`select project_id, workflow_id, started_at as moment, -1 as n from dropped`)}
+      )
+      select project_id as "projectId", id from dropped
+    `,
+  )
+  await dropCountedSteps(tx, dropped)
+  return dropped.length
+}
+
+/** Graphs that were replaced before the retention, and that no active execution follows. As long as executions are kept, their graphs are. */
+export async function dropOldGraphs(tx: Tx, { months, limit }: Retention) {
+  if (months === 0) return 0
+  return countAffected(
+    tx,
+    sql`
+      delete from workflow_graphs where (project_id, workflow_id, version) in (
+        select g.project_id, g.workflow_id, g.version from workflow_graphs g
+        where exists (
+            select from workflow_graphs n
+            where n.project_id = g.project_id and n.workflow_id = g.workflow_id and n.version > g.version
+              and n.created_at < now() - make_interval(months => ${months}))
+          and not exists (
+            select from workflow_executions e
+            where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and ${IS_ACTIVE})
+        limit ${limit})
+    `,
+  )
+}
+
+const KEPT_REFUSALS_DAYS = 30
+
+export const dropOldRefusals = (tx: Tx, limit: number) =>
+  countAffected(
+    tx,
+    sql`
+      delete from workflow_refusals where ctid in (
+        select ctid from workflow_refusals where hour < now() - make_interval(days => ${KEPT_REFUSALS_DAYS}) limit ${limit})
+    `,
+  )
+
+/** Disabled workflows listen until their last execution has ended. */
+export async function refreshListeners(tx: Tx) {
+  const workflows = await many(
+    tx,
+    sql<WorkflowRow>`
+      select ${WORKFLOW_COLUMNS} from workflows w
+      where not w.enabled and exists (select from listeners l where l.project_id = w.project_id and l.listener = 'workflow:' || w.id)
+        and not exists (select from workflow_executions e where e.project_id = w.project_id and e.workflow_id = w.id and ${IS_ACTIVE})
+      limit 1000 for update of w skip locked
+    `,
+  )
+  for (const workflow of workflows) await listenForWorkflow(tx, workflow)
+}

@@ -1,0 +1,258 @@
+import { sql } from 'kysely'
+import { many, type Tx } from '../../db/index.ts'
+import type { EventPosition } from '../../events/first-events.ts'
+import { newId } from '../../lib/id.ts'
+import { stepOf, transitionFor } from '../definition/graph.ts'
+import type { Running, StepOutcome } from '../steps/step.ts'
+import { addFigures, type EndKind, type Figure, figureOfEnd } from './figures.ts'
+import { type EndedExecution, recordExecutionEnds } from './record-ends.ts'
+
+/** Steps that an execution may visit: ends loops that never pause for long. */
+const MAX_VISITS = 1_000
+
+type Judged = { execution: Running; outcome: StepOutcome }
+type StepRecord = {
+  executionId: string
+  workflowId: string
+  visit: number
+  id: string
+  stepId: string
+  status: string
+  scheduledFor: Date | null
+  input: object | null
+  output: object | null
+  error: string | null
+  emailId: string | null
+  isOver: boolean
+}
+type NextState = {
+  id: string
+  status: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
+  currentStepId: string
+  visits: number
+  arrival: EventPosition
+  dueAt: Date | null
+  awaits: string | null
+  deadlineAt: Date | null
+  attempts: number
+  webhookHost: string | null
+  exitReason: string | null
+  context: object
+}
+
+/**
+ * Records what steps did, and moves their executions on. Returns those that have come to their next step and can go on at once; with `isLast`
+ * these are due instead, and none is returned.
+ */
+export async function applyOutcomes(
+  tx: Tx,
+  { projectId, now, isLast }: { projectId: string; now: Date; isLast: boolean },
+  judged: Judged[],
+) {
+  const moved = judged.map((each) => move(each, now))
+  await writeRecords(
+    tx,
+    projectId,
+    moved.map(({ record, isNew }) => ({ record, isNew })),
+  )
+  // The state of an execution that goes on is written at the end of the transaction.
+  const goingOn = isLast ? [] : moved.flatMap(({ next }) => next ?? [])
+  await writeStates(
+    tx,
+    projectId,
+    moved.filter(({ next }) => isLast || !next).map(({ state }) => state),
+  )
+  await addFigures(
+    tx,
+    projectId,
+    moved.flatMap(({ figures }) => figures),
+  )
+  return goingOn
+}
+
+type Moved = { state: NextState; record: StepRecord; isNew: boolean; next?: Running; figures: Figure[] }
+
+/** Pure: what follows from the outcome of a step. */
+function move({ execution, outcome }: Judged, now: Date): Moved {
+  const { id, workflowId, step, status, context, arrival } = execution
+  const isNew = status === 'RUNNING'
+  const visits = execution.visits + (isNew ? 1 : 0)
+  const entered: Figure[] = isNew ? [{ workflowId, subjectId: step.id, kind: 'entered' }] : []
+  const record = recordOf(execution, visits, outcome)
+  const state: NextState = {
+    id,
+    status: 'RUNNING',
+    currentStepId: step.id,
+    visits,
+    arrival,
+    dueAt: null,
+    awaits: null,
+    deadlineAt: null,
+    attempts: 0,
+    webhookHost: null,
+    exitReason: null,
+    context: outcome.is === 'done' ? (outcome.context ?? context) : context,
+  }
+  const over = (kind: Figure['kind'], end?: EndKind): Figure[] => [
+    ...entered,
+    { workflowId, subjectId: step.id, kind },
+    ...(end ? [figureOfEnd(workflowId, end)] : []),
+  ]
+  switch (outcome.is) {
+    case 'wait': {
+      const { until, awaits = null, deadlineAt = null, attempts = 0, webhookHost = null } = outcome
+      return {
+        state: { ...state, status: 'WAITING', dueAt: until, awaits, deadlineAt, attempts, webhookHost },
+        record,
+        isNew,
+        figures: entered,
+      }
+    }
+    case 'exit':
+      return { state: { ...state, status: 'EXITED', exitReason: outcome.reason }, record, isNew, figures: over('completed', 'exited') }
+    case 'failed':
+      return { state: { ...state, status: 'FAILED', exitReason: outcome.error }, record, isNew, figures: over('failed', 'failed') }
+    case 'cancelled':
+      return {
+        state: { ...state, status: 'CANCELLED', exitReason: outcome.reason },
+        record,
+        isNew,
+        figures: over('cancelled', 'cancelled'),
+      }
+    case 'done':
+    case 'skipped':
+      return follow({
+        execution,
+        state,
+        record,
+        isNew,
+        now,
+        branch: (outcome.is === 'done' && outcome.branch) || null,
+        arrival: (outcome.is === 'done' && outcome.arrival) || arrival,
+        figures: over(outcome.is === 'done' ? 'completed' : 'skipped'),
+      })
+  }
+}
+
+type Followed = {
+  execution: Running
+  state: NextState
+  record: StepRecord
+  isNew: boolean
+  now: Date
+  branch: string | null
+  arrival: EventPosition
+  figures: Figure[]
+}
+
+/** Takes the transition of a branch. Without one the execution is completed. */
+function follow({ execution, state, record, isNew, now, branch, arrival, figures }: Followed): Moved {
+  const transition = transitionFor(execution.graph, execution.step.id, branch)
+  const { workflowId } = execution
+  const withEnd = (end: EndKind) => [...figures, figureOfEnd(workflowId, end)]
+  if (!transition) return { state: { ...state, status: 'COMPLETED' }, record, isNew, figures: withEnd('completed') }
+  const taken: Figure = { workflowId, subjectId: transition.id, kind: 'taken' }
+  if (state.visits >= MAX_VISITS)
+    return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures: withEnd('failed') }
+  const step = stepOf(execution.graph, transition.toStepId)!
+  const next: Running = {
+    ...execution,
+    status: 'RUNNING',
+    visits: state.visits,
+    step,
+    arrival,
+    awaits: null,
+    deadlineAt: null,
+    attempts: 0,
+    context: state.context as Record<string, unknown>,
+  }
+  return { state: { ...state, currentStepId: step.id, arrival, dueAt: now }, record, isNew, next, figures: [...figures, taken] }
+}
+
+function recordOf({ id, workflowId, step }: Running, visit: number, outcome: StepOutcome): StepRecord {
+  const record = {
+    executionId: id,
+    workflowId,
+    visit,
+    id: newId(),
+    stepId: step.id,
+    scheduledFor: null,
+    input: inputOf(step.config),
+    output: ('output' in outcome && outcome.output) || null,
+    error: null,
+    emailId: null,
+    isOver: outcome.is !== 'wait',
+  }
+  switch (outcome.is) {
+    case 'done':
+      return { ...record, status: 'COMPLETED', emailId: outcome.emailId ?? null, scheduledFor: outcome.deadlineAt ?? null }
+    case 'exit':
+      return { ...record, status: 'COMPLETED', output: { reason: outcome.reason } }
+    case 'skipped':
+      return { ...record, status: 'SKIPPED', output: { reason: outcome.reason, ...outcome.output } }
+    case 'failed':
+      return { ...record, status: 'FAILED', error: outcome.error }
+    case 'cancelled':
+      // The error distinguishes it from a step that was skipped: visit-outcome.ts.
+      return { ...record, status: 'SKIPPED', error: outcome.reason }
+    case 'wait':
+      // The deadline of a wait, not the moment after it at which the timeout is taken.
+      return { ...record, status: outcome.as, scheduledFor: outcome.awaits ? (outcome.deadlineAt ?? null) : outcome.until }
+  }
+}
+
+/** Bytes of a config that are stored with every step record. */
+const MAX_INPUT = 2_000
+
+/** The config of the step, unless it is long: the graph has it. */
+const inputOf = (config: object) => (JSON.stringify(config).length <= MAX_INPUT ? config : null)
+
+/**
+ * A visit is inserted once: a second attempt at the same visit fails, and with it its effect. Here and below the project is a column: of a
+ * constant project that is newer than the statistics, the planner would expect one row and read all of them.
+ */
+async function writeRecords(tx: Tx, projectId: string, records: { record: StepRecord; isNew: boolean }[]) {
+  const rows = (isNew: boolean) => records.filter((each) => each.isNew === isNew).map(({ record }) => record)
+  const [added, continued] = [rows(true), rows(false)]
+  if (added.length)
+    await sql`
+      insert into workflow_step_executions (project_id, execution_id, visit, id, workflow_id, step_id, status, scheduled_for, input, output, error, email_id, completed_at)
+      select ${projectId}, "executionId", visit, id, "workflowId", "stepId", status, "scheduledFor", input, output, error, "emailId", case when "isOver" then now() end
+      from jsonb_to_recordset(${JSON.stringify(added)}::jsonb) as r(
+        "executionId" uuid, visit int, id uuid, "workflowId" uuid, "stepId" uuid, status text, "scheduledFor" timestamptz, input jsonb, output jsonb,
+        error text, "emailId" uuid, "isOver" boolean)
+    `.execute(tx)
+  if (continued.length)
+    await sql`
+      with records as materialized (
+        select ${projectId}::uuid as project_id, r.* from jsonb_to_recordset(${JSON.stringify(continued)}::jsonb) as r(
+          "executionId" uuid, visit int, status text, "scheduledFor" timestamptz, output jsonb, error text, "emailId" uuid, "isOver" boolean)
+      )
+      update workflow_step_executions s set status = r.status, scheduled_for = coalesce(r."scheduledFor", s.scheduled_for),
+        output = coalesce(r.output, s.output), error = r.error, email_id = r."emailId", completed_at = case when r."isOver" then now() end
+      from records r where s.project_id = r.project_id and s.execution_id = r."executionId" and s.visit = r.visit
+    `.execute(tx)
+}
+
+const ENDED = sql`n.status not in ('RUNNING', 'WAITING')`
+
+async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
+  if (!states.length) return
+  const ended = await many(
+    tx,
+    sql<EndedExecution>`
+    with states as materialized (
+      select ${projectId}::uuid as project_id, n.* from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
+        id uuid, status text, "currentStepId" uuid, visits int, arrival jsonb, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
+        attempts int, "webhookHost" text, "exitReason" text, context jsonb)
+    )
+    update workflow_executions e set status = n.status, current_step_id = n."currentStepId", visits = n.visits,
+      arrived_at = (n.arrival ->> 'at')::timestamptz, arrived_event_id = (n.arrival ->> 'eventId')::uuid,
+      due_at = n."dueAt", awaits = n.awaits, deadline_at = n."deadlineAt", attempts = n.attempts, webhook_host = n."webhookHost",
+      exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end
+    from states n where e.project_id = n.project_id and e.id = n.id
+    returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.status, e.exit_reason as "exitReason"
+  `,
+  )
+  await recordExecutionEnds(tx, projectId, ended)
+}

@@ -1,0 +1,25 @@
+import { sql } from 'kysely'
+import { many, type Tx } from '../../db/index.ts'
+import { cancelWorkflowStream } from '../../delivery/outbox/streams/streams.ts'
+
+const ADVANCE_LOCK = 7_357_090
+
+/** Held while executions of a project are advanced. Advisory locks are granted in order: a reset waits for batches under way, not for later ones. */
+export const shareAdvance = (tx: Tx, projectId: string) =>
+  sql`select pg_advisory_xact_lock_shared(${ADVANCE_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+
+/** SQL condition: the project is being reset or deleted. Nothing of its workflows goes on until that has ended. */
+export const isBeingWiped = (projectId: ReturnType<typeof sql>) =>
+  sql`exists (select from project_wipes w where w.project_id = ${projectId})`
+
+/**
+ * Before the data of a project is wiped: no execution starts or goes on any more, and no email of one leaves. Executions are not cancelled
+ * one by one, as there may be a million: they are deleted.
+ */
+export async function stopWorkflowsOf(tx: Tx, projectId: string) {
+  await sql`select pg_advisory_xact_lock(${ADVANCE_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+  // Waits for starts under way; consistent lock order.
+  await many(tx, sql`select 1 from workflows where project_id = ${projectId} order by id for update`)
+  await sql`update workflows set enabled = false, next_firing_at = null where project_id = ${projectId}`.execute(tx)
+  await cancelWorkflowStream(tx, projectId)
+}

@@ -1,0 +1,219 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, maybeOne, one } from '../../db/index.ts'
+import { PageQuery, severalOf } from '../../http/paging.ts'
+import { Timestamp } from '../../http/validate.ts'
+import { notFound } from '../../lib/errors.ts'
+import { isId } from '../../lib/id.ts'
+import { ALL_STEP_TYPES, type Graph, stepOf } from '../definition/graph.ts'
+import { readGraphs } from '../executions/advance.ts'
+import { STARTED_FILTER, startedSql } from '../executions/started.ts'
+import { VISIT_OUTCOME, VISIT_OUTCOMES, type VisitOutcome } from '../executions/visit-outcome.ts'
+
+export const EXECUTION_STATUSES = ['RUNNING', 'WAITING', 'COMPLETED', 'EXITED', 'FAILED', 'CANCELLED'] as const
+export const STEP_STATUSES = ['PENDING', 'SCHEDULED', 'WAITING', 'RUNNING', 'COMPLETED', 'SKIPPED', 'FAILED'] as const
+
+const FIELDS = {
+  id: z.uuid(),
+  workflowId: z.uuid(),
+  contactId: z.uuid(),
+  status: z.enum(EXECUTION_STATUSES),
+  currentStepId: z.uuid().nullable(),
+  exitReason: z.string().nullable(),
+  context: z.record(z.string(), z.unknown()),
+  startedAt: Timestamp,
+  completedAt: Timestamp.nullable(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+}
+const StepName = z.object({ id: z.uuid(), name: z.string(), type: z.enum(ALL_STEP_TYPES) })
+
+export const Execution = z.object(FIELDS).meta({ id: 'WorkflowExecution' })
+export const ExecutionItem = z
+  .object({
+    ...FIELDS,
+    version: z.int().describe('Version of the graph that it follows.'),
+    dueAt: Timestamp.nullable().describe('When it goes on, unless by an event: the end of its pause, or the deadline of a wait.'),
+    awaits: z.string().nullable().describe('Name of the event that it waits for.'),
+    contact: z.object({ id: z.uuid(), email: z.string() }).nullable(),
+    currentStep: StepName.nullable(),
+  })
+  .meta({ id: 'WorkflowExecutionItem' })
+
+export const ExecutionDetails = z
+  .object({
+    ...FIELDS,
+    version: z.int().describe('Version of the graph that it follows.'),
+    event: z.unknown().describe('The event that started it. Null: started by request or schedule.'),
+    dueAt: Timestamp.nullable().describe('When it goes on, unless by an event: the end of its pause, or the deadline of a wait.'),
+    awaits: z.string().nullable().describe('Name of the event that it waits for.'),
+    contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null: the contact was deleted.'),
+    currentStep: StepName.nullable(),
+    stepExecutions: z
+      .array(
+        z.object({
+          id: z.uuid(),
+          stepId: z.uuid(),
+          visit: z.int(),
+          status: z.enum(STEP_STATUSES),
+          outcome: z.enum(VISIT_OUTCOMES).describe('The figure of the step that counts it.'),
+          scheduledFor: Timestamp.nullable(),
+          input: z.unknown(),
+          output: z.unknown(),
+          error: z.string().nullable(),
+          emailId: z.uuid().nullable(),
+          startedAt: Timestamp,
+          completedAt: Timestamp.nullable(),
+          step: StepName.nullable(),
+        }),
+      )
+      .describe('The last 200, in order.'),
+  })
+  .meta({ id: 'WorkflowExecutionDetails' })
+
+type Row = {
+  id: string
+  workflowId: string
+  contactId: string
+  version: number
+  status: (typeof EXECUTION_STATUSES)[number]
+  currentStepId: string | null
+  exitReason: string | null
+  context: Record<string, unknown>
+  event: unknown
+  startedAt: Date
+  dueAt: Date | null
+  awaits: string | null
+  completedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+  contact: { id: string; email: string } | null
+}
+
+const COLUMNS = sql`
+  e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.version, e.status, e.current_step_id as "currentStepId",
+  e.exit_reason as "exitReason", e.context, e.event, e.started_at as "startedAt",
+  case when e.awaits is null then e.due_at else e.deadline_at end as "dueAt", e.awaits, e.completed_at as "completedAt",
+  e.created_at as "createdAt", e.updated_at as "updatedAt",
+  (select jsonb_build_object('id', c.id, 'email', c.email) from contacts c where c.project_id = e.project_id and c.id = e.contact_id) as contact`
+
+const nameOfStep = (graph: Graph | undefined, id: string | null) => {
+  const step = graph && stepOf(graph, id)
+  return step ? { id: step.id, name: step.name, type: step.type } : null
+}
+
+const showFields = (row: Row): z.output<typeof Execution> => ({
+  id: row.id,
+  workflowId: row.workflowId,
+  contactId: row.contactId,
+  status: row.status,
+  currentStepId: row.currentStepId,
+  exitReason: row.exitReason,
+  context: row.context,
+  startedAt: row.startedAt.toISOString(),
+  completedAt: row.completedAt?.toISOString() ?? null,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString(),
+})
+
+export type ExecutionKey = { projectId: string; workflowId: string; id: string }
+
+const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) =>
+  maybeOne(
+    db,
+    sql<Row>`select ${COLUMNS} from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.id = ${id}`,
+  )
+
+/** Fails unless the workflow has this execution. */
+export async function getExecution(db: Db, key: ExecutionKey): Promise<z.output<typeof Execution>> {
+  const row = (isId(key.id) && (await findExecution(db, key))) || notFound('execution', key.id)
+  return showFields(row)
+}
+
+/** Steps of an execution that are shown: a loop visits up to 1,000. */
+const MAX_SHOWN_STEPS = 200
+
+type StepRow = {
+  id: string
+  stepId: string
+  visit: number
+  status: (typeof STEP_STATUSES)[number]
+  outcome: VisitOutcome
+  scheduledFor: Date | null
+  input: unknown
+  output: unknown
+  error: string | null
+  emailId: string | null
+  startedAt: Date
+  completedAt: Date | null
+}
+
+export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.output<typeof ExecutionDetails>> {
+  const row = (isId(key.id) && (await findExecution(db, key))) || notFound('execution', key.id)
+  const graph = (await readGraphs(db, key.projectId, [row]))(row)
+  const steps = await many(
+    db,
+    sql<StepRow>`
+      select s.id, s.step_id as "stepId", s.visit, s.status, ${VISIT_OUTCOME} as outcome, s.scheduled_for as "scheduledFor", s.input, s.output, s.error,
+        s.email_id as "emailId", s.started_at as "startedAt", s.completed_at as "completedAt"
+      from workflow_step_executions s where s.project_id = ${key.projectId} and s.execution_id = ${row.id}
+      order by s.visit desc limit ${MAX_SHOWN_STEPS}
+    `,
+  )
+  return {
+    ...showFields(row),
+    version: row.version,
+    event: row.event,
+    dueAt: row.dueAt?.toISOString() ?? null,
+    awaits: row.awaits,
+    contact: row.contact,
+    currentStep: nameOfStep(graph, row.currentStepId),
+    stepExecutions: steps.reverse().map((step) => ({
+      ...step,
+      scheduledFor: step.scheduledFor?.toISOString() ?? null,
+      startedAt: step.startedAt.toISOString(),
+      completedAt: step.completedAt?.toISOString() ?? null,
+      step: nameOfStep(graph, step.stepId),
+    })),
+  }
+}
+
+export const ExecutionsQuery = PageQuery.extend({
+  status: severalOf(EXECUTION_STATUSES).describe('One or several, also separated by commas.'),
+  stepId: z.uuid().optional().describe('Executions that are at this step, or ended there.'),
+  contactId: z.uuid().optional(),
+  ...STARTED_FILTER,
+})
+
+/** Executions that are counted and listed at most: the filters find the others. */
+const MAX_COUNTED = 10_000
+
+export async function listExecutions(db: Db, key: { projectId: string; workflowId: string }, query: z.output<typeof ExecutionsQuery>) {
+  const { page, pageSize, status, stepId, contactId } = query
+  const where: RawBuilder<unknown> = sql`e.project_id = ${key.projectId} and e.workflow_id = ${key.workflowId}
+    ${status ? sql`and e.status = any(${status}::text[])` : sql``}
+    ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
+    ${contactId ? sql`and e.contact_id = ${contactId}` : sql``} ${startedSql(query)}`
+  const offset = Math.min((page - 1) * pageSize, MAX_COUNTED)
+  const limit = Math.min(pageSize, MAX_COUNTED - offset)
+  const rows = await many(
+    db,
+    sql<Row>`select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${limit} offset ${offset}`,
+  )
+  const { total } = await one(
+    db,
+    sql<{
+      total: number
+    }>`select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted`,
+  )
+  const graphOf = await readGraphs(db, key.projectId, rows)
+  const data = rows.map((row) => ({
+    ...showFields(row),
+    version: row.version,
+    dueAt: row.dueAt?.toISOString() ?? null,
+    awaits: row.awaits,
+    contact: row.contact,
+    currentStep: nameOfStep(graphOf(row), row.currentStepId),
+  }))
+  return { data, executions: data, total, page, pageSize, totalPages: Math.ceil(total / pageSize) }
+}

@@ -1,0 +1,118 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { countRows, type Pool } from '../../db/index.ts'
+import { withStatementTimeout } from '../../db/statement-timeout.ts'
+import { searchWithin } from '../../http/limits/bounded-read.ts'
+import { CursorQuery, readKeysetPage, severalOf } from '../../http/paging.ts'
+import { Timestamp } from '../../http/validate.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { readFigures, stepFigures } from '../executions/figures.ts'
+import { VISIT_OUTCOME, VISIT_OUTCOMES, type VisitOutcome } from '../executions/visit-outcome.ts'
+import { STEP_STATUSES } from './execution.ts'
+
+export const StepVisit = z
+  .object({
+    id: z.uuid(),
+    executionId: z.uuid(),
+    contactId: z.uuid(),
+    stepId: z.uuid(),
+    visit: z.int().describe('Number of the visit in its execution.'),
+    status: z.enum(STEP_STATUSES),
+    outcome: z.enum(VISIT_OUTCOMES).describe('The figure of the step that counts it.'),
+    reason: z.string().nullable().describe('Why it was skipped or cancelled, or failed.'),
+    error: z.string().nullable(),
+    emailId: z.uuid().nullable(),
+    scheduledFor: Timestamp.nullable(),
+    startedAt: Timestamp,
+    completedAt: Timestamp.nullable(),
+    contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null: the contact was deleted.'),
+  })
+  .meta({ id: 'WorkflowVisit' })
+
+export const VisitsQuery = CursorQuery.extend({
+  outcome: severalOf(VISIT_OUTCOMES).describe('One or several, also separated by commas. All of them by default: the figure `entered`.'),
+})
+
+type Row = Omit<z.output<typeof StepVisit>, 'scheduledFor' | 'startedAt' | 'completedAt'> & {
+  scheduledFor: Date | null
+  startedAt: Date
+  completedAt: Date | null
+}
+
+const showVisit = ({ scheduledFor, startedAt, completedAt, ...row }: Row): z.output<typeof StepVisit> => ({
+  ...row,
+  scheduledFor: scheduledFor?.toISOString() ?? null,
+  startedAt: startedAt.toISOString(),
+  completedAt: completedAt?.toISOString() ?? null,
+})
+
+/** Ended visits leave dead entries in the index, which the first read after many ends has to pass. */
+const SEARCH = { ms: 3_000, advice: 'Try again.' }
+/** Visits that are counted at most, and for how long; beyond it the figure of the step is the total. */
+const COUNT = { upTo: 10_000, ms: 1_000 }
+
+type StepKey = { projectId: string; workflowId: string; stepId: string }
+type Visits = StepKey & { outcomes: readonly VisitOutcome[] }
+
+/** Visits of a step, newest first. */
+export async function listVisits(db: Pool, secrets: Secrets, step: StepKey, query: z.output<typeof VisitsQuery>) {
+  const visits = { ...step, outcomes: VISIT_OUTCOMES.filter((outcome) => !query.outcome || query.outcome.includes(outcome)) }
+  const page = await searchWithin(db, SEARCH, (tx) =>
+    readKeysetPage(tx, secrets, {
+      scope: JSON.stringify(['visits', visits]),
+      query,
+      select: ({ after, limit }) => pageSql(visits, { after: after?.[0] as string | undefined, limit }),
+      positionOf: ({ id }) => [id],
+      show: showVisit,
+      count: async () => 0,
+    }),
+  )
+  return query.cursor === undefined ? { ...page, total: await countVisits(db, visits) } : page
+}
+
+type Page = { after: string | undefined; limit: number }
+
+/**
+ * Visits `s` of each outcome `o`, which is a range of an index: at most `limit` of each, newest first. The project is a column: of a constant
+ * project that is newer than the statistics, the planner would expect one row, and might read all visits of the project by the primary key.
+ */
+const byOutcomeSql = ({ projectId, workflowId, stepId, outcomes }: Visits, { after, limit }: Page, columns: RawBuilder<unknown>) => sql`
+  with outcomes as materialized (
+    select ${projectId}::uuid as project_id, ${workflowId}::uuid as workflow_id, ${stepId}::uuid as step_id, outcome
+    from unnest(${outcomes}::text[]) as outcome
+  )
+  select v.* from outcomes o cross join lateral (
+    select ${columns} from workflow_step_executions s
+    where s.project_id = o.project_id and s.workflow_id = o.workflow_id and s.step_id = o.step_id and ${VISIT_OUTCOME} = o.outcome
+      ${after === undefined ? sql`` : sql`and s.id < ${after}`}
+    order by s.id desc limit ${limit}
+  ) as v`
+
+/** Executions and contacts are joined to the page, not to the table. */
+const pageSql = (visits: Visits, page: Page) => sql<Row>`
+  select v.id, v.execution_id as "executionId", e.contact_id as "contactId", v.step_id as "stepId", v.visit, v.status, v.outcome,
+    case when v.outcome in ('skipped', 'failed', 'cancelled') then coalesce(v.error, v.output ->> 'reason') end as reason,
+    v.error, v.email_id as "emailId", v.scheduled_for as "scheduledFor", v.started_at as "startedAt", v.completed_at as "completedAt",
+    (select jsonb_build_object('id', c.id, 'email', c.email) from contacts c where c.project_id = e.project_id and c.id = e.contact_id) as contact
+  from (
+    ${byOutcomeSql(visits, page, sql`s.*, ${VISIT_OUTCOME} as outcome`)}
+    order by v.id desc limit ${page.limit}
+  ) as v
+  join workflow_executions e on e.project_id = v.project_id and e.id = v.execution_id
+  order by v.id desc`
+
+async function countVisits(db: Pool, visits: Visits): Promise<number> {
+  const found = byOutcomeSql(visits, { after: undefined, limit: COUNT.upTo }, sql`1`)
+  const counted = await withStatementTimeout(
+    db,
+    COUNT.ms,
+    (tx) => countRows(tx, sql`${found} limit ${COUNT.upTo}`),
+    () => undefined,
+  )
+  if (counted !== undefined && counted < COUNT.upTo) return counted
+  const figures = stepFigures(await readFigures(db, visits), visits.stepId)
+  return Math.max(
+    counted ?? 0,
+    visits.outcomes.reduce((sum, outcome) => sum + figures[outcome], 0),
+  )
+}

@@ -1,0 +1,68 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+
+/** Bytes of a secret, as Standard Webhooks recommends. */
+const SECRET_BYTES = 32
+const PREFIX = 'whsec_'
+/** After a rotation, requests are signed with both secrets for this long. */
+const OVERLAP_HOURS = 24
+
+type Row = { secret: Buffer; previous: Buffer | null; previousUntil: Date | null }
+
+const newSecret = () => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
+
+const COLUMNS = sql`secret, case when previous_until > now() then previous end as previous,
+  case when previous_until > now() then previous_until end as "previousUntil"`
+
+const readRow = (db: Db, projectId: string) =>
+  maybeOne(db, sql<Row>`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`)
+
+export type WebhookSecret = { secret: string; previous: string | null; previousUntil: Date | null }
+
+const open = (secrets: Secrets, { secret, previous, previousUntil }: Row): WebhookSecret => ({
+  secret: secrets.open('webhook-secret', secret),
+  previous: previous && secrets.open('webhook-secret', previous),
+  previousUntil,
+})
+
+/** The secret that signs the webhooks of a project. Made when it is first needed. */
+export async function getWebhookSecret(db: Pool, secrets: Secrets, projectId: string): Promise<WebhookSecret> {
+  const known = await readRow(db, projectId)
+  return open(secrets, known ?? (await transact(db, (tx) => createSecret(tx, secrets, projectId))))
+}
+
+/** Two nodes may create it at once: the first one wins. */
+async function createSecret(tx: Tx, secrets: Secrets, projectId: string): Promise<Row> {
+  await sql`
+    insert into webhook_secrets (project_id, secret) values (${projectId}, ${secrets.seal('webhook-secret', newSecret())})
+    on conflict (project_id) do nothing
+  `.execute(tx)
+  return one(tx, sql<Row>`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`)
+}
+
+/** The secret before this one stays valid for a day. */
+export async function rotateWebhookSecret(tx: Tx, secrets: Secrets, projectId: string): Promise<WebhookSecret> {
+  const sealed = secrets.seal('webhook-secret', newSecret())
+  const row = await one(
+    tx,
+    sql<Row>`
+      insert into webhook_secrets as w (project_id, secret) values (${projectId}, ${sealed})
+      on conflict (project_id) do update set previous = w.secret, previous_until = now() + make_interval(hours => ${OVERLAP_HOURS}),
+        secret = excluded.secret
+      returning ${COLUMNS}
+    `,
+  )
+  return open(secrets, row)
+}
+
+/** Headers of Standard Webhooks: the signature covers id, time and body. */
+export function signWebhook({ secret, previous }: WebhookSecret, { id, at, body }: { id: string; at: Date; body: string }) {
+  const timestamp = String(Math.floor(at.getTime() / 1_000))
+  const signatures = [secret, ...(previous ? [previous] : [])].map((each) => {
+    const key = Buffer.from(each.slice(PREFIX.length), 'base64')
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+  })
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
+}

@@ -1,0 +1,187 @@
+import { sql } from 'kysely'
+import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { inTurnSql } from '../../db/owner-sql.ts'
+import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
+import type { WaitingWork } from '../../ledger/turns.ts'
+import { crash } from '../../lib/crash-point.ts'
+import type { Log } from '../../lib/log.ts'
+import type { SafeFetch, SafeOutcome } from '../../lib/network/safe-fetch.ts'
+import { createRareWarning } from '../../lib/rare-warning.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
+import type { StepConfigs } from '../definition/step-config.ts'
+import { type Claimed, RUNNING_COLUMNS, withGraphs } from '../executions/advance.ts'
+import { notifyDue } from '../executions/enrol.ts'
+import { applyOutcomes } from '../executions/transition.ts'
+import { isBeingWiped } from '../executions/wiped.ts'
+import { later, type Running, type StepOutcome } from '../steps/step.ts'
+import { webhookHostOf } from '../steps/webhook.ts'
+import { buildWebhookRequest, readWebhookContact } from './webhook-request.ts'
+import { getWebhookSecret, signWebhook } from './webhook-secret.ts'
+
+type Deps = { db: Pool; secrets: Secrets; log: Log; isHeld: () => boolean; safeFetch: SafeFetch; pollMs?: number }
+
+/** Requests of one worker at a time: altogether (besides one of an owner that has none), of a project, and to a host of a project. */
+const MAX_IN_FLIGHT = 64
+const MAX_OF_PROJECT = 16
+const MAX_OF_HOST = 8
+const POLL_MS = 250
+const TIMEOUT_MS = 10 * SECOND
+/** A request that fails after this time has waited for a reply, a connection, or DNS. */
+const HANGS_MS = TIMEOUT_MS / 2
+/** After this time another worker takes over: longer than a request and its bookkeeping. */
+const LEASE_SECONDS = 30
+/** Waits before the second to the eighth attempt: together somewhat less than 24 hours. */
+const WAITS_MS = [10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 14 * HOUR]
+/** Longest wait that a Retry-After header can ask for: a wrong one must not use up the whole day. */
+const MAX_RETRY_AFTER_MS = HOUR
+
+type DueHost = WaitingWork & { host: string }
+type Leased = Claimed & DueHost & { leasedUntil: Date }
+
+/**
+ * Makes the requests of WEBHOOK steps, outside of transactions: a lease keeps other workers away, and expires if this one dies. So a request
+ * is made at least once, and every attempt has the same `webhook-id`.
+ */
+export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = POLL_MS }: Deps) {
+  const warn = createRareWarning(log)
+
+  /** A host whose last request timed out gets one at a time, until it answers. */
+  async function request({ key: _key, owner: _owner, projectId, host: _host, leasedUntil, ...claimed }: Leased): Promise<LoopOutcome> {
+    const [execution] = await withGraphs(db, projectId, [claimed])
+    const result = await attempt(projectId, execution!).catch((err): Attempted => {
+      warn({ err, projectId, execution: execution!.id }, 'could not make a webhook request; retrying')
+      return { is: 'failed', reason: 'The request could not be made.', ms: 0 }
+    })
+    crash('webhook-answered')
+    await transact(db, (tx) => settle(tx, projectId, { execution: execution!, leasedUntil, result })).catch((err) =>
+      warn({ err, projectId, execution: execution!.id }, 'could not settle a webhook request; retrying'),
+    )
+    return result.is === 'failed' && result.ms >= HANGS_MS ? 'timed_out' : 'done'
+  }
+
+  async function attempt(projectId: string, execution: Running): Promise<Attempted> {
+    const contact = await readWebhookContact(db, projectId, execution.contactId)
+    const workflow = await readWorkflowName(db, projectId, execution.workflowId)
+    if (!contact || !workflow) return { is: 'gone' }
+    const config = execution.step.config as StepConfigs['WEBHOOK']
+    const built = await buildWebhookRequest({ ...execution, config, contact, workflow, projectId })
+    if ('problem' in built) return { is: 'refused', reason: built.problem, ms: 0 }
+    const { now } = await one(db, sql<{ now: Date }>`select clock_timestamp() as now`)
+    const id = `msg_${execution.id}_${execution.visits}`
+    const signature = signWebhook(await getWebhookSecret(db, secrets, projectId), { id, at: now, body: built.body ?? '' })
+    return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: TIMEOUT_MS })
+  }
+
+  return startProjectLoop<DueHost, Leased>({
+    name: 'call webhooks',
+    log,
+    isHeld,
+    pollMs,
+    slots: MAX_IN_FLIGHT,
+    maxOfProject: MAX_OF_PROJECT,
+    maxOfKey: MAX_OF_HOST,
+    find: (except) => findDueHosts(db, except),
+    take: (hosts) => transact(db, (tx) => leaseWebhooks(tx, hosts)),
+    work: request,
+  })
+}
+
+type Attempted = SafeOutcome | { is: 'gone' }
+
+/** Project and host, as keys of the loop and of exceptions. */
+const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
+
+/**
+ * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. Of each host one request at a time
+ * is taken, so that hosts take turns.
+ */
+function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
+  const next = sql`select project_id, webhook_host, due_at from workflow_executions where webhook_host is not null`
+  const due = sql`
+    select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
+    where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
+      and ${HOST_KEY} <> all(${except}::text[])`
+  return many(
+    db,
+    sql<DueHost>`
+      with recursive hosts as (
+        (${next} order by project_id, webhook_host, due_at limit 1)
+        union all
+        select n.* from hosts h cross join lateral (
+          ${next} and (project_id, webhook_host) > (h.project_id, h.webhook_host) order by project_id, webhook_host, due_at limit 1
+        ) as n
+      )
+      select project_id as "projectId", webhook_host as host, owner, ${HOST_KEY} as key from (${inTurnSql(due)}) as found
+    `,
+  )
+}
+
+/** One request of each host; none of a host whose requests other workers have taken. */
+async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
+  const chosen = hosts.map(({ projectId, host, owner, key }) => ({ project_id: projectId, host, owner, key }))
+  return many(
+    tx,
+    sql<Leased>`
+      with chosen as materialized (
+        select mine.*, h.owner, h.key
+        from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
+          select project_id, id from workflow_executions
+          where project_id = h.project_id and webhook_host = h.host and due_at <= now()
+          order by due_at limit 1 for update skip locked
+        ) as mine
+      )
+      update workflow_executions e set due_at = now() + make_interval(secs => ${LEASE_SECONDS}), updated_at = now()
+      from chosen c where e.project_id = c.project_id and e.id = c.id
+      returning ${RUNNING_COLUMNS}, e.project_id as "projectId", e.webhook_host as host, e.due_at as "leasedUntil", c.owner, c.key
+    `,
+  )
+}
+
+const readWorkflowName = (db: Db, projectId: string, id: string) =>
+  maybeOne(db, sql<{ id: string; name: string }>`select id, name from workflows where project_id = ${projectId} and id = ${id}`)
+
+type Settled = { execution: Running; leasedUntil: Date; result: Attempted }
+
+/** Only while the lease is ours and the execution is still at the step: it may have been cancelled, or taken over. */
+async function settle(tx: Tx, projectId: string, { execution, leasedUntil, result }: Settled) {
+  const held = await maybeOne(
+    tx,
+    sql<{ now: Date }>`
+      select now() as now from workflow_executions
+      where project_id = ${projectId} and id = ${execution.id} and visits = ${execution.visits} and webhook_host is not null
+        and date_trunc('milliseconds', due_at) = ${leasedUntil}
+      for update
+    `,
+  )
+  if (!held) return
+  const outcome = judge(execution, result, held.now)
+  await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution, outcome }])
+  if (outcome.is !== 'wait') await notifyDue(tx)
+}
+
+/** The output holds status and duration only: the reply could be one of our own network. */
+export function judge(execution: Pick<Running, 'attempts' | 'deadlineAt' | 'step'>, result: Attempted, now: Date): StepOutcome {
+  if (result.is === 'gone') return { is: 'cancelled', reason: 'contact_deleted' }
+  const attempts = execution.attempts + 1
+  const output = { ...(result.is === 'status' ? { status: result.status } : {}), durationMs: result.ms, attempts }
+  if (result.is === 'refused') return { is: 'failed', error: result.reason, output }
+  if (result.is === 'status' && result.status >= 200 && result.status < 300) return { is: 'done', output }
+  const reason = result.is === 'status' ? `The host answered with status ${result.status}.` : result.reason
+  const mayRetry = result.is === 'failed' || result.status === 429 || result.status >= 500
+  const wait = WAITS_MS[attempts - 1]
+  if (!mayRetry || wait === undefined) return { is: 'failed', error: reason, output }
+  const asked = result.is === 'status' ? readRetryAfter(result.retryAfter, now) : 0
+  const until = later(now, Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS)))
+  if (execution.deadlineAt && until > execution.deadlineAt) return { is: 'failed', error: reason, output }
+  const webhookHost = webhookHostOf(execution.step.config as StepConfigs['WEBHOOK'])
+  return { is: 'wait', as: 'WAITING', until, attempts, deadlineAt: execution.deadlineAt, webhookHost, output: { ...output, reason } }
+}
+
+/** Milliseconds. The header is a number of seconds or a date; anything else counts as absent. */
+function readRetryAfter(text: string | undefined, now: Date): number {
+  if (text === undefined) return 0
+  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
+  const ms = Date.parse(text) - now.getTime()
+  return ms > 0 ? ms : 0
+}
