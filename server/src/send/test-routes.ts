@@ -7,7 +7,7 @@ import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
-import { templateNotFound } from '../templates/routes.ts'
+import { templateNotFound } from '../templates/preview-routes.ts'
 import { findTemplate } from '../templates/template.ts'
 
 /** In this layer, above templates and delivery: it needs both. */
