@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
-import { contentFrom } from '../delivery/outbox/sending-rules.ts'
+import { contentFrom } from '../delivery/outbox/content.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'

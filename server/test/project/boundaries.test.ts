@@ -23,7 +23,7 @@ const LAYERS = [
 
 /** Lowest layer first, as above. */
 const ROOMS: Record<string, string[]> = {
-  delivery: ['transport', 'outbox', 'message', 'feedback', 'emails', 'sender'],
+  delivery: ['transport', 'rules', 'outbox', 'message', 'feedback', 'emails', 'sender'],
   campaigns: ['draft', 'ledger', 'sending'],
   workflows: ['definition', 'steps', 'executions', 'webhooks', 'insight'],
 }
