@@ -1,3 +1,31 @@
+-- Activity feed -------------------------------------------------------------------------------------------------------
+
+-- What happened and is no event: workflows, campaigns, skipped emails, suppressions. Together with the events it is the activity feed.
+create table activities (
+  project_id uuid not null,
+  -- UUIDv7, like those of events: both are one list in the order of their ids.
+  id uuid not null,
+  type text not null,
+  contact_id uuid,
+  data jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  primary key (project_id, id)
+);
+create index activities_by_type on activities (project_id, type, id);
+create index activities_by_contact on activities (project_id, contact_id, id) where contact_id is not null;
+
+-- Activities by type and day. The sum over the rows is the count: writers only append, a job adds rows up.
+create table activity_counts (
+  project_id uuid not null,
+  id bigint generated always as identity,
+  type text not null,
+  day date not null,
+  count bigint not null,
+  primary key (project_id, id)
+);
+
+-- Roll-ups of emails --------------------------------------------------------------------------------------------------
+
 -- Facts about emails that the roll-ups do not have yet. A fact happens to an email at most once: the row of the email has its time.
 create table email_facts (
   project_id uuid not null,
@@ -7,14 +35,6 @@ create table email_facts (
   created_at timestamptz not null default now(),
   primary key (project_id, id)
 ) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 100000);
-
-alter table email_hits
-  -- The first time of each, so that it can be counted anew in its hour.
-  add column machine_opened_at timestamptz,
-  add column machine_clicked_at timestamptz;
-
--- Executions are deleted by their age; the emails stay.
-alter table emails add column workflow_id uuid;
 
 -- Facts about emails by the hour in which they happened. An email without a campaign, template or workflow has the id of zeros.
 create table email_hours (

@@ -11,6 +11,12 @@ create table workflows (
   version int not null default 1,
   -- The next time of a SCHEDULE; null while it is disabled.
   next_firing_at timestamptz,
+  -- When the figures of executions by status were last compared with the executions. Null: not yet.
+  executions_counted_at timestamptz,
+  -- When the figures of the steps were last compared with the visits. Null: not yet.
+  visits_counted_at timestamptz,
+  -- Days up to this time were compared with the executions. Null: none.
+  days_counted_to timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (project_id, id)
@@ -31,6 +37,33 @@ create table workflow_graphs (
   primary key (project_id, workflow_id, version)
 );
 
+-- Firings of SCHEDULE triggers. Each enrols the members of a segment in pages; `after` is the last contact of the last page.
+create table workflow_firings (
+  project_id uuid not null,
+  id uuid not null,
+  workflow_id uuid not null,
+  fired_for timestamptz not null,
+  status text not null check (status in ('RUNNING', 'DONE', 'SKIPPED')),
+  reason text,
+  after uuid,
+  enrolled int not null default 0,
+  created_at timestamptz not null default now(),
+  ended_at timestamptz,
+  primary key (project_id, id)
+);
+create index workflow_firings_by_workflow on workflow_firings (project_id, workflow_id, id);
+create unique index workflow_firings_running on workflow_firings (project_id, workflow_id) where status = 'RUNNING';
+
+create table webhook_secrets (
+  project_id uuid primary key,
+  secret bytea not null,
+  previous bytea,
+  previous_until timestamptz,
+  created_at timestamptz not null default now()
+);
+
+-- Executions ----------------------------------------------------------------------------------------------------------
+
 create table workflow_executions (
   project_id uuid not null,
   id uuid not null,
@@ -41,8 +74,10 @@ create table workflow_executions (
   current_step_id uuid,
   -- Steps visited so far: the number of the current visit.
   visits int not null default 0,
-  -- When it came to the current step. Later events count for a WAIT_FOR_EVENT step.
+  -- The position after which events count for a WAIT_FOR_EVENT step: the event that ended the step before and its time. A null id: it ended
+  -- at that time without an event.
   arrived_at timestamptz not null default now(),
+  arrived_event_id uuid,
   -- When it is to be advanced. Null: never by time alone.
   due_at timestamptz default now(),
   -- The event that it waits for.
@@ -53,8 +88,6 @@ create table workflow_executions (
   attempts int not null default 0,
   -- Set while it waits for a request of a WEBHOOK step: its host.
   webhook_host text,
-  -- Last events by name that arrived before the step that waits for them.
-  seen jsonb not null default '{}',
   exit_reason text,
   context jsonb not null default '{}',
   -- The event that started it: id, name, data and createdAt.
@@ -99,7 +132,38 @@ create table workflow_step_executions (
   started_at timestamptz not null default now(),
   completed_at timestamptz,
   primary key (project_id, execution_id, visit)
+  -- An open visit that ends leaves a dead entry among the open ones, which their list reads until it is vacuumed.
+) with (autovacuum_vacuum_scale_factor = 0.02);
+-- Visits of a step by outcome, newest first, however rare the outcome is among a million visits. The only index besides the key: each
+-- outcome is a range of it, and all of them are merged. The expression is that of workflows/executions/visit-outcome.ts.
+create index workflow_visits_by_outcome on workflow_step_executions (
+  project_id, workflow_id, step_id,
+  (case status when 'COMPLETED' then 'completed' when 'FAILED' then 'failed'
+    when 'SKIPPED' then case when error is null then 'skipped' else 'cancelled' end else 'waiting' end),
+  id);
+
+-- Contacts whose executions were deleted by age. A workflow without re-entry does not take them again.
+create table workflow_entries (
+  project_id uuid not null,
+  workflow_id uuid not null,
+  contact_id uuid not null,
+  created_at timestamptz not null default now(),
+  primary key (project_id, workflow_id, contact_id)
 );
+
+-- Starts that a limit refused, by hour.
+create table workflow_refusals (
+  project_id uuid not null,
+  workflow_id uuid not null,
+  contact_id uuid not null,
+  hour timestamptz not null,
+  reason text not null,
+  count int not null default 1,
+  created_at timestamptz not null default now(),
+  primary key (project_id, workflow_id, contact_id, hour, reason)
+);
+
+-- Figures -------------------------------------------------------------------------------------------------------------
 
 -- Changes of the figures of a workflow, added up once a minute. Appended, so that workers do not wait for each other.
 create table workflow_tallies (
@@ -115,6 +179,8 @@ create table workflow_tallies (
 ) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 100000);
 create index workflow_tallies_by_workflow on workflow_tallies (project_id, workflow_id);
 
+-- Visits of steps and transitions taken. Executions by status are figures too: `completed`, `exited`, `failed` and `cancelled`, and `dropped`
+-- for those deleted by age, with the workflow as subject.
 create table workflow_figures (
   project_id uuid not null,
   workflow_id uuid not null,
@@ -125,39 +191,12 @@ create table workflow_figures (
   primary key (project_id, workflow_id, subject_id, kind)
 );
 
--- Starts that a limit refused, by hour.
-create table workflow_refusals (
+-- Executions of a workflow by the UTC day on which they started, without those deleted by age. For the last 31 days.
+create table workflow_days (
   project_id uuid not null,
   workflow_id uuid not null,
-  contact_id uuid not null,
-  hour timestamptz not null,
-  reason text not null,
-  count int not null default 1,
+  day date not null,
+  started bigint not null,
   created_at timestamptz not null default now(),
-  primary key (project_id, workflow_id, contact_id, hour, reason)
-);
-
--- Firings of SCHEDULE triggers. Each enrols the members of a segment in pages; `after` is the last contact of the last page.
-create table workflow_firings (
-  project_id uuid not null,
-  id uuid not null,
-  workflow_id uuid not null,
-  fired_for timestamptz not null,
-  status text not null check (status in ('RUNNING', 'DONE', 'SKIPPED')),
-  reason text,
-  after uuid,
-  enrolled int not null default 0,
-  created_at timestamptz not null default now(),
-  ended_at timestamptz,
-  primary key (project_id, id)
-);
-create index workflow_firings_by_workflow on workflow_firings (project_id, workflow_id, id);
-create unique index workflow_firings_running on workflow_firings (project_id, workflow_id) where status = 'RUNNING';
-
-create table webhook_secrets (
-  project_id uuid primary key,
-  secret bytea not null,
-  previous bytea,
-  previous_until timestamptz,
-  created_at timestamptz not null default now()
+  primary key (project_id, workflow_id, day)
 );

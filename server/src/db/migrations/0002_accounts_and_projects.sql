@@ -1,3 +1,16 @@
+-- The installation ----------------------------------------------------------------------------------------------------
+
+create table instance (
+  -- One row.
+  singleton boolean primary key default true check (singleton),
+  -- Proves that this SECRET_KEY is the one that the stored keys were sealed with.
+  secret_check bytea not null,
+  -- How email leaves this installation. Null until the first node that knows it has started. Every node must agree with it, see
+  -- db/join.ts.
+  transport text check (transport in ('sandbox', 'smtp', 'ses')),
+  created_at timestamptz not null default now()
+);
+
 -- Accounts ------------------------------------------------------------------------------------------------------------
 
 create table users (
@@ -5,6 +18,7 @@ create table users (
   email text not null unique,
   password_hash text not null,
   email_verified_at timestamptz,
+  operator boolean not null default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
@@ -42,14 +56,30 @@ create table attempts (
 );
 create index attempts_expiry on attempts (window_ends_at);
 
--- Mails to account holders, written in the transaction that causes them. The text holds one-time links, so it is sealed.
+-- Emails to account holders, written in the transaction that causes them. They leave the same way as those of customers.
 create table account_mails (
   id uuid primary key,
   recipient text not null,
   subject text not null,
+  -- Holds one-time links.
   sealed_text bytea not null,
+  -- Kept: no sender is configured, or no email leaves this machine.
+  state text not null default 'kept' check (state in ('kept', 'queued', 'sending', 'sent', 'failed', 'unknown')),
+  -- A kept email is sent once there is a sender, unless its link has expired.
+  link_expires_at timestamptz not null default now() + interval '1 hour',
+  message_token text,
+  attempts int not null default 0,
+  failures smallint not null default 0,
+  due_at timestamptz not null default now(),
+  worker int,
+  handed_over_at timestamptz,
+  error text,
   created_at timestamptz not null default now()
 );
+create index account_mails_queue on account_mails (due_at) where state = 'queued';
+create index account_mails_held on account_mails (worker) where state = 'sending';
+create index account_mails_kept on account_mails (link_expires_at) where state = 'kept';
+create index account_mails_recipient on account_mails (recipient);
 create index account_mails_age on account_mails (created_at);
 
 -- Tenants -------------------------------------------------------------------------------------------------------------
@@ -67,10 +97,41 @@ create table projects (
   disabled_reason text,
   tracking text not null default 'ENABLED' check (tracking in ('ENABLED', 'DISABLED', 'MARKETING_ONLY')),
   language text not null default 'en',
+  -- IANA name of the time zone in which people of the project read figures.
+  timezone text not null default 'UTC',
+  -- At the billing provider.
+  customer text,
+  subscription text,
+  currency text,
+  billing_limit_workflows bigint,
+  billing_limit_campaigns bigint,
+  billing_limit_transactional bigint,
+  billing_limit_inbound bigint,
+  -- The period of the subscription. Null: calendar months.
+  period_start timestamptz,
+  period_end timestamptz,
+  -- Numbers the look-ups of the subscription: only the latest is stored.
+  billing_check int not null default 0,
+  -- Subscriptions that ended until then are settled: their usage was written as reports.
+  settled_to timestamptz,
+  -- The last reset: emails accepted before it are gone, but counted.
+  reset_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   -- Gone for everyone from this moment; its rows follow in the background.
   deleted_at timestamptz
+);
+-- A return path has room for the end of a project's id only; the signature says which of those that end so is meant.
+create index projects_by_ending on projects (right(id::text, 8));
+create unique index projects_customer on projects (customer) where customer is not null;
+
+-- When a key was last used, to the minute. The version tells the use of a key from that of the one before it.
+create table key_usage (
+  project_id uuid not null,
+  kind text not null check (kind in ('pk', 'sk')),
+  key_version int not null,
+  used_at timestamptz not null,
+  primary key (project_id, kind)
 );
 
 create table memberships (
@@ -100,34 +161,4 @@ create index invitations_email on invitations (email);
 create table project_wipes (
   project_id uuid primary key references projects on delete cascade,
   requested_at timestamptz not null default now()
-);
-
--- HTTP ----------------------------------------------------------------------------------------------------------------
-
--- Exists exactly when the work it stands for does: both commit together.
-create table idempotency_keys (
-  project_id uuid not null references projects on delete cascade,
-  key text not null,
-  request text not null,
-  status_code int not null,
-  result jsonb not null default '{}',
-  created_at timestamptz not null default now(),
-  primary key (project_id, key)
-);
-create index idempotency_keys_age on idempotency_keys (created_at);
-
--- Nodes lease shares of a project's requests per minute from here, so most requests never touch it.
-create table rate_windows (
-  project_id uuid primary key references projects on delete cascade,
-  started_at timestamptz not null,
-  leased int not null,
-  -- How much of that the latest lease got: the answer to a node must say what is its own.
-  granted int not null
-);
-
--- One row: proves that this SECRET_KEY is the one the stored keys were sealed with.
-create table instance (
-  singleton boolean primary key default true check (singleton),
-  secret_check bytea not null,
-  created_at timestamptz not null default now()
 );
