@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { apiOf, projectKey } from '../api.ts'
 import { useProject } from '../projects/current.ts'
-import { useDebouncedValue } from '../ui/use-debounced-value.ts'
+import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
 import type { CodeIssue } from './code-editor.tsx'
 import type { ContentValues } from './content-values.ts'
 

@@ -1,5 +1,5 @@
 import type { Job } from '@sterna/sdk'
-import { formatCount } from '../ui/count.tsx'
+import { formatCount } from '../ui/text/count.tsx'
 
 /** The counts that imports, exports and bulk jobs report, in the order they are read. */
 const COUNTS: [name: string, word: string][] = [

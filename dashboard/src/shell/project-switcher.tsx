@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { Check, ChevronsUpDown, Plus } from 'lucide-react'
 import { useProject } from '../projects/current.ts'
 import { projectsQuery } from '../projects/queries.ts'
-import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/dialog/menu.tsx'
 
 export function ProjectSwitcher({ collapsed = false }: { collapsed?: boolean }) {
   const project = useProject()

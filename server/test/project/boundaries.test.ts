@@ -27,7 +27,24 @@ const ROOMS: Record<string, string[]> = {
   campaigns: ['draft', 'ledger', 'sending'],
   workflows: ['definition', 'steps', 'executions', 'webhooks', 'insight'],
 }
-const DASHBOARD_LAYERS = ['ui', 'session', 'projects', 'jobs', 'list', 'editor', 'conditions', 'content', 'features', 'shell']
+const DASHBOARD_LAYERS = [
+  'ui',
+  'session',
+  'projects',
+  'people',
+  'figures',
+  'jobs',
+  'list',
+  'editor',
+  'conditions',
+  'content',
+  'features',
+  'shell',
+]
+
+/** More files than this in one folder are not found by looking: it gets sub-folders by subject. */
+const MAX_FLAT_FILES = 20
+const LARGE_FOLDERS = ['segments']
 
 /** Any folder may read any table. Only its owner writes it. */
 const OWNERS: Record<string, string> = {
@@ -178,6 +195,13 @@ function importCycles(files: Source[]) {
   return cycles
 }
 
+/** Folders with more files than a reader can survey, without their sub-folders. */
+function crowdedFolders(files: Source[]) {
+  const sizes = new Map<string, number>()
+  for (const { file } of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1)
+  return [...sizes].filter(([, size]) => size > MAX_FLAT_FILES).map(([folder]) => folder)
+}
+
 const featureOf = (path: string) => /^features\/([^/]+)/.exec(path)?.[1]
 
 /** Imports of one feature by another. */
@@ -286,6 +310,11 @@ test('imports of the dashboard only point down, and its features do not import e
   expect(crossFeatureImports(pages)).toEqual([])
 })
 
+test('no folder holds more files than a reader can survey', () => {
+  expect(crowdedFolders(sources).filter((folder) => !LARGE_FOLDERS.includes(folder))).toEqual([])
+  expect(crowdedFolders(pages)).toEqual([])
+})
+
 test('an exported name is unique', () => {
   expect(duplicateExports(sources)).toEqual([])
 })
@@ -323,6 +352,7 @@ test('the rules detect violations', () => {
       { file: 'b.ts', code: 'export function x() {}' },
     ]),
   ).toEqual(['x: a.ts, b.ts'])
+  expect(crowdedFolders(Array.from({ length: MAX_FLAT_FILES + 1 }, (_, index) => ({ file: `ui/${index}.ts`, code: '' })))).toEqual(['ui'])
   expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
     'http/auth.ts -> projects/keys.ts',
   ])

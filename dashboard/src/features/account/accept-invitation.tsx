@@ -4,10 +4,10 @@ import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-route
 import { api } from '../../api.ts'
 import { meQuery } from '../../session/queries.ts'
 import { signOut } from '../../session/sign-out.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button, buttonClass } from '../../ui/button.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Skeleton } from '../../ui/skeleton.tsx'
+import { Button, buttonClass } from '../../ui/form/button.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
+import { explain } from '../../ui/text/explain.ts'
 import { AccountLayout } from './account-layout.tsx'
 
 export function AcceptInvitationPage() {

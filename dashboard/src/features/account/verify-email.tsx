@@ -2,9 +2,9 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { api, queryClient } from '../../api.ts'
 import { meQuery } from '../../session/queries.ts'
-import { buttonClass } from '../../ui/button.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Skeleton } from '../../ui/skeleton.tsx'
+import { buttonClass } from '../../ui/form/button.tsx'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
+import { explain } from '../../ui/text/explain.ts'
 import { AccountLayout } from './account-layout.tsx'
 
 /** A write as a query: the query key runs it exactly once per token, however often the page renders. */

@@ -1,7 +1,7 @@
 import type { Result } from '@sterna/sdk'
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, apiOf, projectKey } from '../../api.ts'
-import { type Period, splitSeries } from '../../projects/period.ts'
+import { type Period, splitSeries } from '../../figures/period.ts'
 
 export type Source = 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
 export type Point = Result<'GET /analytics/timeseries'>[number]

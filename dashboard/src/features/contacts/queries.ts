@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { apiOf, projectKey } from '../../api.ts'
-import { type Kind, typesOf } from './timeline-entry.ts'
+import { type Kind, typesOf } from './contact/timeline-entry.ts'
 
 export const contactQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'contacts', 'one', id), queryFn: () => apiOf(projectId).contacts.get(id) })

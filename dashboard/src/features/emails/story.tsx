@@ -1,5 +1,5 @@
 import type { Email } from '@sterna/sdk'
-import { ClockTime, Time } from '../../ui/time.tsx'
+import { ClockTime, Time } from '../../ui/text/time.tsx'
 import { type Step, type Tone, tellStep } from './email-story.ts'
 
 type Told = Pick<Email, 'errorCode' | 'attempts' | 'type'>

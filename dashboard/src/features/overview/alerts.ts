@@ -1,5 +1,5 @@
 import type { Campaign, Domain, Result } from '@sterna/sdk'
-import { isTrialDomain } from '../../projects/trial-domain.ts'
+import { isTrialDomain } from '../../people/trial-domain.ts'
 
 export type Alert = { id: string; tone: 'warning' | 'danger'; text: string; fix: string /** Below the project. */; path: string }
 

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, apiOf, projectKey } from '../../api.ts'
-import { type Period, splitSeries } from '../../projects/period.ts'
+import { type Period, splitSeries } from '../../figures/period.ts'
 
 export const setupStateQuery = (projectId: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'setup-state'), queryFn: () => api.projects.setupState(projectId), staleTime: 0 })

@@ -1,5 +1,5 @@
 import type { Domain } from '@sterna/sdk'
-import { isTrialDomain } from '../../projects/trial-domain.ts'
+import { isTrialDomain } from '../../people/trial-domain.ts'
 
 export type StepName = 'email' | 'api' | 'domain' | 'people' | 'real'
 export type Step = { name: StepName; isDone: boolean }

@@ -1,7 +1,7 @@
 import type { Suppression } from '@sterna/sdk'
 import { useApi } from '../../projects/current.ts'
-import { Confirm } from '../../ui/dialog.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { Confirm } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
 import { useInvalidateSuppressions } from './queries.ts'
 import { nameOf } from './suppressions-query.ts'
 

@@ -5,9 +5,9 @@ import { api } from '../../api.ts'
 import { canManage, useProject } from '../../projects/current.ts'
 import { useLeaveProject } from '../../projects/leave-project.ts'
 import { meQuery } from '../../session/queries.ts'
-import { IconButton } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/dialog.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { IconButton } from '../../ui/form/button.tsx'
 import { membersQuery } from './queries.ts'
 
 /** Every member but the owner may leave; owners and admins may remove any member but the owner. */

@@ -1,7 +1,7 @@
 import type { Workflow } from '@sterna/sdk'
 import { queryOptions } from '@tanstack/react-query'
 import { apiOf, projectKey } from '../../api.ts'
-import type { Graph } from './graph.ts'
+import type { Graph } from './steps/graph.ts'
 
 export const workflowQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'workflows', 'one', id), queryFn: () => apiOf(projectId).workflows.get(id) })
