@@ -1,5 +1,6 @@
 import { type Condition, type ConditionInput, SternaError } from '@sterna/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { conditionPreviewQuery, segmentNamesQuery } from '../data/segments.ts'
 import { ContactLink } from '../people/contact-link.tsx'
 import { useProject } from '../projects/current.ts'
 import { Field } from '../ui/form/field.tsx'
@@ -10,7 +11,6 @@ import { Count, formatCount } from '../ui/text/count.tsx'
 import { explain } from '../ui/text/explain.ts'
 import { ConditionSentence } from './condition-sentence.tsx'
 import { filterAt, readConditionText } from './condition-text.ts'
-import { conditionPreviewQuery, segmentNamesQuery } from './queries.ts'
 import { describeFilter } from './sentence.ts'
 
 const PREVIEW_AFTER_MS = 400

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { PanelRightClose, PanelRightOpen } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef } from 'react'
-import { EVERYONE, type FindPeople } from '../people/people.ts'
+import { type FindPeople, fieldsQuery } from '../data/contacts.ts'
+import { EVERYONE } from '../people/people.ts'
 import { useProject } from '../projects/current.ts'
 import { usePreference } from '../session/preferences.ts'
 import { IconButton } from '../ui/form/button.tsx'
@@ -11,7 +12,6 @@ import { fieldWords } from './completion.ts'
 import type { ContentValues } from './content-values.ts'
 import { LintPanel } from './lint-panel.tsx'
 import { Preview, type PreviewView } from './preview.tsx'
-import { contactFieldsQuery } from './queries.ts'
 
 const CodeEditor = lazy(() => import('./code-editor.tsx'))
 
@@ -32,7 +32,7 @@ type ContentWorkspaceProps = {
 export function ContentWorkspace({ values, onBody, issues, view, onView, people = EVERYONE }: ContentWorkspaceProps) {
   const project = useProject()
   const editor = useRef<CodeEditorHandle>(null)
-  const fields = useQuery(contactFieldsQuery(project.id)).data
+  const fields = useQuery(fieldsQuery(project.id)).data
   const variables = useMemo(() => fieldWords(fields ?? []), [fields])
   const [hasPreview, setHasPreview] = usePreference('template-preview', true)
   const toggle = () => setHasPreview(!hasPreview)

@@ -1,10 +1,10 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { ChevronDown, Monitor, Moon, Smartphone } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import { projectKey } from '../api.ts'
-import type { FindPeople } from '../people/people.ts'
+import type { FindPeople } from '../data/contacts.ts'
+import { contentPreviewQuery } from '../data/templates.ts'
 import { PersonPicker } from '../people/person-picker.tsx'
-import { useApi, useProject } from '../projects/current.ts'
+import { useProject } from '../projects/current.ts'
 import { Button } from '../ui/form/button.tsx'
 import { Field } from '../ui/form/field.tsx'
 import { TextArea } from '../ui/form/input.tsx'
@@ -110,7 +110,6 @@ function usePreview(
   data: Record<string, unknown>,
 ) {
   const project = useProject()
-  const api = useApi()
   const request = {
     subject,
     body,
@@ -126,16 +125,10 @@ function usePreview(
   const settled = useDebouncedValue(JSON.stringify(request), PREVIEW_AFTER_MS)
   const shown = JSON.parse(settled) as typeof request
   return useQuery({
-    queryKey: projectKey(project.id, 'templates', 'preview', settled),
-    queryFn: () => api.templates.previewContent(shown),
+    ...contentPreviewQuery(project.id, settled),
     enabled:
       [shown.subject, shown.body].every((text) => text.trim() !== '') &&
       [shown.subject, shown.body, shown.previewText ?? ''].every((text) => !hasOpenTag(text)),
-    placeholderData: keepPreviousData,
-    // The page in the frame expires, and a new one would scroll it to the top.
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-    refetchOnReconnect: false,
   })
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readAddresses, toCsv } from './pasted-addresses.ts'
+import { addressesToCsv, readAddresses } from './pasted-addresses.ts'
 
 test('addresses are found between names, commas, semicolons and lines, each once', () => {
   const text = 'Ada Lovelace <ada@example.com>; "Grace" (grace@example.com)\nalan@example.com, ADA@example.com no-address'
@@ -7,5 +7,5 @@ test('addresses are found between names, commas, semicolons and lines, each once
 })
 
 test('pasted addresses become a CSV file with one column', () => {
-  expect(toCsv(readAddresses('a@example.com\nb@example.com'))).toBe('email\na@example.com\nb@example.com')
+  expect(addressesToCsv(readAddresses('a@example.com\nb@example.com'))).toBe('email\na@example.com\nb@example.com')
 })

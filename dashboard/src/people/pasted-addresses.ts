@@ -4,4 +4,4 @@ export function readAddresses(text: string): string[] {
   return [...new Map(found.map((address) => [address.toLowerCase(), address])).values()]
 }
 
-export const toCsv = (addresses: string[]): string => ['email', ...addresses].join('\n')
+export const addressesToCsv = (addresses: string[]): string => ['email', ...addresses].join('\n')

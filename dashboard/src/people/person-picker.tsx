@@ -1,12 +1,13 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { ChevronDown } from 'lucide-react'
 import { type ReactElement, type ReactNode, useState } from 'react'
+import { contactQuery, type FindPeople, peopleQuery } from '../data/contacts.ts'
 import { useProject } from '../projects/current.ts'
 import { Popover } from '../ui/dialog/popover.tsx'
 import { Button } from '../ui/form/button.tsx'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
 import { ContactChoices } from './contact-choices.tsx'
-import { EVERYONE, type FindPeople, peopleQuery, personQuery } from './people.ts'
+import { EVERYONE } from './people.ts'
 
 type PersonPickerProps = {
   /** Name of the popover. */
@@ -33,7 +34,7 @@ export function PersonPicker(props: PersonPickerProps) {
   const [search, setSearch] = useState('')
   const settled = useDebouncedValue(search.trim(), 300)
   const found = useQuery({ ...peopleQuery(project.id, people, settled), enabled: open, placeholderData: keepPreviousData })
-  const chosen = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined })
+  const chosen = useQuery({ ...contactQuery(project.id, person ?? ''), enabled: person !== undefined })
   const name = person === undefined ? placeholder : (chosen.data?.email ?? (chosen.isError ? 'No such contact' : '…'))
 
   function choose(id: string | undefined) {

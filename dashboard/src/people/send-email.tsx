@@ -1,9 +1,9 @@
 import type { Domain } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
-import { apiOf, projectKey } from '../api.ts'
+import { domainsQuery } from '../data/domains.ts'
+import { configQuery } from '../data/installation.ts'
 import { useProject } from '../projects/current.ts'
-import { configQuery } from '../session/queries.ts'
 import { CreateDialog } from '../ui/dialog/create-dialog.tsx'
 import { SendForm } from './send-form.tsx'
 
@@ -46,7 +46,7 @@ export function SendEmail({ label, variant = 'primary', onSent, ...whom }: SendE
 function SendFromDomain({ to, sender: given, onSent }: Whom & { onSent: (emailId: string) => void }) {
   const project = useProject()
   const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
-  const domains = useQuery({ queryKey: projectKey(project.id, 'domains'), queryFn: () => apiOf(project.id).domains.list() }).data
+  const domains = useQuery(domainsQuery(project.id)).data
   if (!project.secret) return <p className="text-muted text-ui">Only owners and admins can send from here: it takes the secret key.</p>
   if (!domains) return null
   const sender = given ?? domains.find(({ verified }) => verified)

@@ -1,9 +1,11 @@
 import type { Body, Domain, Sterna, Template } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { projectKey, sendWithKey } from '../api.ts'
+import { sendWithKey } from '../api.ts'
+import { meQuery } from '../data/account.ts'
+import { invalidateProject } from '../data/keys.ts'
+import { templatePreviewQuery, templatesByNameQuery } from '../data/templates.ts'
 import { useApi, useProject } from '../projects/current.ts'
-import { meQuery } from '../session/queries.ts'
 import { Button } from '../ui/form/button.tsx'
 import { Field } from '../ui/form/field.tsx'
 import { Form } from '../ui/form/form.tsx'
@@ -39,7 +41,7 @@ export function SendForm({ secret, sender, initial, to, onSent }: SendFormProps)
     },
     onSuccess: async ({ emails }) => {
       onSent(emails[0]!.email)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id) })
+      await invalidateProject(queries, project.id)
     },
   })
   function submit(value: (name: string) => string) {
@@ -75,16 +77,9 @@ export function SendForm({ secret, sender, initial, to, onSent }: SendFormProps)
   )
 }
 
-/** Templates to choose from, by name. */
-const MAX_OFFERED = 100
-
 function TemplateField({ chosen, onChoose }: { chosen: Template | undefined; onChoose: (template: Template | undefined) => void }) {
   const project = useProject()
-  const api = useApi()
-  const templates = useQuery({
-    queryKey: projectKey(project.id, 'templates', 'to-send'),
-    queryFn: async () => (await api.templates.list({ pageSize: MAX_OFFERED, sort: 'name', dir: 'asc' })).data,
-  }).data
+  const templates = useQuery(templatesByNameQuery(project.id)).data
   if (!templates?.length) return null
   return (
     <Field name="template" label="Content">
@@ -100,12 +95,7 @@ function TemplateField({ chosen, onChoose }: { chosen: Template | undefined; onC
 /** The template as the contact would get it. */
 function TemplatePreview({ template, contactId }: { template: Template; contactId: string }) {
   const project = useProject()
-  const api = useApi()
-  const preview = useQuery({
-    queryKey: projectKey(project.id, 'templates', 'preview-for', template.id, contactId),
-    queryFn: () => api.templates.preview(template.id, { contactId, frame: true }),
-    staleTime: 0,
-  })
+  const preview = useQuery(templatePreviewQuery(project.id, template, contactId))
   if (preview.error) return <Banner tone="danger">{explain(preview.error)}</Banner>
   if (!preview.data) return <div className="h-72" aria-busy="true" />
   return (

@@ -1,11 +1,11 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import { ArrowRight, Command, Copy, FolderPlus, Keyboard, Plus, Repeat, Search, Settings, SunMoon, Upload } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
-import { projectKey } from '../api.ts'
+import { paletteQuery } from '../data/palette.ts'
+import { projectsQuery } from '../data/projects.ts'
 import { useApi, useProject } from '../projects/current.ts'
-import { projectsQuery } from '../projects/queries.ts'
 import { listRecents } from '../projects/recents.ts'
 import { parseSearch } from '../search.ts'
 import { switchTheme } from '../ui/page/theme-toggle.tsx'
@@ -52,12 +52,7 @@ function usePaletteGroups(q: string, onSheet: () => void): PaletteGroup[] {
   const api = useApi()
   const settled = useSettled(q)
   const base = `/app/p/${project.id}`
-  const search = useQuery({
-    queryKey: projectKey(project.id, 'palette', settled),
-    queryFn: () => searchEverything(api, base, settled),
-    enabled: settled !== '',
-    placeholderData: keepPreviousData,
-  })
+  const search = useQuery(paletteQuery(project.id, settled, () => searchEverything(api, base, settled)))
   const pages = ENTRIES.map(
     ({ to, label, icon, keys }): PaletteItem => ({
       id: to,

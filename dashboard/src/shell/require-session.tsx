@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
 import { isSignedOut } from '../api.ts'
-import { meQuery } from '../session/queries.ts'
+import { meQuery } from '../data/account.ts'
 import { ErrorState } from '../ui/page/error-state.tsx'
 import { Splash } from '../ui/page/splash.tsx'
 

@@ -29,10 +29,11 @@ const ROOMS: Record<string, string[]> = {
 }
 const DASHBOARD_LAYERS = [
   'ui',
+  'figures',
+  'data',
   'session',
   'projects',
   'people',
-  'figures',
   'jobs',
   'list',
   'editor',
@@ -212,12 +213,30 @@ const crossFeatureImports = (files: Source[]) =>
       .map((target) => `${source.file} -> ${target}`),
   )
 
+/** Query keys that a file of the dashboard builds outside `data/`, and invalidations of more or less than a noun. */
+const strayKeys = (files: Source[]) =>
+  files
+    .filter(({ file, code }) => !file.startsWith('data/') && /(?<!\.)\bqueryKey\b|\bkeysOf\(|\binvalidateQueries\([^)]/.test(code))
+    .map(({ file }) => file)
+
+/** Keys that are built twice in `data/`, as `noun part`: by `key = keysOf(noun)` and `key(projectId, part, …)`, or by `queryKey: [part`. */
+function duplicateKeys(files: Source[]) {
+  const keys = files.flatMap(({ code }) => [
+    ...[...code.matchAll(/queryKey: \[('[^']+')/g)].map(([, part]) => part!),
+    ...[...code.matchAll(/const (\w+) = keysOf\('([^']+)'\)/g)].flatMap(([, make, noun]) => [
+      noun!,
+      ...[...code.matchAll(new RegExp(`queryKey: ${make}\\(projectId((?:, '[^']+')+)`, 'g'))].map(([, parts]) => `${noun}${parts}`),
+    ]),
+  ])
+  return keys.filter((key, index) => keys.indexOf(key) < index)
+}
+
 const EXPORT = /^export (?:abstract |async )?(?:const|let|function\*?|class|type) (\w+)/gm
 
 /** Names that two files export. A type and its schema may share one name in one file. */
 function duplicateExports(files: Source[]) {
   const exporters = new Map<string, Set<string>>()
-  for (const { file, code } of files.filter((source) => !source.file.endsWith('.test.ts')))
+  for (const { file, code } of files.filter((source) => !/\.test\.tsx?$/.test(source.file)))
     for (const [, name] of code.matchAll(EXPORT)) exporters.set(name!, (exporters.get(name!) ?? new Set()).add(file))
   return [...exporters].filter(([, from]) => from.size > 1).map(([name, from]) => `${name}: ${[...from].join(', ')}`)
 }
@@ -317,6 +336,12 @@ test('no folder holds more files than a reader can survey', () => {
 
 test('an exported name is unique', () => {
   expect(duplicateExports(sources)).toEqual([])
+  expect(duplicateExports(pages)).toEqual([])
+})
+
+test('a query of the dashboard has one key, which its noun in data/ owns', () => {
+  expect(strayKeys(pages)).toEqual([])
+  expect(duplicateKeys(pages.filter(({ file }) => file.startsWith('data/')))).toEqual([])
 })
 
 test('a table is written only by its owner', () => {
@@ -352,6 +377,16 @@ test('the rules detect violations', () => {
       { file: 'b.ts', code: 'export function x() {}' },
     ]),
   ).toEqual(['x: a.ts, b.ts'])
+  expect(strayKeys([{ file: 'features/keys/page.tsx', code: `useQuery({ queryKey: ['keys'] })` }])).toEqual(['features/keys/page.tsx'])
+  expect(strayKeys([{ file: 'list/list.ts', code: 'queries.invalidateQueries(keyUsageQuery(id))' }])).toEqual(['list/list.ts'])
+  expect(strayKeys([{ file: 'list/list.ts', code: 'setQueryData(page.queryKey, x); queries.invalidateQueries()' }])).toEqual([])
+  expect(
+    duplicateKeys([
+      { file: 'data/a.ts', code: `const key = keysOf('a')\nqueryKey: key(projectId, 'one', id)\nqueryKey: key(projectId, 'one', other)` },
+      { file: 'data/b.ts', code: `const aKey = keysOf('a')\nqueryKey: ['me']` },
+      { file: 'data/c.ts', code: `queryKey: ['me']` },
+    ]),
+  ).toEqual(["a, 'one'", 'a', "'me'"])
   expect(crowdedFolders(Array.from({ length: MAX_FLAT_FILES + 1 }, (_, index) => ({ file: `ui/${index}.ts`, code: '' })))).toEqual(['ui'])
   expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
     'http/auth.ts -> projects/keys.ts',

@@ -2,7 +2,7 @@ import type { Activity } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { ActivityIcon, Pause, Play } from 'lucide-react'
 import { useState } from 'react'
-import { apiOf, projectKey } from '../../api.ts'
+import { upcomingQuery } from '../../data/activity.ts'
 import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../figures/activity.ts'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
@@ -105,16 +105,10 @@ export function ActivityPage() {
   )
 }
 
-const MAX_UPCOMING = 5
-
 /** What is due next, pinned above what has happened. */
 function Upcoming() {
   const project = useProject()
-  const due = useQuery({
-    queryKey: projectKey(project.id, 'activity', 'upcoming'),
-    queryFn: async () => (await apiOf(project.id).activity.upcoming({ limit: MAX_UPCOMING })).activities,
-    refetchInterval: 30_000,
-  }).data
+  const due = useQuery(upcomingQuery(project.id)).data
   if (!due?.length) return null
   return (
     <section aria-labelledby="upcoming" className="border-line border-b bg-surface px-4 py-2.5 sm:px-6 lg:px-8">

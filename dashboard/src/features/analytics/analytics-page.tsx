@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type Source, seriesQuery } from '../../data/analytics.ts'
 import { type Period, periodOf, readDays } from '../../figures/period.ts'
 import { PeriodPicker } from '../../figures/period-picker.tsx'
 import { useProject } from '../../projects/current.ts'
@@ -10,7 +11,6 @@ import { Deliverability } from './deliverability.tsx'
 import { Engagement } from './engagement.tsx'
 import { OverviewTab } from './overview-tab.tsx'
 import { People } from './people.tsx'
-import { type Source, seriesQuery } from './queries.ts'
 
 const TABS = { overview: 'Overview', engagement: 'Engagement', deliverability: 'Deliverability', people: 'People' }
 type Tab = keyof typeof TABS

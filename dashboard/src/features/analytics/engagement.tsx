@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { type Board, leadersQuery, type Source, topEventsQuery, weekQuery } from '../../data/analytics.ts'
 import type { Period } from '../../figures/period.ts'
 import { useProject } from '../../projects/current.ts'
 import { MeterList } from '../../ui/chart/meter-list.tsx'
@@ -10,7 +11,6 @@ import { Count } from '../../ui/text/count.tsx'
 import { EmailsLink } from './emails-link.tsx'
 import { Heat } from './heat.tsx'
 import { Panel } from './panel.tsx'
-import { type Board, leadersQuery, type Source, topEventsQuery, weekQuery } from './queries.ts'
 import { showPercentage } from './rates.ts'
 
 const BOARDS: Record<Board, { label: string; path: string }> = {

@@ -3,12 +3,15 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Upload, Users } from 'lucide-react'
 import { useState } from 'react'
+import { fieldsQuery } from '../../data/contacts.ts'
+import { segmentsQuery } from '../../data/segments.ts'
 import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
 import { buttonClass } from '../../ui/form/button.tsx'
+import { namesById } from '../../ui/form/options.ts'
 import { ownValue } from '../../ui/form/own-value.ts'
 import { FirstRun } from '../../ui/page/first-run.tsx'
 import type { Column } from '../../ui/table/data-table.tsx'
@@ -23,7 +26,6 @@ import { contactFilter, contactsQuery, readFieldFilter } from './contact-filter.
 import { ContactsTabs } from './contacts-tabs.tsx'
 import { FieldFilter } from './field-filter.tsx'
 import { AddContacts } from './import/add-contacts.tsx'
-import { fieldsQuery, segmentsQuery } from './queries.ts'
 import { SaveAsSegment } from './save-as-segment.tsx'
 
 const NOUN = { one: 'contact', many: 'contacts' }
@@ -153,7 +155,7 @@ const COLUMNS: Column<Contact>[] = [
 function useContactFilters(): Filter[] {
   const project = useProject()
   const segments = useQuery(segmentsQuery(project.id)).data ?? []
-  const options = Object.fromEntries(segments.map(({ id, name }) => [id, name]))
+  const options = namesById(segments)
   return [...FILTERS, { name: 'segment', label: 'Segment', kind: 'choice', options }]
 }
 

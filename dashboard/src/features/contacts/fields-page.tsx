@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ChevronRight, Tags } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { fieldsQuery, fieldUsageQuery, fieldValuesQuery, invalidateFields } from '../../data/contacts.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
@@ -16,7 +16,6 @@ import { Badge } from '../../ui/text/badge.tsx'
 import { countOf, formatCount, Percent } from '../../ui/text/count.tsx'
 import { showValue } from './contact/value.tsx'
 import { ContactsTabs } from './contacts-tabs.tsx'
-import { fieldsQuery, fieldUsageQuery, fieldValuesQuery } from './queries.ts'
 
 type FieldInfo = { field: string; type: string; coverage: number }
 
@@ -161,7 +160,7 @@ function DeleteField({ field, uses, contactCount, canDelete }: DeleteFieldProps)
   const queries = useQueryClient()
   async function remove() {
     const { deletedFrom } = await api.fields.delete(field)
-    await Promise.all(['fields', 'contacts'].map((part) => queries.invalidateQueries({ queryKey: projectKey(project.id, part) })))
+    await invalidateFields(queries, project.id)
     toast(`${field} was deleted from ${countOf(deletedFrom, { one: 'contact', many: 'contacts' })}`)
   }
   if (!canDelete) return <p className="text-muted">It can be deleted once nothing uses it.</p>

@@ -2,6 +2,7 @@ import type { Domain } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Globe, RefreshCw, Trash2 } from 'lucide-react'
+import { domainsQuery, invalidateDomains } from '../../data/domains.ts'
 import { SendEmail } from '../../people/send-email.tsx'
 import { canManage, useApi, useProject } from '../../projects/current.ts'
 import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
@@ -21,7 +22,6 @@ import { formatCount } from '../../ui/text/count.tsx'
 import { explain } from '../../ui/text/explain.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { domainsQuery } from './queries.ts'
 import { Records } from './records.tsx'
 
 const LIVE_MS = 10_000
@@ -133,7 +133,7 @@ function CheckNow({ domain }: { domain: Domain }) {
   const check = useMutation({
     mutationFn: () => api.domains.verify(domain.id),
     onSuccess: async ({ verified }) => {
-      await queries.invalidateQueries(domainsQuery(project.id))
+      await invalidateDomains(queries, project.id)
       toast(verified ? `${domain.domain} is verified` : `Some records of ${domain.domain} are still missing`)
     },
     onError: (error) => toast(explain(error), { tone: 'danger' }),
@@ -152,7 +152,7 @@ function DeleteDomain({ domain }: { domain: Domain }) {
   const queries = useQueryClient()
   async function remove() {
     await api.domains.remove(domain.id)
-    await queries.invalidateQueries(domainsQuery(project.id))
+    await invalidateDomains(queries, project.id)
     toast(`${domain.domain} was deleted`)
   }
   return (
@@ -192,7 +192,7 @@ function AddForm({ onDone }: { onDone: () => void }) {
   const add = useMutation({
     mutationFn: (domain: string) => api.domains.add({ domain }),
     onSuccess: async ({ domain }) => {
-      await queries.invalidateQueries(domainsQuery(project.id))
+      await invalidateDomains(queries, project.id)
       toast(`${domain} was added`)
       onDone()
     },

@@ -2,9 +2,9 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { meQuery } from '../../data/account.ts'
+import { invalidateTracked } from '../../data/events.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { meQuery } from '../../session/queries.ts'
 import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
@@ -43,11 +43,7 @@ function TrackForm({ onDone }: { onDone: () => void }) {
   const track = useMutation({
     mutationFn: (body: Body<'POST /events/track'>) => api.events.record(body),
     onSuccess: async (_, { event }) => {
-      await Promise.all(
-        ['events', 'contacts', 'fields', 'setup-state'].map((part) =>
-          queries.invalidateQueries({ queryKey: projectKey(project.id, part) }),
-        ),
-      )
+      await invalidateTracked(queries, project.id)
       toast(`${event} was tracked`)
       onDone()
     },

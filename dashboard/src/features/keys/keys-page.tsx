@@ -1,8 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { EyeOff } from 'lucide-react'
 import { api } from '../../api.ts'
+import { invalidateKeys, keyUsageQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
-import { projectsQuery } from '../../projects/queries.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
@@ -12,7 +12,6 @@ import { Page } from '../../ui/page/page.tsx'
 import { Badge } from '../../ui/text/badge.tsx'
 import { CodeBlock, CopyField } from '../../ui/text/copy-field.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { keyUsageQuery } from './queries.ts'
 import { WebhookSecret } from './webhook-secret.tsx'
 
 export function KeysPage() {
@@ -92,7 +91,7 @@ function RegenerateCard() {
 
   async function regenerate() {
     await api.projects.regenerateKeys(project.id)
-    await Promise.all([queries.invalidateQueries(projectsQuery), queries.invalidateQueries(keyUsageQuery(project.id))])
+    await invalidateKeys(queries, project.id)
     toast('Keys replaced')
   }
 

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api.ts'
+import { webhookSecretQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
@@ -9,7 +10,6 @@ import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Skeleton } from '../../ui/page/skeleton.tsx'
 import { CopyField } from '../../ui/text/copy-field.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { webhookSecretQuery } from './queries.ts'
 
 /** Signs the requests of webhook steps, so that their receiver can tell them from forged ones. */
 export function WebhookSecret() {

@@ -2,7 +2,7 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { api } from '../../api.ts'
-import { projectsQuery } from '../../projects/queries.ts'
+import { invalidateProjects, projectsQuery } from '../../data/projects.ts'
 import { UserMenu } from '../../session/user-menu.tsx'
 import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
@@ -20,7 +20,7 @@ export function CreateProjectPage() {
   const create = useMutation({
     mutationFn: (body: Body<'POST /users/@me/projects'>) => api.projects.create(body),
     onSuccess: async ({ id: projectId, disabled }) => {
-      await queries.invalidateQueries(projectsQuery)
+      await invalidateProjects(queries)
       // It starts disabled while another project of the person is suspended: that page says why and until when.
       await navigate({ to: disabled ? '/app/p/$projectId/settings/security' : '/app/p/$projectId', params: { projectId } })
     },

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Navigate } from '@tanstack/react-router'
+import { projectsQuery } from '../../data/projects.ts'
 import { lastOpened } from '../../projects/last-opened.ts'
-import { projectsQuery } from '../../projects/queries.ts'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Splash } from '../../ui/page/splash.tsx'
 

@@ -12,7 +12,7 @@ type Facts = {
 }
 
 /** Why a campaign is paused, after "is paused:". */
-export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
+export const PAUSE_ALERTS: Record<NonNullable<Campaign['pausedReason']>, string> = {
   person: 'a member of the team paused it',
   spike: 'too many bounces or complaints at once',
   billing_limit: 'the cap of campaigns is reached',

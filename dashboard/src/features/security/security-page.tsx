@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { api, projectKey } from '../../api.ts'
+import { api } from '../../api.ts'
+import { securityQuery, storeSecurity } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
-import { projectsQuery } from '../../projects/queries.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
@@ -15,7 +15,6 @@ import { Table } from '../../ui/table/table.tsx'
 import { Count } from '../../ui/text/count.tsx'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { securityQuery } from './queries.ts'
 import { formatRate, type RateRow, rateRows, type Security } from './rates.ts'
 
 /** How the project stands with mailbox providers, and what follows from it. */
@@ -129,11 +128,7 @@ function Acknowledgement({ security: { acknowledgement, isDisabled, status, susp
   const acknowledge = useMutation({
     mutationFn: () => api.projects.acknowledgeSecurity(project.id),
     onSuccess: async (changed) => {
-      queries.setQueryData(securityQuery(project.id).queryKey, changed)
-      await Promise.all([
-        queries.invalidateQueries(projectsQuery),
-        queries.invalidateQueries({ queryKey: projectKey(project.id, 'security') }),
-      ])
+      await storeSecurity(queries, project.id, changed)
       toast('Rates count from now on')
     },
   })

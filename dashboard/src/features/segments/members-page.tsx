@@ -13,7 +13,7 @@ import { curl } from '../../ui/text/curl.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { AddMembers } from './add-members.tsx'
-import { membersQuery } from './members-query.ts'
+import { segmentMembersRequest } from './members-query.ts'
 import { RemoveMembers } from './remove-members.tsx'
 import { SegmentActions, SegmentRecord, SegmentTabs } from './segment-record.tsx'
 
@@ -39,7 +39,7 @@ function Members({ segment }: { segment: Segment }) {
     filters: FILTERS,
     load: (api, request) =>
       api.contacts.list({
-        ...membersQuery(segment.id, request),
+        ...segmentMembersRequest(segment.id, request),
         limit: request.limit,
         ...(request.cursor && { cursor: request.cursor }),
       }),

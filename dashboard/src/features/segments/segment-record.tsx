@@ -4,11 +4,11 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { Shapes } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { ConditionSentence } from '../../conditions/condition-sentence.tsx'
+import { segmentQuery } from '../../data/segments.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPage } from '../../projects/record-page.tsx'
 import { MoreActions } from '../../ui/dialog/menu.tsx'
 import { LinkTabs } from '../../ui/page/link-tabs.tsx'
-import { segmentQuery } from './queries.ts'
 import { DeleteSegment, SegmentMenu } from './segment-menu.tsx'
 
 const MISSING = { icon: Shapes, reason: 'It was deleted, or the link is wrong.' }

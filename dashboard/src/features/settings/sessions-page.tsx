@@ -1,6 +1,7 @@
 import type { Session } from '@sterna/sdk'
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api.ts'
+import { invalidateSessions, sessionsQuery } from '../../data/account.ts'
 import { signOut } from '../../session/sign-out.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
@@ -17,8 +18,6 @@ import { describeUserAgent } from './user-agent.ts'
 const SESSIONS = { one: 'session', many: 'sessions' }
 
 /** Lists the sessions of the account, which are the same in every project. */
-const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => api.users.listSessions(), staleTime: 0 })
-
 export function SessionsPage() {
   const sessions = useQuery(sessionsQuery)
   if (sessions.isPending) return <Page title="Sessions" loading />
@@ -64,7 +63,7 @@ function EndButton({ session: { id, isCurrent, userAgent } }: { session: Session
     mutationFn: () => api.users.endSession(id),
     onSuccess: () => toast('The session was ended'),
     onError: (error) => toast(explain(error), { tone: 'danger' }),
-    onSettled: () => queries.invalidateQueries(sessionsQuery),
+    onSettled: () => invalidateSessions(queries),
   })
   if (isCurrent)
     return (
@@ -83,7 +82,7 @@ function EndOthers({ count }: { count: number }) {
   const queries = useQueryClient()
   async function end() {
     const { endedCount } = await api.users.endOtherSessions()
-    await queries.invalidateQueries(sessionsQuery)
+    await invalidateSessions(queries)
     toast(`${countOf(endedCount, SESSIONS)} ended`)
   }
   return (

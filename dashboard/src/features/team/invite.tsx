@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { UserPlus } from 'lucide-react'
 import { api } from '../../api.ts'
+import { invalidateTeam } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { SandboxHint } from '../../session/sandbox-hint.tsx'
 import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
@@ -11,7 +12,6 @@ import { Choices } from '../../ui/form/choices.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input } from '../../ui/form/input.tsx'
-import { invitationsQuery, membersQuery } from './queries.ts'
 
 const ROLE_CHOICES = [
   { value: 'MEMBER', label: 'Member', hint: 'Can work with contacts, emails and everything else in the project.' },
@@ -43,7 +43,7 @@ function InviteForm({ onDone }: { onDone: () => void }) {
   const invite = useMutation({
     mutationFn: (body: Parameters<typeof api.members.invite>[1]) => api.members.invite(project.id, body),
     onSuccess: async ({ email, status }) => {
-      await Promise.all([queries.invalidateQueries(membersQuery(project.id)), queries.invalidateQueries(invitationsQuery(project.id))])
+      await invalidateTeam(queries, project.id)
       toast(status === 'MEMBER' ? `${email} joined the team` : `Invitation sent to ${email}`)
       onDone()
     },

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { FileText } from 'lucide-react'
 import { useState } from 'react'
 import { TYPE_NAMES } from '../../content/content-values.ts'
+import { templateUseCountsQuery } from '../../data/templates.ts'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { toCursorPage } from '../../list/numbered-pages.ts'
@@ -14,7 +15,6 @@ import type { Column } from '../../ui/table/data-table.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Time } from '../../ui/text/time.tsx'
 import { NewTemplate } from './new-template.tsx'
-import { usageCountsQuery } from './queries.ts'
 import { DeleteTemplate, TemplateMenu } from './template-menu.tsx'
 import { TemplatePeek } from './template-peek.tsx'
 import { templatesQuery } from './templates-query.ts'
@@ -28,7 +28,7 @@ type UsageCounts = ReturnType<typeof useUsageCounts>
 
 function useUsageCounts(templates: Template[] | undefined) {
   const project = useProject()
-  return useQuery(usageCountsQuery(project.id, templates?.map(rowId) ?? [])).data
+  return useQuery(templateUseCountsQuery(project.id, templates?.map(rowId) ?? [])).data
 }
 
 const columnsOf = (usage: UsageCounts): Column<Template>[] => [

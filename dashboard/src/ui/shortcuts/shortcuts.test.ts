@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { nameOf, showKeys } from './shortcuts.ts'
+import { keyNameOf, showKeys } from './shortcuts.ts'
 
 const press = (key: string, rest: Partial<{ metaKey: boolean; ctrlKey: boolean; altKey: boolean }> = {}) =>
-  nameOf({ key, metaKey: false, ctrlKey: false, altKey: false, ...rest })
+  keyNameOf({ key, metaKey: false, ctrlKey: false, altKey: false, ...rest })
 
 test('a key press is named as shortcuts write it', () => {
   expect(press('X')).toBe('x')

@@ -81,7 +81,7 @@ export function useListedShortcuts(): Shortcut[] {
 
 function handleKey(event: KeyboardEvent) {
   if (event.defaultPrevented || event.isComposing) return
-  const key = nameOf(event)
+  const key = keyNameOf(event)
   if (!key) return
   const withModifier = key.startsWith('mod+')
   if (!withModifier && (isTyping(event.target) || isInPopup(event.target) || !areShortcutsOn())) return
@@ -100,7 +100,7 @@ function handleKey(event: KeyboardEvent) {
 type Pressed = Pick<KeyboardEvent, 'key' | 'metaKey' | 'ctrlKey' | 'altKey'>
 
 /** The name of a key press as shortcuts write it; undefined for combinations that shortcuts do not use. */
-export function nameOf({ key, metaKey, ctrlKey, altKey }: Pressed): string | undefined {
+export function keyNameOf({ key, metaKey, ctrlKey, altKey }: Pressed): string | undefined {
   if (altKey) return undefined
   const name = key === ' ' ? 'Space' : key.length === 1 ? key.toLowerCase() : key
   return metaKey || ctrlKey ? `mod+${name}` : name

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bodyOf, type CampaignValues, problemOf } from './campaign-values.ts'
+import { bodyOf, type CampaignValues, campaignProblemOf } from './campaign-values.ts'
 
 const values: CampaignValues = {
   name: 'May news',
@@ -41,10 +41,10 @@ test.each([
   [{ audienceType: 'FILTERED' as const, condition: '{' }, /filter/],
   [{ ratePerMinute: '1.5' }, /rate/],
 ])('%j cannot be saved', (change, problem) => {
-  expect(problemOf({ ...values, ...change })).toMatch(problem)
+  expect(campaignProblemOf({ ...values, ...change })).toMatch(problem)
 })
 
 test('a complete campaign can be saved, unless its code has an error', () => {
-  expect(problemOf(values)).toBeUndefined()
-  expect(problemOf(values, [{ message: 'Unexpected "&"' }])).toMatch(/error/)
+  expect(campaignProblemOf(values)).toBeUndefined()
+  expect(campaignProblemOf(values, [{ message: 'Unexpected "&"' }])).toMatch(/error/)
 })

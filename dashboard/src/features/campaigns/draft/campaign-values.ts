@@ -15,7 +15,7 @@ export type CampaignValues = ContentValues & {
   ratePerMinute: string
 }
 
-export const valuesOf = (campaign: Campaign): CampaignValues => ({
+export const campaignValuesOf = (campaign: Campaign): CampaignValues => ({
   name: campaign.name,
   description: campaign.description ?? '',
   subject: campaign.subject,
@@ -62,7 +62,7 @@ function conditionOf(text: string): ConditionInput | null {
 const MAX_RATE = 1_000_000
 
 /** Why this cannot be saved yet; undefined if it can. */
-export function problemOf(values: CampaignValues, syntaxErrors: { message: string }[] = []): string | undefined {
+export function campaignProblemOf(values: CampaignValues, syntaxErrors: { message: string }[] = []): string | undefined {
   const { name, subject, body, from, audienceType, segmentId, condition, ratePerMinute } = values
   if (!name.trim()) return 'the campaign needs a name'
   if (audienceType === 'SEGMENT' && !segmentId) return 'choose a segment'

@@ -1,18 +1,18 @@
 import type { CampaignPreflight } from '@sterna/sdk'
 import { countOf, formatCount } from '../../../ui/text/count.tsx'
-import { describeDuration } from '../report/pace.ts'
+import { describeEstimate } from '../report/pace.ts'
 
-export type Check = { id: string; level: 'good' | 'warning' | 'wrong'; text: string; part?: string }
+export type CampaignCheck = { id: string; level: 'good' | 'warning' | 'wrong'; text: string; part?: string }
 
 const PEOPLE = { one: 'person', many: 'people' }
 /** Findings that are named one by one. */
 const MAX_NAMED = 5
 
 /** What `preflight` says, in words; what keeps the campaign from being sent comes first. */
-export function checksOf(preflight: CampaignPreflight): Check[] {
+export function checksOf(preflight: CampaignPreflight): CampaignCheck[] {
   const { audience, sender, missingVariables, lint, estimatedSeconds, ratePerMinute } = preflight
   const about = audience.estimated
-  const checks: Check[] = [
+  const checks: CampaignCheck[] = [
     audience.recipients > 0
       ? { id: 'people', level: 'good', text: `${countOf(audience.recipients, PEOPLE, about)} will get it`, part: 'recipients' }
       : { id: 'people', level: 'wrong', text: 'It has no recipients: no contact matches, or none of them may get it' },
@@ -20,7 +20,7 @@ export function checksOf(preflight: CampaignPreflight): Check[] {
       ? { id: 'sender', level: 'good', text: `${sender.from} may send: its domain is verified` }
       : { id: 'sender', level: 'wrong', text: `${sender.from} may not send: its domain is not verified` },
     ...missingVariables.map(
-      ({ variable, contacts }): Check => ({
+      ({ variable, contacts }): CampaignCheck => ({
         id: `missing ${variable}`,
         level: 'warning',
         text: `{{ ${variable} }} is empty for ${countOf(contacts, PEOPLE, about)}: give it a fallback, such as {{ ${variable} ?? "you" }}`,
@@ -30,7 +30,7 @@ export function checksOf(preflight: CampaignPreflight): Check[] {
       .filter(({ code }) => code !== 'missing_variable')
       .slice(0, MAX_NAMED)
       .map(
-        ({ message, severity, line }, index): Check => ({
+        ({ message, severity, line }, index): CampaignCheck => ({
           id: `lint ${index}`,
           level: severity === 'error' ? 'wrong' : severity === 'warning' ? 'warning' : 'good',
           text: line === undefined ? message : `Line ${line}: ${message}`,
@@ -42,7 +42,7 @@ export function checksOf(preflight: CampaignPreflight): Check[] {
           {
             id: 'time',
             level: 'good' as const,
-            text: `It takes ${describeDuration(estimatedSeconds)}, at ${formatCount(ratePerMinute)} emails a minute`,
+            text: `It takes ${describeEstimate(estimatedSeconds)}, at ${formatCount(ratePerMinute)} emails a minute`,
           },
         ]),
   ]

@@ -2,8 +2,8 @@ import type { Campaign } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { projectKey } from '../../../api.ts'
 import { useLint } from '../../../content/use-lint.ts'
+import { campaignQuery, preflightQuery, storeCampaign } from '../../../data/campaigns.ts'
 import { EditorFrame } from '../../../editor/editor-frame.tsx'
 import { useAutosave } from '../../../editor/use-autosave.ts'
 import { useDraft } from '../../../editor/use-draft.ts'
@@ -13,8 +13,7 @@ import { MoreActions } from '../../../ui/dialog/menu.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input } from '../../../ui/form/input.tsx'
 import { CampaignMenu, DeleteCampaign } from '../campaign-menu.tsx'
-import { campaignQuery, preflightQuery } from '../queries.ts'
-import { bodyOf, type CampaignValues, problemOf, valuesOf } from './campaign-values.ts'
+import { bodyOf, type CampaignValues, campaignProblemOf, campaignValuesOf } from './campaign-values.ts'
 import { checksOf } from './checks.ts'
 import { ChecksSection } from './checks-section.tsx'
 import { ContentSection } from './content-section.tsx'
@@ -23,7 +22,7 @@ import { ownZone } from './schedule-time.ts'
 import { SendButton } from './send-dialog.tsx'
 import { type When, WhenSection, whenProblem } from './when-section.tsx'
 
-const savedOf = (campaign: Campaign) => ({ values: valuesOf(campaign), revision: campaign.updatedAt })
+const savedOf = (campaign: Campaign) => ({ values: campaignValuesOf(campaign), revision: campaign.updatedAt })
 
 /** A draft on one page: people, content, checks, time. Saved by itself as soon as it is complete. */
 export function Composer({ campaign }: { campaign: Campaign }) {
@@ -33,7 +32,7 @@ export function Composer({ campaign }: { campaign: Campaign }) {
   const [when, setWhen] = useState<When>({ kind: 'now', text: '', zone: ownZone() })
   const draft = useCampaignDraft(campaign)
   const issues = useLint(draft.values)
-  const problem = problemOf(
+  const problem = campaignProblemOf(
     draft.values,
     issues?.filter(({ severity }) => severity === 'error'),
   )
@@ -105,8 +104,7 @@ function useCampaignDraft(campaign: Campaign) {
     saved: savedOf(campaign),
     save: async (values, revision) => {
       const changed = await api.campaigns.update(campaign.id, bodyOf(values), { ifMatch: revision })
-      queries.setQueryData(query.queryKey, changed)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'list') })
+      await storeCampaign(queries, project.id, changed)
       return savedOf(changed)
     },
     reload: async () => savedOf(await queries.fetchQuery({ ...query, staleTime: 0 })),

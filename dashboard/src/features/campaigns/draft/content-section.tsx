@@ -5,8 +5,9 @@ import { useMemo, useState } from 'react'
 import { apiOf } from '../../../api.ts'
 import type { CodeIssue } from '../../../content/code-editor.tsx'
 import { ContentWorkspace } from '../../../content/content-workspace.tsx'
+import type { FindPeople } from '../../../data/contacts.ts'
+import { offeredTemplatesQuery } from '../../../data/templates.ts'
 import type { Draft } from '../../../editor/use-draft.ts'
-import type { FindPeople } from '../../../people/people.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Dialog, DialogButtons } from '../../../ui/dialog/dialog.tsx'
 import { toast } from '../../../ui/dialog/toast.tsx'
@@ -14,7 +15,7 @@ import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { templateChoicesQuery } from '../queries.ts'
+import { namesById } from '../../../ui/form/options.ts'
 import type { CampaignValues } from './campaign-values.ts'
 import { Section } from './section.tsx'
 
@@ -91,7 +92,7 @@ export function ContentSection({ campaign, draft, issues, problem }: ContentSect
 /** Replaces the content by that of a template; the toast offers the old one again. */
 function UseTemplate({ draft }: { draft: Draft<CampaignValues> }) {
   const project = useProject()
-  const templates = useQuery(templateChoicesQuery(project.id)).data ?? []
+  const templates = useQuery(offeredTemplatesQuery(project.id)).data ?? []
   const [open, setOpen] = useState(false)
   if (templates.length === 0) return null
   function use(template: Template) {
@@ -122,7 +123,7 @@ function UseTemplate({ draft }: { draft: Draft<CampaignValues> }) {
       >
         <Form error={null} onSubmit={(value) => use(templates.find(({ id }) => id === value('templateId'))!)}>
           <Field name="templateId" label="Template">
-            <Select options={Object.fromEntries(templates.map(({ id, name }) => [id, name]))} />
+            <Select options={namesById(templates)} />
           </Field>
           <DialogButtons>
             <Button onClick={() => setOpen(false)}>Cancel</Button>

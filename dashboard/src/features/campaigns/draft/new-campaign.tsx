@@ -2,17 +2,18 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { projectKey } from '../../../api.ts'
+import { storeCampaign } from '../../../data/campaigns.ts'
+import { domainsQuery } from '../../../data/domains.ts'
+import { configQuery } from '../../../data/installation.ts'
+import { offeredTemplatesQuery } from '../../../data/templates.ts'
 import { trialDomain } from '../../../people/trial-domain.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
-import { configQuery } from '../../../session/queries.ts'
 import { CreateDialog } from '../../../ui/dialog/create-dialog.tsx'
 import { DialogButtons } from '../../../ui/dialog/dialog.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { campaignQuery, sendersQuery, templateChoicesQuery } from '../queries.ts'
 
 export function NewCampaign({ label = 'New campaign' }: { label?: string }) {
   return (
@@ -39,8 +40,8 @@ function NewCampaignForm({ onCancel }: { onCancel: () => void }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
-  const domains = useQuery(sendersQuery(project.id)).data
-  const templates = useQuery(templateChoicesQuery(project.id)).data ?? []
+  const domains = useQuery(domainsQuery(project.id)).data
+  const templates = useQuery(offeredTemplatesQuery(project.id)).data ?? []
   const [begin, setBegin] = useState(BLANK)
   const template = templates.find(({ id }) => id === begin)
   const verified = domains?.find((domain) => domain.verified)?.domain
@@ -49,8 +50,7 @@ function NewCampaignForm({ onCancel }: { onCancel: () => void }) {
       // The sandbox accepts a domain for trying; elsewhere a sender needs a verified one.
       if (!verified && isSandbox) await api.domains.add({ domain: body.from.split('@')[1]! })
       const { data: created } = await api.campaigns.create(body)
-      queries.setQueryData(campaignQuery(project.id, created.id).queryKey, created)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'list') })
+      await storeCampaign(queries, project.id, created)
       await navigate({ to: '/app/p/$projectId/campaigns/$campaignId', params: { projectId: project.id, campaignId: created.id } })
     },
   })

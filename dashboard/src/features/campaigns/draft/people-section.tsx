@@ -5,12 +5,12 @@ import { ConditionEditor } from '../../../conditions/condition-editor.tsx'
 import { printCondition } from '../../../conditions/condition-text.ts'
 import { CONDITION_EXAMPLES } from '../../../conditions/examples.ts'
 import { TYPE_HINTS, TYPE_NAMES } from '../../../content/content-values.ts'
+import { segmentNamesQuery } from '../../../data/segments.ts'
 import type { Draft } from '../../../editor/use-draft.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Choices } from '../../../ui/form/choices.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Select } from '../../../ui/form/input.tsx'
-import { segmentChoicesQuery } from '../queries.ts'
 import { AudienceSum } from './audience-sum.tsx'
 import type { CampaignValues } from './campaign-values.ts'
 import { Section } from './section.tsx'
@@ -26,7 +26,7 @@ type PeopleSectionProps = { campaign: Campaign; draft: Draft<CampaignValues>; pr
 /** Who gets it, as one sum. */
 export function PeopleSection({ campaign, draft, preflight }: PeopleSectionProps) {
   const project = useProject()
-  const segments = useQuery(segmentChoicesQuery(project.id)).data
+  const segments = useQuery(segmentNamesQuery(project.id)).data
   const { audienceType, segmentId, condition, type } = draft.values
   const isComplete = (preflight?.audience.recipients ?? 0) > 0 && !draft.isDirty
   return (

@@ -1,6 +1,7 @@
 import type { Campaign } from '@sterna/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { preflightQuery } from '../../../data/campaigns.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { ListLink } from '../../../projects/record-page.tsx'
 import { MoreActions } from '../../../ui/dialog/menu.tsx'
@@ -15,10 +16,9 @@ import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import { CampaignMenu, CancelCampaign, useShowCampaign } from '../campaign-menu.tsx'
 import { audienceName } from '../campaigns-query.ts'
-import { preflightQuery } from '../queries.ts'
 import { CampaignContent } from '../report/campaign-content.tsx'
 import { AudienceSum } from './audience-sum.tsx'
-import { bodyOf, valuesOf } from './campaign-values.ts'
+import { bodyOf, campaignValuesOf } from './campaign-values.ts'
 import { utcText } from './schedule-time.ts'
 
 /** A campaign that starts this soon is the undo of "send now". */
@@ -103,7 +103,7 @@ function useSchedule(campaign: Campaign) {
   const onError = (error: Error) => toast(explain(error), { tone: 'danger' })
   return {
     unschedule: useMutation({
-      mutationFn: async () => show(await api.campaigns.update(campaign.id, { ...bodyOf(valuesOf(campaign)), scheduledFor: null })),
+      mutationFn: async () => show(await api.campaigns.update(campaign.id, { ...bodyOf(campaignValuesOf(campaign)), scheduledFor: null })),
       onSuccess: () => toast(`${campaign.name} is a draft again. Nothing was sent.`),
       onError,
     }),

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { UsersRound } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../../api.ts'
+import { invalidateSegments } from '../../../data/segments.ts'
 import { trackJob } from '../../../jobs/own-jobs.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { Dialog, DialogButtons } from '../../../ui/dialog/dialog.tsx'
@@ -73,7 +73,7 @@ function CopyForm({ campaign, shown, onDone }: CopyToSegmentProps & { onDone: ()
       const filter = group === SHOWN ? (shown?.filter ?? {}) : GROUPS[group].filter
       const { jobId, segmentId } = await api.campaigns.copyToSegment(campaign.id, { name, filter })
       trackJob(project.id, { id: jobId, label: `Copy recipients to ${name}` })
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'segments') })
+      await invalidateSegments(queries, project.id)
       onDone()
       await navigate({ to: '/app/p/$projectId/segments/$segmentId', params: { projectId: project.id, segmentId } })
     },

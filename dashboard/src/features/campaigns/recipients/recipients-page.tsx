@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { UserRoundCheck } from 'lucide-react'
 import { useEffect, useRef } from 'react'
+import { reasonsQuery } from '../../../data/campaigns.ts'
 import type { Filter } from '../../../list/filters.ts'
 import { ListPage } from '../../../list/list-page.tsx'
 import { useList } from '../../../list/use-list.ts'
@@ -15,10 +16,9 @@ import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import { CampaignLink } from '../campaign-link.tsx'
 import { CampaignRecord } from '../campaign-record.tsx'
-import { reasonsQuery } from '../queries.ts'
 import { OutcomeSum } from '../report/outcome-sum.tsx'
 import { ReportActions, ReportTabs } from '../report/report-header.tsx'
-import { ACTIVITY_WORDS, OUTCOME_WORDS, REASON_WORDS } from '../words.ts'
+import { OUTCOME_WORDS, REASON_WORDS, RECIPIENT_ACTIVITY_WORDS } from '../words.ts'
 import { ExportRecipients } from './export-recipients.tsx'
 import { recipientFilters, recipientsQuery } from './recipients-query.ts'
 
@@ -28,7 +28,7 @@ const EXACT_UP_TO = 10_000
 const FILTERS: Filter[] = [
   { name: 'outcome', label: 'Outcome', kind: 'choice', options: OUTCOME_WORDS },
   { name: 'reason', label: 'Reason', kind: 'choice', options: REASON_WORDS },
-  { name: 'activity', label: 'What happened', kind: 'choice', options: ACTIVITY_WORDS },
+  { name: 'activity', label: 'What happened', kind: 'choice', options: RECIPIENT_ACTIVITY_WORDS },
   { name: 'link', label: 'Clicked link', kind: 'text', hint: 'https://…' },
 ]
 

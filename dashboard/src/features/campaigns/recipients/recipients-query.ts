@@ -1,13 +1,13 @@
 import type { Body, Query } from '@sterna/sdk'
 import type { ListRequest } from '../../../list/list-search.ts'
 import {
-  ACTIVITY_WORDS,
   type Activity,
   EXCLUSION_WORDS,
   type Exclusion,
   OUTCOME_WORDS,
   type Outcome,
   REASON_WORDS,
+  RECIPIENT_ACTIVITY_WORDS,
   type Reason,
 } from '../words.ts'
 
@@ -21,7 +21,7 @@ const known = <Value extends string>(words: Record<Value, string>, value: string
 export function recipientFilters({ q, filters }: Pick<ListRequest, 'q' | 'filters'>): RecipientFilters {
   const outcome = known<Outcome>(OUTCOME_WORDS, filters.outcome)
   const reason = known<Reason>(REASON_WORDS, filters.reason)
-  const activity = known<Activity>(ACTIVITY_WORDS, filters.activity)
+  const activity = known<Activity>(RECIPIENT_ACTIVITY_WORDS, filters.activity)
   return {
     ...(outcome && { outcome }),
     ...(reason && { reason }),

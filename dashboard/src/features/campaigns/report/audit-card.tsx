@@ -1,10 +1,10 @@
 import type { Campaign, CampaignAuditEntry } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { memberAddressesQuery } from '../../../content/queries.ts'
+import { campaignAuditQuery } from '../../../data/campaigns.ts'
+import { membersQuery } from '../../../data/projects.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Card } from '../../../ui/page/card.tsx'
 import { Time } from '../../../ui/text/time.tsx'
-import { auditQuery } from '../queries.ts'
 
 const ACTIONS: Record<CampaignAuditEntry['action'], string> = {
   started: 'Started',
@@ -21,8 +21,8 @@ const ACTIONS: Record<CampaignAuditEntry['action'], string> = {
 /** Who did what to the campaign. */
 export function AuditCard({ campaign }: { campaign: Campaign }) {
   const project = useProject()
-  const entries = useQuery(auditQuery(project.id, campaign)).data
-  const members = useQuery(memberAddressesQuery(project.id)).data ?? []
+  const entries = useQuery(campaignAuditQuery(project.id, campaign)).data
+  const members = useQuery(membersQuery(project.id)).data ?? []
   if (!entries?.length) return null
   const nameOf = ({ by, userId }: CampaignAuditEntry) =>
     by === 'key'

@@ -1,29 +1,13 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { apiOf, projectKey } from '../../../api.ts'
+import { campaignPreviewQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { MessageFrame } from '../../../ui/message/message-frame.tsx'
 
 /** The email as it is sent, for a made-up person. */
 export function CampaignContent({ campaign, inCard = false }: { campaign: Campaign; inCard?: boolean }) {
   const project = useProject()
-  const { id, subject, previewText, body, type, from, fromName, updatedAt } = campaign
-  const preview = useQuery({
-    queryKey: projectKey(project.id, 'campaigns', 'content', id, updatedAt),
-    queryFn: () =>
-      apiOf(project.id).templates.previewContent({
-        subject,
-        ...(previewText && { previewText }),
-        body,
-        type,
-        from,
-        ...(fromName && { fromName }),
-        frame: true,
-      }),
-    // The page in the frame expires.
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-  })
+  const preview = useQuery(campaignPreviewQuery(project.id, campaign))
   if (!preview.data?.frameUrl) return null
   return (
     <div

@@ -1,12 +1,11 @@
 import type { Campaign } from '@sterna/sdk'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { apiOf, projectKey } from '../../../api.ts'
+import { campaignLinksQuery, clickMapQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Button } from '../../../ui/form/button.tsx'
 import { MessageFrame } from '../../../ui/message/message-frame.tsx'
 import { Card } from '../../../ui/page/card.tsx'
-import { linksQuery } from '../queries.ts'
 import { CampaignContent } from './campaign-content.tsx'
 
 /** The email with its clicks drawn onto it. A label opens its people in a new tab, because the frame cannot reach the dashboard. */
@@ -50,16 +49,7 @@ export function ClickMap({ campaign }: { campaign: Campaign }) {
 /** Anew when there are other clicks: the frame would scroll back to its top. */
 function useClicksPreview({ id }: Campaign) {
   const project = useProject()
-  const links = useQuery(linksQuery(project.id, id)).data
+  const links = useQuery(campaignLinksQuery(project.id, id)).data
   const clicks = links?.reduce((sum, each) => sum + each.clicks, 0)
-  return useQuery({
-    queryKey: projectKey(project.id, 'campaigns', 'click-map', id, clicks),
-    queryFn: () => apiOf(project.id).campaigns.previewLinks(id),
-    enabled: clicks !== undefined,
-    placeholderData: keepPreviousData,
-    // The page in the frame expires.
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-    refetchOnReconnect: false,
-  })
+  return useQuery(clickMapQuery(project.id, id, clicks))
 }

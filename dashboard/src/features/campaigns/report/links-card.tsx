@@ -1,9 +1,9 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { campaignLinksQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Card } from '../../../ui/page/card.tsx'
 import { Count, countOf } from '../../../ui/text/count.tsx'
-import { linksQuery } from '../queries.ts'
 import { RecipientsLink } from '../recipients/recipients-link.tsx'
 
 const PEOPLE = { one: 'person', many: 'people' }
@@ -13,7 +13,7 @@ const MAX_SHOWN = 50
 /** Links with clicks and people. A row opens its people. */
 export function LinksCard({ campaign }: { campaign: Campaign }) {
   const project = useProject()
-  const links = useQuery(linksQuery(project.id, campaign.id)).data
+  const links = useQuery(campaignLinksQuery(project.id, campaign.id)).data
   if (!links) return null
   return (
     <Card title="Links" description="Clicks of people; those of machines do not count." flush>

@@ -1,8 +1,9 @@
 import type { Campaign } from '@sterna/sdk'
 import { Link } from '@tanstack/react-router'
+import { waitingCount } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { formatCount } from '../../../ui/text/count.tsx'
-import { type Outcome, openCount } from '../words.ts'
+import type { Outcome } from '../words.ts'
 
 const PARTS: { outcome: Outcome; word: string; colour: string }[] = [
   { outcome: 'sent', word: 'sent', colour: 'bg-good' },
@@ -15,7 +16,7 @@ const countsOf = (campaign: Campaign): Record<Outcome, number> => ({
   sent: campaign.sentCount,
   failed: campaign.failedCount,
   skipped: campaign.skippedCount,
-  open: openCount(campaign),
+  open: waitingCount(campaign),
 })
 
 /** One stacked bar: sent + failed + skipped + open = recipients. Every number opens its recipients. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addSample, describeDuration, ratePerMinute, timeLeft } from './pace.ts'
+import { addSample, describeEstimate, ratePerMinute, timeLeft } from './pace.ts'
 
 test('the rate is that of the last minute', () => {
   let samples = addSample([], { at: 0, done: 0 })
@@ -25,7 +25,7 @@ test.each([
   [7_200, 'about 2 h'],
   [400_000, 'about 5 days'],
 ])('%i seconds are %s', (seconds, text) => {
-  expect(describeDuration(seconds)).toBe(text)
+  expect(describeEstimate(seconds)).toBe(text)
 })
 
 test('without a rate there is no end', () => {

@@ -21,7 +21,7 @@ export function ratePerMinute(samples: readonly Sample[], { startedAt, done }: S
 }
 
 /** `about 2 h 10 min`, for a duration in seconds. */
-export function describeDuration(seconds: number): string {
+export function describeEstimate(seconds: number): string {
   if (seconds < 60) return 'less than a minute'
   const minutes = Math.round(seconds / 60)
   if (minutes < 60) return `about ${minutes} min`
@@ -32,4 +32,4 @@ export function describeDuration(seconds: number): string {
 
 /** How long the open recipients take at a rate; undefined if it never ends. */
 export const timeLeft = (open: number, rate: number | undefined): string | undefined =>
-  rate && rate > 0 ? describeDuration((open / rate) * 60) : undefined
+  rate && rate > 0 ? describeEstimate((open / rate) * 60) : undefined

@@ -2,6 +2,7 @@ import type { Campaign } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { waitingCount } from '../../../data/campaigns.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { Popover } from '../../../ui/dialog/popover.tsx'
 import { Button } from '../../../ui/form/button.tsx'
@@ -13,12 +14,12 @@ import { PathLink } from '../../../ui/page/path-link.tsx'
 import { formatCount } from '../../../ui/text/count.tsx'
 import { usePause, useShowCampaign } from '../campaign-menu.tsx'
 import { RecipientsLink } from '../recipients/recipients-link.tsx'
-import { needsResume, openCount, PAUSE_WORDS, SLOWDOWN_WORDS } from '../words.ts'
+import { needsResume, PAUSE_WORDS, SLOWDOWN_WORDS } from '../words.ts'
 import { OutcomeSum } from './outcome-sum.tsx'
 import { addSample, ratePerMinute, type Sample, timeLeft } from './pace.ts'
 
 /** How far it is, how fast, until when, and why it is slow or waits. */
-export function Progress({ campaign }: { campaign: Campaign }) {
+export function SendingProgress({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const rate = useRate(campaign)
   const { resume } = usePause(campaign)
@@ -64,7 +65,7 @@ export function Progress({ campaign }: { campaign: Campaign }) {
 }
 
 function Pace({ campaign, rate }: { campaign: Campaign; rate: number | undefined }) {
-  const left = timeLeft(openCount(campaign), rate)
+  const left = timeLeft(waitingCount(campaign), rate)
   const limit = campaign.ratePerMinute
   const isHeldBack = limit !== null && rate !== undefined && rate >= limit * 0.8
   return (
@@ -100,7 +101,7 @@ function Slowdowns({ campaign }: { campaign: Campaign }) {
 
 /** From the numbers that this page has seen. */
 function useRate(campaign: Campaign): number | undefined {
-  const done = campaign.totalRecipients - openCount(campaign)
+  const done = campaign.totalRecipients - waitingCount(campaign)
   const [samples, setSamples] = useState<Sample[]>([])
   const now = Date.now()
   const last = samples.at(-1)

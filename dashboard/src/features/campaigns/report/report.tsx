@@ -1,6 +1,7 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
+import { campaignHoursQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { ListLink } from '../../../projects/record-page.tsx'
 import { Fact, Facts } from '../../../ui/dialog/peek-panel.tsx'
@@ -10,12 +11,11 @@ import { CopyText } from '../../../ui/text/copy-field.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import { audienceName, dateOf } from '../campaigns-query.ts'
-import { hoursQuery } from '../queries.ts'
-import { shownStatus } from '../words.ts'
+import { shownCampaignStatus } from '../words.ts'
 import { AuditCard } from './audit-card.tsx'
 import { ClickMap } from './click-map.tsx'
 import { LinksCard } from './links-card.tsx'
-import { Progress } from './progress.tsx'
+import { SendingProgress } from './progress.tsx'
 import { ReportActions, ReportTabs } from './report-header.tsx'
 import { Results } from './results.tsx'
 
@@ -29,12 +29,12 @@ export function Report({ campaign }: { campaign: Campaign }) {
       <PageHeader
         title={campaign.name}
         parent={<ListLink kind="Campaign" />}
-        count={<Status kind="campaign" status={shownStatus(campaign)} />}
+        count={<Status kind="campaign" status={shownCampaignStatus(campaign)} />}
         actions={<ReportActions campaign={campaign} />}
       />
       <ReportTabs campaign={campaign} />
       <div className="max-w-[1440px] space-y-4 px-4 py-6 sm:px-6 lg:px-8">
-        <Progress campaign={campaign} />
+        <SendingProgress campaign={campaign} />
         <Results campaign={campaign} />
         <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
           <div className="min-w-0 space-y-4">
@@ -67,7 +67,7 @@ export function Report({ campaign }: { campaign: Campaign }) {
 
 function FirstHours({ campaign }: { campaign: Campaign }) {
   const project = useProject()
-  const hours = useQuery(hoursQuery(project.id, campaign.id)).data
+  const hours = useQuery(campaignHoursQuery(project.id, campaign.id)).data
   if (!hours?.length) return null
   return (
     <Card title="First 48 hours" description="People that opened or clicked, by the hour of their first time.">

@@ -1,9 +1,9 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { campaignStatsQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Count, countOf, formatCount, Percent } from '../../../ui/text/count.tsx'
-import { statsQuery } from '../queries.ts'
 import { RecipientsLink } from '../recipients/recipients-link.tsx'
 import type { Activity } from '../words.ts'
 
@@ -14,7 +14,7 @@ type FigureProps = { campaign: Campaign; label: string; value: number; activity:
 /** What recipients did. People and machines are counted apart, and every number opens its recipients. */
 export function Results({ campaign }: { campaign: Campaign }) {
   const project = useProject()
-  const reported = useQuery(statsQuery(project.id, campaign.id)).data?.deliveryReported ?? true
+  const reported = useQuery(campaignStatsQuery(project.id, campaign.id)).data?.deliveryReported ?? true
   const { deliveredCount, clickedCount, openedCount, bouncedCount, complainedCount, unsubscribedCount } = campaign
   const { machineOpenedCount, machineClickedCount } = campaign
   return (

@@ -1,13 +1,14 @@
 import type { Contact } from '@sterna/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { runningWorkflowsQuery } from '../../../data/workflows.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { Dialog, DialogButtons } from '../../../ui/dialog/dialog.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Select } from '../../../ui/form/input.tsx'
-import { runningWorkflowsQuery } from '../queries.ts'
+import { namesById } from '../../../ui/form/options.ts'
 
 type StartWorkflowProps = { contact: Contact; onClose: () => void }
 
@@ -45,7 +46,7 @@ function StartForm({ contact, onClose }: StartWorkflowProps) {
   return (
     <Form error={start.error} onSubmit={(value) => start.mutate(value('workflow'))}>
       <Field name="workflow" label="Workflow">
-        <Select options={Object.fromEntries(workflows.map(({ id, name }) => [id, name]))} />
+        <Select options={namesById(workflows)} />
       </Field>
       <DialogButtons>
         <Button onClick={onClose}>Cancel</Button>

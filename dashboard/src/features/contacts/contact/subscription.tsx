@@ -1,12 +1,12 @@
 import type { Consent, Contact } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { consentQuery } from '../../../data/contacts.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { ConfirmDialog } from '../../../ui/dialog/dialog.tsx'
 import { toast } from '../../../ui/dialog/toast.tsx'
 import { Banner } from '../../../ui/page/banner.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
-import { consentQuery } from '../queries.ts'
 import { useInvalidateContacts } from './use-change-contact.ts'
 
 const SOURCES: Record<string, string> = {

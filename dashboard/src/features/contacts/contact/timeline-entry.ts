@@ -1,19 +1,19 @@
 import type { Activity } from '@sterna/sdk'
 import { ACTIVITY_WORDS, isByMachine, pathOf } from '../../../figures/activity.ts'
 
-export const KINDS = {
+export const ENTRY_KINDS = {
   email: 'Emails',
   subscription: 'Subscription',
   segment: 'Segments',
   workflow: 'Workflows',
   event: 'Events',
 } as const
-export type Kind = keyof typeof KINDS
+export type Kind = keyof typeof ENTRY_KINDS
 
 /** `path` is below the project; `data` is what the customer tracked. */
 export type TimelineEntry = { kind: Kind; title: string; detail?: string; path?: string; data?: Record<string, unknown> }
 
-export const isKind = (value: string | undefined): value is Kind => value !== undefined && Object.hasOwn(KINDS, value)
+export const isKind = (value: string | undefined): value is Kind => value !== undefined && Object.hasOwn(ENTRY_KINDS, value)
 
 const KIND_OF_AREA: Record<string, Kind> = { email: 'email', contact: 'subscription', workflow: 'workflow' }
 

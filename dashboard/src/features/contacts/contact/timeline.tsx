@@ -2,6 +2,7 @@ import type { Activity } from '@sterna/sdk'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Bell, Filter as FilterIcon, Layers, type LucideIcon, Mail, Workflow, Zap } from 'lucide-react'
 import { useState } from 'react'
+import { contactActivityQuery } from '../../../data/activity.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Button } from '../../../ui/form/button.tsx'
 import { ErrorState } from '../../../ui/page/error-state.tsx'
@@ -9,9 +10,8 @@ import { PathLink } from '../../../ui/page/path-link.tsx'
 import { Skeleton } from '../../../ui/page/skeleton.tsx'
 import { useIsSlow } from '../../../ui/page/use-is-slow.ts'
 import { ClockTime } from '../../../ui/text/time.tsx'
-import { PAGES_SHOWN, pagesInWindow, skippedToShow } from '../import/page-window.ts'
-import { contactActivityQuery } from '../queries.ts'
-import { describeEntry, groupByDay, isKind, KINDS, type Kind } from './timeline-entry.ts'
+import { PAGES_SHOWN, pagesInWindow, skippedToShow } from './page-window.ts'
+import { describeEntry, ENTRY_KINDS, groupByDay, isKind, type Kind, typesOf } from './timeline-entry.ts'
 
 const ICONS: Record<Kind, LucideIcon> = { email: Mail, subscription: Bell, segment: Layers, workflow: Workflow, event: Zap }
 const LIVE_MS = 5_000
@@ -35,7 +35,7 @@ function Entries({ contactId, kind }: { contactId: string; kind: Kind | undefine
   const project = useProject()
   const [skipped, setSkipped] = useState(0)
   const query = useInfiniteQuery({
-    ...contactActivityQuery(project.id, contactId, kind),
+    ...contactActivityQuery(project.id, contactId, kind && typesOf(kind)),
     refetchInterval: ({ state }) => (state.data && state.data.pages.length <= LIVE_PAGES ? LIVE_MS : false),
   })
   if (query.isPending) return <TimelineSkeleton />
@@ -87,7 +87,7 @@ function KindFilter({ kind, onKind }: { kind: string | undefined; onKind: (kind:
     <fieldset className="flex flex-wrap gap-1">
       <legend className="sr-only">Show only</legend>
       <KindButton label="Everything" icon={FilterIcon} isChosen={!kind} onClick={() => onKind(undefined)} />
-      {Object.entries(KINDS).map(([name, label]) => (
+      {Object.entries(ENTRY_KINDS).map(([name, label]) => (
         <KindButton key={name} label={label} icon={ICONS[name as Kind]} isChosen={kind === name} onClick={() => onKind(name)} />
       ))}
     </fieldset>

@@ -1,6 +1,6 @@
 import type { Contact, Sterna } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { projectKey } from '../../../api.ts'
+import { invalidateContacts } from '../../../data/contacts.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { toast } from '../../../ui/dialog/toast.tsx'
 import { explain } from '../../../ui/text/explain.ts'
@@ -11,12 +11,7 @@ type Changes = Parameters<Sterna['contacts']['update']>[1]
 export function useInvalidateContacts() {
   const project = useProject()
   const queries = useQueryClient()
-  return () =>
-    Promise.all(
-      ['contacts', 'fields', 'setup-state', 'events', 'activity'].map((part) =>
-        queries.invalidateQueries({ queryKey: projectKey(project.id, part) }),
-      ),
-    )
+  return () => invalidateContacts(queries, project.id)
 }
 
 export function useChangeContact(id: string) {

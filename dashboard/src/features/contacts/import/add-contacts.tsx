@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { trackJob } from '../../../jobs/own-jobs.ts'
-import { readAddresses, toCsv } from '../../../people/pasted-addresses.ts'
+import { addressesToCsv, readAddresses } from '../../../people/pasted-addresses.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { CreateDialog } from '../../../ui/dialog/create-dialog.tsx'
 import { DialogButtons } from '../../../ui/dialog/dialog.tsx'
@@ -40,7 +40,7 @@ function AddForm({ onDone }: { onDone: () => void }) {
 
   async function add() {
     if (addresses.length > 1) {
-      const queued = await api.contacts.import(new Blob([toCsv(addresses)], { type: 'text/csv' }))
+      const queued = await api.contacts.import(new Blob([addressesToCsv(addresses)], { type: 'text/csv' }))
       // Only a dry run has no job.
       if ('jobId' in queued) trackJob(project.id, { id: queued.jobId, label: `Add ${countOf(addresses.length, NOUN)}` })
       return

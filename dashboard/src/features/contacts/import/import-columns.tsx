@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
+import { fieldsQuery } from '../../../data/contacts.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { Card } from '../../../ui/page/card.tsx'
-import { fieldsQuery } from '../queries.ts'
 import { type Target, typeClash } from './column-mapping.ts'
 import type { CsvColumn } from './csv-file.ts'
 

@@ -1,18 +1,20 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import { fieldsQuery } from '../../../data/contacts.ts'
+import { segmentsQuery } from '../../../data/segments.ts'
 import { trackJob } from '../../../jobs/own-jobs.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { ListLink } from '../../../projects/record-page.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Select } from '../../../ui/form/input.tsx'
+import { namesById } from '../../../ui/form/options.ts'
 import { Banner } from '../../../ui/page/banner.tsx'
 import { Card } from '../../../ui/page/card.tsx'
 import { Page } from '../../../ui/page/page.tsx'
 import { countOf } from '../../../ui/text/count.tsx'
 import { explain } from '../../../ui/text/explain.ts'
-import { fieldsQuery, segmentsQuery } from '../queries.ts'
 import { mappingOf, mappingProblem, suggestTargets, type Target } from './column-mapping.ts'
 import type { CsvFile } from './csv-file.ts'
 import { CheckResult } from './import-check.tsx'
@@ -123,7 +125,7 @@ function Mapped({ file, targets, onTargets }: MappedProps) {
 function ImportOptions({ segmentId, onSegment }: { segmentId: string; onSegment: (id: string) => void }) {
   const project = useProject()
   const segments = useQuery(segmentsQuery(project.id)).data?.filter(({ type }) => type === 'STATIC') ?? []
-  const options = { '': 'None', ...Object.fromEntries(segments.map(({ id, name }) => [id, name])) }
+  const options = { '': 'None', ...namesById(segments) }
   return (
     <Card title="Options">
       <div className="space-y-3">

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
+import { importErrorsQuery, isOver, jobQuery } from '../../../data/jobs.ts'
 import { downloadFailedRows } from '../../../jobs/job-files.ts'
-import { describeResult, hasFailures, isOver } from '../../../jobs/job-result.ts'
-import { jobQuery } from '../../../jobs/queries.ts'
+import { describeJobResult, hasFailures } from '../../../jobs/job-result.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Progress } from '../../../ui/chart/progress.tsx'
 import { Button, buttonClass } from '../../../ui/form/button.tsx'
@@ -12,7 +12,6 @@ import { Card } from '../../../ui/page/card.tsx'
 import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { Skeleton } from '../../../ui/page/skeleton.tsx'
 import { Status } from '../../../ui/text/status.tsx'
-import { importErrorsQuery } from '../queries.ts'
 import { RowTable } from './import-check.tsx'
 
 /** An import that runs or is over. The page can be left and opened again: the server does the work. */
@@ -28,7 +27,7 @@ export function ImportResult({ jobId, segmentId }: { jobId: string; segmentId: s
         <div className="space-y-3">
           <p role="status" className="text-ui">
             <Status kind="job" status={job.state} />
-            {isOver(job) ? ` · ${describeResult(job)}` : ' · You can leave this page: the import goes on.'}
+            {isOver(job) ? ` · ${describeJobResult(job)}` : ' · You can leave this page: the import goes on.'}
           </p>
           {!isOver(job) && <Progress value={job.progress} label="Import" />}
           {job.state === 'failed' && (

@@ -2,7 +2,8 @@ import type { Workflow, WorkflowExecutionItem } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Users } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../../api.ts'
+import { meQuery } from '../../../data/account.ts'
+import { invalidateExecutions } from '../../../data/workflows.ts'
 import type { Filter } from '../../../list/filters.ts'
 import { ListPage } from '../../../list/list-page.tsx'
 import { toCursorPage } from '../../../list/numbered-pages.ts'
@@ -10,7 +11,6 @@ import { useList } from '../../../list/use-list.ts'
 import { findByAddress } from '../../../people/people.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { ListLink } from '../../../projects/record-page.tsx'
-import { meQuery } from '../../../session/queries.ts'
 import { Confirm } from '../../../ui/dialog/dialog.tsx'
 import { MenuItem } from '../../../ui/dialog/menu.tsx'
 import { toast } from '../../../ui/dialog/toast.tsx'
@@ -86,7 +86,8 @@ export function Executions({ workflow }: { workflow: Workflow }) {
     { name: 'started', label: 'Started', kind: 'range' },
   ]
   const list = useList<WorkflowExecutionItem>({
-    name: `executions-${workflow.id}`,
+    name: 'executions',
+    scope: workflow.id,
     filters,
     load: async (api, request) => {
       const { person } = request.filters
@@ -163,7 +164,7 @@ function FirstEntry({ workflow }: { workflow: Workflow }) {
     mutationFn: () => api.events.record({ email: me!.email, event: eventName! }),
     onSuccess: async () => {
       toast(`${eventName} was tracked for ${me!.email}`)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, `executions-${workflow.id}`) })
+      await invalidateExecutions(queries, project.id)
     },
     onError: (error) => toast(explain(error), { tone: 'danger' }),
   })
@@ -194,11 +195,7 @@ function CancelExecutions({ workflow, one, filters, isFiltered, onClose }: Cance
   async function cancel() {
     if (one) await api.workflows.cancelExecution(workflow.id, one.id)
     const { cancelled } = one ? { cancelled: 1 } : await cancelMatching()
-    await Promise.all(
-      [[`executions-${workflow.id}`], ['workflows', 'executions'], ['workflows', 'stats']].map((part) =>
-        queries.invalidateQueries({ queryKey: projectKey(project.id, ...part) }),
-      ),
-    )
+    await invalidateExecutions(queries, project.id)
     toast(countOf(cancelled, CANCELLED))
   }
   async function cancelMatching() {

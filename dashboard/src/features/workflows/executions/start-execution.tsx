@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Play } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../../api.ts'
+import { invalidateExecutions } from '../../../data/workflows.ts'
 import { PersonPicker } from '../../../people/person-picker.tsx'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { CreateDialog } from '../../../ui/dialog/create-dialog.tsx'
@@ -45,7 +45,7 @@ function StartForm({ workflow, onDone }: { workflow: Workflow; onDone: () => voi
       }),
     onSuccess: async ({ id }) => {
       onDone()
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, `executions-${workflow.id}`) })
+      await invalidateExecutions(queries, project.id)
       await navigate({
         to: '/app/p/$projectId/workflows/$workflowId/executions',
         params: { projectId: project.id, workflowId: workflow.id },

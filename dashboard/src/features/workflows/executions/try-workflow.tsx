@@ -1,6 +1,7 @@
 import type { Result, Workflow } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { simulationQuery, workflowExplanationQuery } from '../../../data/workflows.ts'
 import { PersonPicker } from '../../../people/person-picker.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { ListLink } from '../../../projects/record-page.tsx'
@@ -9,7 +10,6 @@ import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { PageHeader } from '../../../ui/page/page.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { exactTime, Time } from '../../../ui/text/time.tsx'
-import { explanationQuery, simulationQuery } from '../queries.ts'
 import { describeReason } from '../steps/describe.ts'
 import { STEP_ICONS } from '../steps/step-list.tsx'
 import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
@@ -129,7 +129,7 @@ function StepResult({ type, result }: { type: Simulation['path'][number]['type']
 
 function Why({ workflow, person }: { workflow: Workflow; person: string }) {
   const project = useProject()
-  const query = useQuery(explanationQuery(project.id, workflow.id, person))
+  const query = useQuery(workflowExplanationQuery(project.id, workflow.id, person))
   if (query.isLoadingError) return <ErrorState title="Could not explain" error={query.error} retry={query.refetch} />
   const found = query.data
   return (

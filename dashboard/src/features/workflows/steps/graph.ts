@@ -1,10 +1,16 @@
-import type { WorkflowStep } from '@sterna/sdk'
+import type { Workflow, WorkflowStep } from '@sterna/sdk'
 
 export type StepType = WorkflowStep['type']
 export type Step = Pick<WorkflowStep, 'id' | 'type' | 'name' | 'position' | 'config'>
 /** `branch` null is the plain transition. */
 export type Transition = { id: string; fromStepId: string; toStepId: string; branch: string | null; priority: number }
 export type Graph = { steps: Step[]; transitions: Transition[] }
+
+/** The steps and transitions as the editor changes them. */
+export const graphOf = ({ steps, transitions }: Pick<Workflow, 'steps' | 'transitions'>): Graph => ({
+  steps: steps.map(({ id, type, name, position, config }) => ({ id, type, name, position, config })),
+  transitions: transitions.map(({ id, fromStepId, toStepId, branch, priority }) => ({ id, fromStepId, toStepId, branch, priority })),
+})
 
 /** The place of a transition: after this step, by this branch. There is at most one transition at a place. */
 export type Place = { fromStepId: string; branch: string | null }

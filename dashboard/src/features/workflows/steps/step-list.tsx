@@ -16,11 +16,12 @@ import {
   Webhook,
 } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { segmentNamesQuery } from '../../../data/segments.ts'
+import { templateNamesQuery } from '../../../data/templates.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Menu, MenuItem } from '../../../ui/dialog/menu.tsx'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { formatCount } from '../../../ui/text/count.tsx'
-import { segmentNamesQuery, templateNamesQuery } from '../queries.ts'
 import { ADDABLE, describeStep, describeTrigger, NEW_CONFIGS, STEP_WORDS } from './describe.ts'
 import {
   type Arm,

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Redo2, Undo2 } from 'lucide-react'
 import { useMemo, useState } from 'react'
-import { projectKey } from '../../../api.ts'
+import { executionCountQuery, storeWorkflow, workflowQuery, workflowStatsQuery } from '../../../data/workflows.ts'
 import { EditorFrame } from '../../../editor/editor-frame.tsx'
 import { type Draft, useDraft } from '../../../editor/use-draft.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
@@ -12,10 +12,10 @@ import { IconButton } from '../../../ui/form/button.tsx'
 import { showKeys, useShortcuts } from '../../../ui/shortcuts/shortcuts.ts'
 import { countOf } from '../../../ui/text/count.tsx'
 import { fieldIssues } from '../../../ui/text/explain.ts'
-import { executionCountQuery, graphOf, statsQuery, workflowQuery } from '../queries.ts'
 import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
 import { problemsOf } from './describe.ts'
 import type { Graph } from './graph.ts'
+import { graphOf } from './graph.ts'
 import { InvalidInputs } from './invalid-inputs.ts'
 import { issuesByStep } from './step-issues.ts'
 import { StepList } from './step-list.tsx'
@@ -33,7 +33,7 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   const draft = useGraphDraft(workflow)
   const history = useHistory(draft)
   const [invalid, setInvalid] = useState<ReadonlySet<string>>(new Set())
-  const stats = useQuery(statsQuery(project.id, workflow.id)).data
+  const stats = useQuery(workflowStatsQuery(project.id, workflow.id)).data
   const waiting = useQuery(executionCountQuery(project.id, workflow.id, ['WAITING'])).data ?? 0
   const problems = useMemo(() => problemsOf(draft.values), [draft.values])
   const refused = useMemo(() => issuesByStep(draft.error ? fieldIssues(draft.error) : [], draft.values), [draft.error, draft.values])
@@ -97,12 +97,7 @@ function useGraphDraft(workflow: Workflow) {
     saved: savedOf(workflow),
     save: async ({ steps, transitions }, revision) => {
       const changed = await api.workflows.updateGraph(workflow.id, { steps, transitions, version: Number(revision) })
-      queries.setQueryData(query.queryKey, changed)
-      await Promise.all(
-        [['list'], ['stats', workflow.id]].map((part) =>
-          queries.invalidateQueries({ queryKey: projectKey(project.id, 'workflows', ...part) }),
-        ),
-      )
+      await storeWorkflow(queries, project.id, changed)
       return savedOf(changed)
     },
     reload: async () => savedOf(await queries.fetchQuery({ ...query, staleTime: 0 })),

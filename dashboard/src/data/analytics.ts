@@ -1,18 +1,21 @@
 import type { Result } from '@sterna/sdk'
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { api, apiOf, projectKey } from '../../api.ts'
-import { type Period, splitSeries } from '../../figures/period.ts'
+import { apiOf } from '../api.ts'
+import { type Period, splitSeries } from '../figures/period.ts'
+import { keysOf } from './keys.ts'
 
+const key = keysOf('analytics')
+
+export type DayFigures = Result<'GET /analytics/timeseries'>[number]
 export type Source = 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
-export type Point = Result<'GET /analytics/timeseries'>[number]
 
 const withSource = (source: Source | undefined) => (source ? { source } : {})
 const datesOf = ({ from, to }: Period) => ({ startDate: from, endDate: to })
 
 /** Days of the period and of the one before, in the time zone of the project. */
-export const seriesQuery = (projectId: string, period: Period, source: Source | undefined) =>
+export const seriesQuery = (projectId: string, period: Period, source?: Source) =>
   queryOptions({
-    queryKey: projectKey(projectId, 'analytics', 'series', period, source),
+    queryKey: key(projectId, 'series', period, source),
     queryFn: async () => {
       const { beforeFrom, to, timezone } = period
       const points = await apiOf(projectId).analytics.timeseries({ startDate: beforeFrom, endDate: to, timezone, ...withSource(source) })
@@ -25,28 +28,28 @@ export type Board = 'campaign' | 'template' | 'workflow'
 
 export const leadersQuery = (projectId: string, period: Period, by: Board) =>
   queryOptions({
-    queryKey: projectKey(projectId, 'analytics', 'leaders', period, by),
+    queryKey: key(projectId, 'leaders', period, by),
     queryFn: () => apiOf(projectId).analytics.leaders({ ...datesOf(period), by, limit: 20 }),
     placeholderData: keepPreviousData,
   })
 
 export const weekQuery = (projectId: string, period: Period, source: Source | undefined) =>
   queryOptions({
-    queryKey: projectKey(projectId, 'analytics', 'week', period, source),
+    queryKey: key(projectId, 'week', period, source),
     queryFn: () => apiOf(projectId).analytics.weekdayHours({ ...datesOf(period), timezone: period.timezone, ...withSource(source) }),
     placeholderData: keepPreviousData,
   })
 
-export const domainsQuery = (projectId: string, period: Period) =>
+export const recipientDomainsQuery = (projectId: string, period: Period) =>
   queryOptions({
-    queryKey: projectKey(projectId, 'analytics', 'domains', period),
+    queryKey: key(projectId, 'domains', period),
     queryFn: () => apiOf(projectId).analytics.domains({ ...datesOf(period), limit: 20 }),
     placeholderData: keepPreviousData,
   })
 
 export const deliveryTimesQuery = (projectId: string, period: Period, source: Source | undefined) =>
   queryOptions({
-    queryKey: projectKey(projectId, 'analytics', 'delivery-times', period, source),
+    queryKey: key(projectId, 'delivery-times', period, source),
     queryFn: () => apiOf(projectId).analytics.deliveryTimes({ ...datesOf(period), ...withSource(source) }),
     placeholderData: keepPreviousData,
   })
@@ -54,22 +57,31 @@ export const deliveryTimesQuery = (projectId: string, period: Period, source: So
 /** UTC days of the period and of the one before. */
 export const growthQuery = (projectId: string, period: Period) =>
   queryOptions({
-    queryKey: projectKey(projectId, 'analytics', 'growth', period),
+    queryKey: key(projectId, 'growth', period),
     queryFn: async () => {
-      const { days, ...rest } = await apiOf(projectId).analytics.growth({ startDate: period.beforeFrom, endDate: period.to })
-      const { sources } = await apiOf(projectId).analytics.growth(datesOf(period))
-      return { ...rest, ...splitSeries(days, period), sources }
+      const { days, total, subscribed } = await apiOf(projectId).analytics.growth({ startDate: period.beforeFrom, endDate: period.to })
+      return { total, subscribed, ...splitSeries(days, period) }
     },
+    placeholderData: keepPreviousData,
+  })
+
+/** Where the contacts of the period came from. */
+export const contactSourcesQuery = (projectId: string, period: Period) =>
+  queryOptions({
+    queryKey: key(projectId, 'sources', period),
+    queryFn: async () => (await apiOf(projectId).analytics.growth(datesOf(period))).sources,
     placeholderData: keepPreviousData,
   })
 
 export const topEventsQuery = (projectId: string, period: Period) =>
   queryOptions({
-    queryKey: projectKey(projectId, 'analytics', 'top-events', period),
+    queryKey: key(projectId, 'top-events', period),
     queryFn: () => apiOf(projectId).analytics.topEvents({ ...datesOf(period), limit: 10 }),
     placeholderData: keepPreviousData,
   })
 
-/** The thresholds from which the project is warned and stopped. */
-export const thresholdsQuery = (projectId: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'security'), queryFn: () => api.projects.security(projectId) })
+export const topCampaignsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'top-campaigns'),
+    queryFn: () => apiOf(projectId).analytics.topCampaigns({ limit: 5, metric: 'clicks' }),
+  })
