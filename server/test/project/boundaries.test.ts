@@ -27,7 +27,25 @@ const ROOMS: Record<string, string[]> = {
   campaigns: ['draft', 'ledger', 'sending'],
   workflows: ['definition', 'steps', 'executions', 'webhooks', 'insight'],
 }
-const DASHBOARD_LAYERS = ['ui', 'session', 'projects', 'jobs', 'list', 'editor', 'conditions', 'content', 'features', 'shell']
+const DASHBOARD_LAYERS = [
+  'ui',
+  'figures',
+  'data',
+  'session',
+  'projects',
+  'people',
+  'jobs',
+  'list',
+  'editor',
+  'conditions',
+  'content',
+  'features',
+  'shell',
+]
+
+/** More files than this in one folder are not found by looking: it gets sub-folders by subject. */
+const MAX_FLAT_FILES = 20
+const LARGE_FOLDERS = ['segments']
 
 /** Any folder may read any table. Only its owner writes it. */
 const OWNERS: Record<string, string> = {
@@ -178,6 +196,13 @@ function importCycles(files: Source[]) {
   return cycles
 }
 
+/** Folders with more files than a reader can survey, without their sub-folders. */
+function crowdedFolders(files: Source[]) {
+  const sizes = new Map<string, number>()
+  for (const { file } of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1)
+  return [...sizes].filter(([, size]) => size > MAX_FLAT_FILES).map(([folder]) => folder)
+}
+
 const featureOf = (path: string) => /^features\/([^/]+)/.exec(path)?.[1]
 
 /** Imports of one feature by another. */
@@ -188,12 +213,30 @@ const crossFeatureImports = (files: Source[]) =>
       .map((target) => `${source.file} -> ${target}`),
   )
 
+/** Query keys that a file of the dashboard builds outside `data/`, and invalidations of more or less than a noun. */
+const strayKeys = (files: Source[]) =>
+  files
+    .filter(({ file, code }) => !file.startsWith('data/') && /(?<!\.)\bqueryKey\b|\bkeysOf\(|\binvalidateQueries\([^)]/.test(code))
+    .map(({ file }) => file)
+
+/** Keys that are built twice in `data/`, as `noun part`: by `key = keysOf(noun)` and `key(projectId, part, …)`, or by `queryKey: [part`. */
+function duplicateKeys(files: Source[]) {
+  const keys = files.flatMap(({ code }) => [
+    ...[...code.matchAll(/queryKey: \[('[^']+')/g)].map(([, part]) => part!),
+    ...[...code.matchAll(/const (\w+) = keysOf\('([^']+)'\)/g)].flatMap(([, make, noun]) => [
+      noun!,
+      ...[...code.matchAll(new RegExp(`queryKey: ${make}\\(projectId((?:, '[^']+')+)`, 'g'))].map(([, parts]) => `${noun}${parts}`),
+    ]),
+  ])
+  return keys.filter((key, index) => keys.indexOf(key) < index)
+}
+
 const EXPORT = /^export (?:abstract |async )?(?:const|let|function\*?|class|type) (\w+)/gm
 
 /** Names that two files export. A type and its schema may share one name in one file. */
 function duplicateExports(files: Source[]) {
   const exporters = new Map<string, Set<string>>()
-  for (const { file, code } of files.filter((source) => !source.file.endsWith('.test.ts')))
+  for (const { file, code } of files.filter((source) => !/\.test\.tsx?$/.test(source.file)))
     for (const [, name] of code.matchAll(EXPORT)) exporters.set(name!, (exporters.get(name!) ?? new Set()).add(file))
   return [...exporters].filter(([, from]) => from.size > 1).map(([name, from]) => `${name}: ${[...from].join(', ')}`)
 }
@@ -286,8 +329,19 @@ test('imports of the dashboard only point down, and its features do not import e
   expect(crossFeatureImports(pages)).toEqual([])
 })
 
+test('no folder holds more files than a reader can survey', () => {
+  expect(crowdedFolders(sources).filter((folder) => !LARGE_FOLDERS.includes(folder))).toEqual([])
+  expect(crowdedFolders(pages)).toEqual([])
+})
+
 test('an exported name is unique', () => {
   expect(duplicateExports(sources)).toEqual([])
+  expect(duplicateExports(pages)).toEqual([])
+})
+
+test('a query of the dashboard has one key, which its noun in data/ owns', () => {
+  expect(strayKeys(pages)).toEqual([])
+  expect(duplicateKeys(pages.filter(({ file }) => file.startsWith('data/')))).toEqual([])
 })
 
 test('a table is written only by its owner', () => {
@@ -323,6 +377,17 @@ test('the rules detect violations', () => {
       { file: 'b.ts', code: 'export function x() {}' },
     ]),
   ).toEqual(['x: a.ts, b.ts'])
+  expect(strayKeys([{ file: 'features/keys/page.tsx', code: `useQuery({ queryKey: ['keys'] })` }])).toEqual(['features/keys/page.tsx'])
+  expect(strayKeys([{ file: 'list/list.ts', code: 'queries.invalidateQueries(keyUsageQuery(id))' }])).toEqual(['list/list.ts'])
+  expect(strayKeys([{ file: 'list/list.ts', code: 'setQueryData(page.queryKey, x); queries.invalidateQueries()' }])).toEqual([])
+  expect(
+    duplicateKeys([
+      { file: 'data/a.ts', code: `const key = keysOf('a')\nqueryKey: key(projectId, 'one', id)\nqueryKey: key(projectId, 'one', other)` },
+      { file: 'data/b.ts', code: `const aKey = keysOf('a')\nqueryKey: ['me']` },
+      { file: 'data/c.ts', code: `queryKey: ['me']` },
+    ]),
+  ).toEqual(["a, 'one'", 'a', "'me'"])
+  expect(crowdedFolders(Array.from({ length: MAX_FLAT_FILES + 1 }, (_, index) => ({ file: `ui/${index}.ts`, code: '' })))).toEqual(['ui'])
   expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
     'http/auth.ts -> projects/keys.ts',
   ])
