@@ -9,9 +9,9 @@ import type { Caller, Role } from '../../src/http/auth/auth.ts'
 import { newId } from '../../src/lib/id.ts'
 import { randomToken } from '../../src/lib/secrets.ts'
 import { newKeys, storeKeys } from '../../src/projects/keys.ts'
+import { fewAtOnce } from '../support/api/few-at-once.ts'
+import { probe } from '../support/api/probe.ts'
 import { type Answer, useApp } from '../support/app.ts'
-import { fewAtOnce } from '../support/few-at-once.ts'
-import { probe } from '../support/probe.ts'
 
 type Route = {
   method: string
