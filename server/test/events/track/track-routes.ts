@@ -1,5 +1,5 @@
-import type { Answer } from '../support/app.ts'
-import type { projectClient } from '../support/project.ts'
+import type { Answer } from '../../support/app.ts'
+import type { projectClient } from '../../support/project.ts'
 
 type Project = ReturnType<typeof projectClient>
 

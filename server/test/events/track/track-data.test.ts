@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { issues } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
-import { times } from '../support/times.ts'
+import { issues } from '../../support/answers.ts'
+import { useApp } from '../../support/app.ts'
+import { times } from '../../support/times.ts'
 import { TRACK_ROUTES } from './track-routes.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })

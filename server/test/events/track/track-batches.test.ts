@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { many, transact } from '../../src/db/index.ts'
-import { issues, statuses } from '../support/answers.ts'
-import { type Answer, startApp, useApp } from '../support/app.ts'
-import { times } from '../support/times.ts'
+import { many, transact } from '../../../src/db/index.ts'
+import { issues, statuses } from '../../support/answers.ts'
+import { type Answer, startApp, useApp } from '../../support/app.ts'
+import { times } from '../../support/times.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { expect } from 'vitest'
-import { many, type Pool } from '../../src/db/index.ts'
+import { many, type Pool } from '../../../src/db/index.ts'
 
 type Where = { on?: 'insert' | 'update' | 'delete'; table: string; when: RawBuilder<unknown> }
 

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, expect } from 'vitest'
-import { openSession } from '../../src/auth/sessions.ts'
-import { many, transact } from '../../src/db/index.ts'
-import type { useApp } from './app.ts'
+import { openSession } from '../../../src/auth/sessions.ts'
+import { many, transact } from '../../../src/db/index.ts'
+import type { useApp } from '../app.ts'
+import { eventually } from '../eventually.ts'
 import { nameOf, type Operation } from './described-api.ts'
-import { eventually } from './eventually.ts'
 
 type Sterna = ReturnType<typeof useApp>
 type Project = Awaited<ReturnType<Sterna['newProject']>>

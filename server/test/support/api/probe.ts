@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Extend } from '../../src/app.ts'
-import { transact } from '../../src/db/index.ts'
-import { claimKeys, explainRepeats, lockTimeoutFor, readIdempotencyKey } from '../../src/http/idempotency.ts'
-import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../../src/http/paging.ts'
-import { Address } from '../../src/http/validate.ts'
-import { newId } from '../../src/lib/id.ts'
+import type { Extend } from '../../../src/app.ts'
+import { transact } from '../../../src/db/index.ts'
+import { claimKeys, explainRepeats, lockTimeoutFor, readIdempotencyKey } from '../../../src/http/idempotency.ts'
+import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../../../src/http/paging.ts'
+import { Address } from '../../../src/http/validate.ts'
+import { newId } from '../../../src/lib/id.ts'
 
 /** Test routes: each accepts one kind of caller and exercises one part of the HTTP layer. */
 export const probe: Extend = (app, { secrets, db, config }) => {

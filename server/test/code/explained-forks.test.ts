@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
 import type { PoolOptions, WorkerRequest } from 'vitest/node'
 import { eventually } from '../support/eventually.ts'
-import { explainedForks } from '../support/explained-forks.ts'
+import { explainedForks } from '../support/processes/explained-forks.ts'
 
 const FILE = '/project/server/test/some.test.ts'
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { many, one } from '../../src/db/index.ts'
-import { outcome, statuses } from '../support/answers.ts'
-import { startApp, useApp } from '../support/app.ts'
-import { times } from '../support/times.ts'
+import { many, one } from '../../../src/db/index.ts'
+import { outcome, statuses } from '../../support/answers.ts'
+import { startApp, useApp } from '../../support/app.ts'
+import { times } from '../../support/times.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())

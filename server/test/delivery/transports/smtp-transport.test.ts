@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { createSmtpTransport } from '../../src/delivery/transport/smtp.ts'
-import type { OutgoingMessage, Permit } from '../../src/delivery/transport/transport.ts'
-import { newId } from '../../src/lib/id.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
-import { until } from '../support/until.ts'
+import { createSmtpTransport } from '../../../src/delivery/transport/smtp.ts'
+import type { OutgoingMessage, Permit } from '../../../src/delivery/transport/transport.ts'
+import { newId } from '../../../src/lib/id.ts'
+import { startSmtpServer } from '../../support/servers/smtp-server.ts'
+import { until } from '../../support/until.ts'
 
 type Sink = Awaited<ReturnType<typeof startSmtpServer>>
 

@@ -1,4 +1,4 @@
-import { start } from '../../src/main.ts'
+import { start } from '../../../src/main.ts'
 import { probe } from './probe.ts'
 
 // A real process with the probe routes: what several nodes do together is tested with several of these.

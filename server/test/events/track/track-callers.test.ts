@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { outcome } from '../../support/answers.ts'
+import { useApp } from '../../support/app.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { many, one } from '../../src/db/index.ts'
-import { SUBSCRIPTION_CHANGES_PER_MINUTE } from '../../src/track/limits.ts'
-import { statuses } from '../support/answers.ts'
-import { type Answer, useApp } from '../support/app.ts'
-import { times } from '../support/times.ts'
+import { many, one } from '../../../src/db/index.ts'
+import { SUBSCRIPTION_CHANGES_PER_MINUTE } from '../../../src/track/limits.ts'
+import { statuses } from '../../support/answers.ts'
+import { type Answer, useApp } from '../../support/app.ts'
+import { times } from '../../support/times.ts'
 
 const ADA = 'ada@example.com'
 

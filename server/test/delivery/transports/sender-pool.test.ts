@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, one, type Pool } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
-import { startApp } from '../support/app.ts'
-import { cloneDatabase } from '../support/database.ts'
-import { eventually } from '../support/eventually.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
+import { connect, one, type Pool } from '../../../src/db/index.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { startApp } from '../../support/app.ts'
+import { cloneDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startSmtpServer } from '../../support/servers/smtp-server.ts'
 
 /** What `startApp` gives the API and the jobs. */
 const POOL = 10

@@ -1,5 +1,5 @@
-import { attachEmbedded, startEmbedded } from '../../src/db/embedded/embedded.ts'
-import type { Embedded } from '../../src/db/embedded/supervise.ts'
+import { attachEmbedded, startEmbedded } from '../../../src/db/embedded/embedded.ts'
+import type { Embedded } from '../../../src/db/embedded/supervise.ts'
 
 /**
  * The process that embedded-postgres.test.ts runs: `start` or `attach`, then the DATA_DIR. Writes events as lines of JSON, stops on
