@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../db/index.ts'
-import { enqueue, type Jobs } from '../jobs/enqueue.ts'
-import { NIL_ID } from '../lib/id.ts'
+import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { enqueue, type Jobs } from '../../jobs/enqueue.ts'
+import { NIL_ID } from '../../lib/id.ts'
 import { addMembers } from './members.ts'
 
 const CHUNK = 5_000

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
-import { NO_DATA } from '../contacts/data.ts'
-import type { Source } from '../contacts/subscription.ts'
-import { toUpsert, upsertContacts } from '../contacts/upsert.ts'
-import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
-import { failPlainly, notFound } from '../lib/errors.ts'
-import { readAddress } from '../lib/text/address.ts'
-import { staticMembersChanged } from './tracking/tracking.ts'
+import { NO_DATA } from '../../contacts/data.ts'
+import type { Source } from '../../contacts/subscription.ts'
+import { toUpsert, upsertContacts } from '../../contacts/upsert.ts'
+import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { failPlainly, notFound } from '../../lib/errors.ts'
+import { readAddress } from '../../lib/text/address.ts'
+import { staticMembersChanged } from '../tracking/tracking.ts'
 
 export const MAX_ADDRESSES = 10_000
 /** Addresses per transaction: few enough that a concurrent writer hardly waits. */

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { readFacts } from '../conditions/facts.ts'
-import { evaluationOf, matchesInTurns } from '../conditions/match.ts'
-import { type Db, many } from '../db/index.ts'
-import { pagePortions } from '../http/limits/page-stream.ts'
-import { createYield } from '../lib/concurrency/yield-to-loop.ts'
-import { readContext } from './evaluate.ts'
-import { resolveSegments } from './expressions.ts'
-import { MAX_SEGMENTS, SEGMENT_TYPES } from './segment.ts'
+import { readFacts } from '../../conditions/facts.ts'
+import { evaluationOf, matchesInTurns } from '../../conditions/match.ts'
+import { type Db, many } from '../../db/index.ts'
+import { pagePortions } from '../../http/limits/page-stream.ts'
+import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
+import { readContext } from '../evaluate.ts'
+import { resolveSegments } from '../expressions.ts'
+import { MAX_SEGMENTS, SEGMENT_TYPES } from '../segment.ts'
 
 export const ContactSegment = z.object({
   id: z.uuid(),
