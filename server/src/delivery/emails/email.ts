@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { columns } from '../../db/columns.ts'
 import { type Db, maybeOne, type Pool } from '../../db/index.ts'
 import { countWithin, searchWithin } from '../../http/limits/bounded-read.ts'
 import { readKeysetPage } from '../../http/paging.ts'
@@ -72,14 +73,17 @@ const TIMES = [
 ] as const
 type Row = Omit<EmailJson, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], Date | null>
 
+/** Of an email `e` and its content `c`, in the list and in the export. */
+export const SHOWN_COLUMNS = sql`
+  ${columns('emails', 'e', ['id', 'messageId', 'sourceType', 'campaignId', 'workflowExecutionId', 'opens', 'clicks', 'test', 'requestId'])},
+  ${columns('emails', 'e', ['createdAt', 'sentAt', 'deliveredAt', 'openedAt', 'clickedAt', 'bouncedAt', 'complainedAt'])},
+  ${columns('contents', 'c', ['type', 'templateId'])}, ${CONTACT} as "contactId", e.to_address as "to", c.from_address as "from",
+  coalesce(e.subject, c.subject) as subject, ${STATUS} as status, ${ATTEMPTS} as attempts, ${ERROR_CODE} as "errorCode",
+  case when e.state = 'cancelled' then 'cancelled' else e.error end as error`
+
 const COLUMNS = sql`
-  e.id, e.project_id as "projectId", ${CONTACT} as "contactId", e.message_id as "messageId", coalesce(e.subject, c.subject) as subject, c.from_address as "from",
-  c.from_name as "fromName", e.to_address as "to", e.to_name as "toName", c.reply_to as "replyTo", e.source_type as "sourceType", c.type,
-  c.template_id as "templateId", c.template_version as "templateVersion", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
-  e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
-  e.complained_at as "complainedAt", e.unknown_since as "outcomeUnknownSince", e.opens, e.clicks,
-  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", ${ATTEMPTS} as attempts, e.test, e.resent_from as "resentFrom", e.request_id as "requestId",
-  e.created_at as "createdAt", e.updated_at as "updatedAt"`
+  ${SHOWN_COLUMNS}, ${columns('emails', 'e', ['projectId', 'toName', 'resentFrom', 'updatedAt'])}, e.unknown_since as "outcomeUnknownSince",
+  ${columns('contents', 'c', ['fromName', 'replyTo', 'templateVersion'])}`
 
 function showEmail(row: Row): EmailJson {
   const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))

@@ -3,9 +3,8 @@ import { z } from 'zod'
 import { maybeOne, type Tx } from '../../db/index.ts'
 import { idTime, NIL_ID, newId } from '../../lib/id.ts'
 import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv-export.ts'
-import { CONTACT } from '../outbox/contact-id.ts'
-import { ERROR_CODE } from '../outbox/error-code.ts'
-import { ATTEMPTS, EMAIL_FILTERS, type EmailFilter, emailMatchesSql, emailRangeSql, STATUS, STATUSES } from './filter.ts'
+import { SHOWN_COLUMNS } from './email.ts'
+import { EMAIL_FILTERS, type EmailFilter, emailMatchesSql, emailRangeSql, STATUSES } from './filter.ts'
 
 /** Strict: a misspelt key must not export every email. */
 export const EmailExportBody = z.object({
@@ -30,12 +29,7 @@ export const emailExport: CsvExport<Input> = {
     const matches = await emailMatchesSql(db, projectId, filter)
     const range = emailRangeSql(filter) ?? sql`true`
     return sql<ExportedRow>`
-      select e.id as position, ${matches} as matches, e.id, e.to_address as "to", ${STATUS} as status, coalesce(e.subject, c.subject) as subject,
-        c.from_address as "from", e.source_type as "sourceType", c.type, ${CONTACT} as "contactId", c.template_id as "templateId",
-        e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", e.created_at as "createdAt", e.sent_at as "sentAt",
-        e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
-        e.complained_at as "complainedAt", e.opens, e.clicks, ${ATTEMPTS} as attempts, ${ERROR_CODE} as "errorCode",
-        case when e.state = 'cancelled' then 'cancelled' else e.error end as error, e.message_id as "messageId", e.request_id as "requestId", e.test
+      select e.id as position, ${matches} as matches, ${SHOWN_COLUMNS}
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
       where e.project_id = ${projectId} and e.id >= ${first} and e.id <= ${last} and ${range} ${after === undefined ? sql`` : sql`and e.id > ${after}`}
       order by e.id limit ${limit + 1}`

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { findContact } from '../../contacts/contact.ts'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
 import { ownValue } from '../../lib/own-value.ts'
@@ -42,27 +43,18 @@ export const SandboxPreview = z.object({
 
 type Context = { db: Db; secrets: Secrets; publicUrl: string }
 type EmailId = { projectId: string; id: string }
-type Row = {
-  sourceType: string
-  contactId: string | null
-  id: string
-  to: string
-  toName: string | null
-  messageId: string
-  createdAt: Date
-  vars: Record<string, unknown> | null
-  onlyVars: boolean
-  type: EmailType
-  subject: string
-  previewText: string | null
-  body: string
-  fromAddress: string
-  fromName: string | null
-  replyTo: string | null
-  headers: Record<string, string>
-  projectName: string
-  projectLanguage: string
-}
+const OF_EMAIL = columns('emails', 'e', ['id', 'sourceType', 'toName', 'messageId', 'createdAt', 'vars', 'onlyVars'])
+const OF_CONTENT = columns('contents', 'c', ['type', 'subject', 'previewText', 'body', 'fromAddress', 'fromName', 'replyTo', 'headers'])
+type Row = RowOf<typeof OF_EMAIL> &
+  RowOf<typeof OF_CONTENT> & {
+    vars: Record<string, unknown> | null
+    type: EmailType
+    headers: Record<string, string>
+    contactId: string | null
+    to: string
+    projectName: string
+    projectLanguage: string
+  }
 
 /** Stands for a value that was sent with the request and is no longer stored. */
 const CLEARED = '▢'
@@ -92,10 +84,7 @@ const findRow = (db: Db, { projectId, id }: EmailId) =>
   maybeOne(
     db,
     sql<Row>`
-      select e.id, e.source_type as "sourceType", e.to_address as "to", e.to_name as "toName", e.message_id as "messageId",
-        e.created_at as "createdAt", e.vars, e.only_vars as "onlyVars", c.reply_to as "replyTo", c.headers, c.type, c.subject,
-        c.preview_text as "previewText", c.body,
-        c.from_address as "fromAddress", c.from_name as "fromName", p.name as "projectName", p.language as "projectLanguage",
+      select ${OF_EMAIL}, ${OF_CONTENT}, e.to_address as "to", p.name as "projectName", p.language as "projectLanguage",
         case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
           as "contactId"
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id join projects p on p.id = e.project_id

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
 import { MB } from '../../lib/text/units.ts'
@@ -9,18 +10,13 @@ import type { EmailType } from '../rules/may-send.ts'
 import type { ClaimedEmail } from './claim.ts'
 import type { NewContent } from './enqueue.ts'
 
-export type Content = {
-  projectId: string
-  id: string
+const FROM = ['fromAddress', 'fromName', 'replyTo'] as const
+const COLUMNS = columns('contents', 'c', ['projectId', 'id', 'type', 'subject', 'previewText', 'body', ...FROM, 'headers', 'templateId'])
+
+export type Content = RowOf<typeof COLUMNS> & {
   type: EmailType
-  subject: string
-  previewText: string | null
-  body: string
-  fromAddress: string
   fromName: string
-  replyTo: string | null
   headers: Record<string, string>
-  templateId: string | null
   projectLanguage: string
   attachments: Attachment[]
 }
@@ -59,8 +55,7 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
   const contents = many(
     db,
     sql<Omit<Content, 'attachments' | 'fromName'> & { fromName: string | null; projectName: string }>`${prepared}
-      select c.project_id as "projectId", c.id, c.type, c.subject, c.preview_text as "previewText", c.body, c.from_address as "fromAddress", c.from_name as "fromName",
-        c.reply_to as "replyTo", c.headers, c.template_id as "templateId", p.name as "projectName", p.language as "projectLanguage"
+      select ${COLUMNS}, p.name as "projectName", p.language as "projectLanguage"
       from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
       join contents c on c.project_id = k."projectId" and c.id = k.id
       join projects p on p.id = c.project_id
