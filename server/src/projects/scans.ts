@@ -13,7 +13,10 @@ import { createOwners } from './owner.ts'
 const PLACES = Math.max(1, Math.floor(availableParallelism() / 2))
 /** A scan that takes longer begins again in a place for long ones. */
 const QUICK_MS = 200
+/** Longest wait of a request. */
 const MAX_WAIT_MS = 5 * SECOND
+/** In the background: longer than the longest scan, so that requests cannot keep an owner's other scans from their turn. */
+const BACKGROUND_WAIT_MS = 12 * SECOND
 const MAX_WAITING = 200
 
 /** A scan has waited too long for other scans. */
@@ -69,7 +72,7 @@ function noTurn(err: unknown): undefined {
   if (!(err instanceof NoTurnError)) throw err
 }
 
-/** Runs a scan that bounds its own time. Calls `orElse` when other scans leave no time for it. */
+/** Runs a scan in the background that bounds its own time. Calls `orElse` when other scans leave no time for it. */
 export async function inScanTurn<Result, Other>(
   db: Pool,
   { projectId, isLong = false }: { projectId: string; isLong?: boolean },
@@ -78,6 +81,7 @@ export async function inScanTurn<Result, Other>(
 ): Promise<Result | Other> {
   const owner = await readOwner(db, projectId)
   const place = places[isLong ? 'long' : 'quick']
-  const scanned = await ofOwner(owner, () => place(owner, async () => ({ found: await scan() }))).catch(noTurn)
+  const inPlace = () => place(owner, async () => ({ found: await scan() }), BACKGROUND_WAIT_MS)
+  const scanned = await ofOwner(owner, inPlace, BACKGROUND_WAIT_MS).catch(noTurn)
   return scanned ? scanned.found : orElse()
 }

@@ -45,12 +45,9 @@ export async function continueCompute(db: Pool, job: JobId) {
   if (!progress.position && !(await begin(db, job, progress.input))) return
   for (const deadline = performance.now() + WORK_MS; ; ) {
     const last = performance.now() > deadline
-    const more = await inScanTurn(
-      db,
-      { projectId: job.projectId },
-      () => transact(db, (tx) => computePage(tx, job, last)),
-      () => computeLater(db, job),
-    )
+    const compute = () => transact(db, (tx) => computePage(tx, job, last))
+    // A page may take long, and the job has time.
+    const more = await inScanTurn(db, { projectId: job.projectId, isLong: true }, compute, () => computeLater(db, job))
     if (!more || last) return
   }
 }
