@@ -15,6 +15,8 @@ export const SILENT = 'silent'
 const SILENT_DOTS = 400
 const CAMPAIGNS = 50
 const CONTACTS = 105
+/** Of every slow campaign: one without a recipient is refused. */
+const RECIPIENT = 'short@attack.example'
 const PROJECTS = 60
 const HOSTS = 64
 const EXECUTIONS_PER_HOST = 20
@@ -50,7 +52,10 @@ const SIEGES = {
   },
 
   'campaigns that are slow to freeze': async ({ besieger, call }) => {
-    await addLongContacts(call, CONTACTS)
+    await addLongContacts(call, CONTACTS, slowText())
+    await call('POST', '/contacts', { email: RECIPIENT, subscribed: true })
+    const search = { filters: [contains(`${manyLetters()}1`), contains(`${manyLetters()}2`)] }
+    const recipient = { filters: [{ field: 'email', operator: 'equals', value: RECIPIENT }] }
     const campaigns = await eachOf(CAMPAIGNS, AT_ONCE, (n) =>
       call('POST', '/campaigns', {
         name: `Slow ${n}`,
@@ -59,7 +64,7 @@ const SIEGES = {
         from: `attack@${besieger.domain}`,
         type: 'TRANSACTIONAL',
         audienceType: 'FILTERED',
-        audienceCondition: { logic: 'AND', groups: [{ filters: [contains(`${manyLetters()}1`), contains(`${manyLetters()}2`)] }] },
+        audienceCondition: { logic: 'OR', groups: [search, recipient] },
       }),
     )
     await eachOf(CAMPAIGNS, AT_ONCE, async (n) => {
@@ -172,6 +177,9 @@ async function eachOf<T>(count: number, atOnce: number, work: (n: number) => Pro
   return results
 }
 
+/** Has all of those letters in the other case, so that none of them can be passed over. */
+const slowText = () => manyLetters().toUpperCase().repeat(1_000).slice(0, LONG_TEXT.length)
+
 const contains = (value: string) => ({ field: 'data.text', operator: 'contains', value })
 
 /** A needle of as many different letters with upper and lower case as possible: each of them may cost a pass over the text. */
@@ -185,9 +193,9 @@ function manyLetters() {
 }
 
 /** Returns their ids. */
-async function addLongContacts(call: Call, count: number): Promise<string[]> {
+async function addLongContacts(call: Call, count: number, text = LONG_TEXT): Promise<string[]> {
   const added = await eachOf(count, 4, (n) =>
-    call('POST', '/contacts', { email: `long${n}@attack.example`, subscribed: true, data: { text: LONG_TEXT } }),
+    call('POST', '/contacts', { email: `long${n}@attack.example`, subscribed: true, data: { text } }),
   )
   return added.map(({ body }) => body?.id)
 }

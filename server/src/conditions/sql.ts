@@ -152,9 +152,9 @@ function dataSql(path: DataPath, test: DataTest, context: SqlContext, { texts }:
       return negateIfPresent(test.negated, matches)
     }
     case 'containing': {
-      const found = sql`strpos(${foldedSql(text, [test.folded])}, ${test.folded}) > 0`
+      const found = () => sql`strpos(${foldedSql(text, [test.folded])}, ${test.folded}) > 0`
       const matches =
-        texts.contains(path, test.folded) ?? sql<boolean>`case jsonb_typeof(${value}) when 'string' then ${found} else false end`
+        texts.contains(path, test.folded) ?? sql<boolean>`case jsonb_typeof(${value}) when 'string' then ${found()} else false end`
       return negateIfPresent(test.negated, sql`(${matches})`)
     }
     case 'number': {

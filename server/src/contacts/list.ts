@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { Db, Pool } from '../db/index.ts'
-import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { countWithin } from '../http/limits/bounded-read.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { CursorQuery, choiceParam, readKeysetPage } from '../http/paging.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { scanContacts } from '../projects/scans.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
 import { countContacts } from './counts.ts'
 import {
@@ -43,7 +43,7 @@ export async function listContacts({ db, secrets, segments }: Deps, projectId: s
   const inSegment = query.segmentId ? await selectInSegment(segments, db, projectId, query.segmentId) : undefined
   const where = sql`${matchesFilterSql(projectId, filter)} ${inSegment ? sql`and ${inSegment}` : sql``}`
   const select = (from: Db) => selectPage(from, secrets, { projectId, query, where })
-  const page = inSegment ? await withStatementTimeout(db, LONG_STATEMENT_MS, select, failTooSlow) : await select(db)
+  const page = inSegment ? await scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, select, failTooSlow) : await select(db)
   const isFirst = query.cursor === undefined
   return { ...page, total: isFirst ? await (inSegment ? countRowsOf(db, where) : countMatching(db, projectId, filter)) : 0 }
 }

@@ -3,10 +3,10 @@ import type { Expression } from '../conditions/expression.ts'
 import { expressionSql, scanSql } from '../conditions/sql.ts'
 import { countContacts } from '../contacts/counts.ts'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { SECOND } from '../lib/text/units.ts'
+import { scanContacts } from '../projects/scans.ts'
 import { readContext } from './evaluate.ts'
 import { resolveSegment } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'
@@ -24,6 +24,8 @@ const STALE_AFTER_SECONDS = 10
 const STALE_AFTER_COUNTS = 100
 /** Time of one job; a new job counts the rest. */
 const WORK_MS = SECOND
+/** Nobody waits for a job, so it waits until requests have had their turn. */
+const JOB_WAIT_MS = 30 * SECOND
 
 type Countable = Pick<SegmentRow, 'id' | 'projectId' | 'type' | 'trackMembership'>
 
@@ -96,17 +98,18 @@ export const countAfterChange = (db: Pool, { count }: SegmentTurns, segment: Seg
   })
 
 async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
-  const exact = await withStatementTimeout(
+  const { projectId } = segment
+  const exact = await scanContacts(
     db,
-    COUNT_NOW_MS,
+    { projectId, ms: COUNT_NOW_MS },
     (tx) => measured(() => countExactly(tx, segment)),
     () => undefined,
   )
   const counted =
     exact ??
-    (await withStatementTimeout(
+    (await scanContacts(
       db,
-      ESTIMATE_MS,
+      { projectId, ms: ESTIMATE_MS },
       (tx) => estimate(tx, segment),
       () => UNKNOWN,
     ))
@@ -118,7 +121,13 @@ async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
 
 /** Counts exactly, or fails when that takes too long. */
 export async function recount(db: Pool, segment: SegmentRow) {
-  const counted = await withStatementTimeout(db, LONG_STATEMENT_MS, (tx) => measured(() => countExactly(tx, segment)), failTooSlow)
+  const { projectId } = segment
+  const counted = await scanContacts(
+    db,
+    { projectId, ms: LONG_STATEMENT_MS },
+    (tx) => measured(() => countExactly(tx, segment)),
+    failTooSlow,
+  )
   await transact(db, (tx) => storeCount(tx, segment, counted))
   return counted.count
 }
@@ -130,9 +139,9 @@ export async function countForList(db: Pool, segment: SegmentRow) {
     await refreshCounts(db, segment.projectId, [segment])
     return segment.memberCount
   }
-  return withStatementTimeout(
+  return scanContacts(
     db,
-    COUNT_NOW_MS,
+    { projectId: segment.projectId, ms: COUNT_NOW_MS },
     (tx) => countExactly(tx, segment),
     () => segment.memberCount,
   )
@@ -177,11 +186,12 @@ const listStale = (db: Db, projectId: string) =>
 
 /** One that takes too long is estimated: the next attempt follows after its time, not at once. */
 async function countInJob(db: Pool, segment: SegmentRow) {
-  const counted = await withStatementTimeout(
+  const limits = { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: JOB_WAIT_MS }
+  const counted = await scanContacts(
     db,
-    LONG_STATEMENT_MS,
+    limits,
     (tx) => measured(() => countExactly(tx, segment)),
-    async () => ({ ...(await estimate(db, segment)), ms: LONG_STATEMENT_MS }),
+    async () => ({ ...(await scanContacts(db, limits, (tx) => estimate(tx, segment), failTooSlow)), ms: LONG_STATEMENT_MS }),
   )
   await transact(db, (tx) => storeCount(tx, segment, counted))
 }

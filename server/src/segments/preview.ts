@@ -7,9 +7,9 @@ import type { ConditionTree } from '../conditions/schema.ts'
 import { expressionSql, probeSql, type ScanSql, type SqlContext, scanSql } from '../conditions/sql.ts'
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../contacts/contact.ts'
 import { type Db, many, one, type Pool } from '../db/index.ts'
-import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { maySendSql, SUPPRESSION_JOINS } from '../delivery/rules/may-send.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
+import { scanContacts } from '../projects/scans.ts'
 import { readContext } from './evaluate.ts'
 import { loadLookup } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'
@@ -46,7 +46,7 @@ export async function previewCondition(db: Pool, projectId: string, tree: Condit
   const question: Question = { projectId, expression, filters, context }
   const exact = filters.length <= MAX_SCANNED_FILTERS && (await scanAll(db, question))
   const { numbers, estimated, sample } =
-    exact || (await withStatementTimeout(db, LONG_STATEMENT_MS, (tx) => scanSample(tx, question), failTooSlow))
+    exact || (await scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) => scanSample(tx, question), failTooSlow))
   const perFilter = filters.map(({ node: { path, filter } }, index) => ({
     path,
     field: filter.field,
@@ -60,9 +60,9 @@ type Answer = { numbers: Numbers; estimated: boolean; sample: ContactRow[] }
 
 /** Undefined when it takes too long. */
 const scanAll = (db: Pool, question: Question): Promise<Answer | undefined> =>
-  withStatementTimeout(
+  scanContacts(
     db,
-    PREVIEW_SCAN_MS,
+    { projectId: question.projectId, ms: PREVIEW_SCAN_MS },
     async (tx) => {
       const numbers = await one(tx, numbersSql(question, scanAllSql(question)))
       return { numbers, estimated: false, sample: numbers.count ? await many(tx, sampleSql(question, sql`true`)) : [] }

@@ -4,6 +4,7 @@ import { findUnfrozen, freezeNextPage } from '../../src/campaigns/sending/freeze
 import { startDueCampaign } from '../../src/campaigns/sending/schedule.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
+import { inScanTurn } from '../../src/projects/scans.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
@@ -112,6 +113,35 @@ describe('the pages of recipients', () => {
     expect(await next()).toBe('more')
     while ((await next()) === 'more');
     expect(await project.recipients(key.id)).toEqual(['1', '2'])
+  })
+
+  test('of a condition begin small and wait for other scans of the owner; those of all contacts do neither', async () => {
+    await start(1)
+    expect(await nextPage()).toMatchObject({ size: 5_000 })
+    const toAll = key
+    const group = { filters: [{ field: 'subscribed', operator: 'equals', value: true }] }
+    const { id } = await project.create({ audienceType: 'FILTERED', audienceCondition: { logic: 'AND', groups: [group] } })
+    expect(outcome(await project.act(id, 'send'))).toEqual([200])
+    key = { projectId: project.id, id }
+    expect(await nextPage()).toMatchObject({ size: 20 })
+
+    let endScan = () => {}
+    const scan = new Promise<void>((resolve) => {
+      endScan = resolve
+    })
+    const scanning = inScanTurn(
+      sterna.db,
+      { projectId: project.id },
+      () => scan,
+      () => {},
+    )
+    const ended: string[] = []
+    const filtered = next().then((outcome) => ended.push(outcome))
+    expect(await freezeNextPage(sterna.db, toAll, noting)).toBe('last')
+    expect(ended).toEqual([])
+    endScan()
+    await Promise.all([scanning, filtered])
+    expect(ended).toEqual(['last'])
   })
 
   test('leave out a contact that has an email of the campaign or is excluded already', async () => {

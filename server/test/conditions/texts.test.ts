@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { type RawBuilder, sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { readTime } from '../../src/conditions/moment.ts'
@@ -90,5 +91,28 @@ describe('a text is searched without regard to case by the same rules in SQL, fo
       folded: string
     }>`select ${foldedSql(sql`(${collated})`, needles)} as folded from unnest(${cased}::text[]) as given(text)`
     expect((await many(database.db, query)).map(({ folded }) => folded)).toEqual(cased.map(foldCase))
+  })
+
+  test('in any text, with few or many letters of the other case', async () => {
+    const letter = fc.constantFrom(...cased.slice(0, 400), ...'ab1漢')
+    // From none to more than are replaced one by one.
+    const given = fc.record({ known: fc.array(letter, { minLength: 1, maxLength: 30 }), places: fc.array(fc.nat(), { maxLength: 60 }) })
+    const search = fc.record({
+      given,
+      from: fc.nat(60),
+      length: fc.integer({ min: 1, max: 30 }),
+      more: fc.array(letter, { maxLength: 12 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(search, async ({ given: { known, places }, from, length, more }) => {
+        const whole = places.map((place) => known[place % known.length]!).join('')
+        const needles = [[...whole].slice(from, from + length).join(''), more.join('')].map(foldCase).filter(Boolean)
+        const found = await Promise.all(
+          needles.map((needle) => findTexts([whole], sql`strpos(${foldedSql(text, needles)}, ${needle}) > 0`)),
+        )
+        expect(found.map(({ length: count }) => count > 0)).toEqual(needles.map((needle) => foldCase(whole).includes(needle)))
+      }),
+      { numRuns: 200 },
+    )
   })
 })

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Pool } from '../../db/index.ts'
-import { withStatementTimeout } from '../../db/statement-timeout.ts'
 import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { countWithin } from '../../http/limits/bounded-read.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { scanContacts } from '../../projects/scans.ts'
 import { audienceOf, audienceSql, resolveAudience } from './audience.ts'
 import { type CampaignRow, EXCLUSION_REASONS } from './campaign.ts'
 
@@ -43,9 +43,9 @@ export async function listAudience(db: Pool, secrets: Secrets, campaign: Campaig
   const rows = sql`
     from contacts ${SUPPRESSION_JOINS}
     where contacts.project_id = ${projectId} and ${inAudience} and ${inPart} ${bySearch}`
-  const page = await withStatementTimeout(
+  const page = await scanContacts(
     db,
-    LONG_STATEMENT_MS,
+    { projectId, ms: LONG_STATEMENT_MS },
     (tx) =>
       readKeysetPage(tx, secrets, {
         scope: JSON.stringify(['audience', projectId, id, part, search.trim()]),

@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, one, type Pool } from '../../db/index.ts'
-import { withStatementTimeout } from '../../db/statement-timeout.ts'
 import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { SECOND } from '../../lib/text/units.ts'
+import { scanContacts } from '../../projects/scans.ts'
 import { sampleContacts, scaleUp } from '../../segments/sample.ts'
 import { settleByFields } from '../../templates/known-fields.ts'
 import { isStandard } from '../../templates/language/variables.ts'
@@ -71,13 +71,14 @@ type Question = { projectId: string; type: CampaignRow['type']; audience: Resolv
 type Numbers = { matches: number; unsubscribed: number; suppressed: number; invalid: number; recipients: number; missing: number[] }
 
 async function countAudience(db: Pool, question: Question): Promise<Numbers & { estimated: boolean }> {
-  const exact = await withStatementTimeout(
+  const { projectId } = question
+  const exact = await scanContacts(
     db,
-    EXACT_MS,
+    { projectId, ms: EXACT_MS },
     (tx) => countAll(tx, question),
     () => undefined,
   )
-  return exact ?? withStatementTimeout(db, LONG_STATEMENT_MS, (tx) => countSample(tx, question), failTooSlow)
+  return exact ?? scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) => countSample(tx, question), failTooSlow)
 }
 
 async function countAll(db: Db, question: Question) {

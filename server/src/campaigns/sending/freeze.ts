@@ -11,6 +11,7 @@ import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { hasCapSql } from '../../projects/caps.ts'
 import { hourSql, insertCountsSql } from '../../projects/email-counts.ts'
+import { inScanTurn } from '../../projects/scans.ts'
 import { audienceSql, type ResolvedAudience } from '../draft/audience.ts'
 import { SYSTEM } from '../draft/audit.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
@@ -19,13 +20,16 @@ import { reserveRecipients, returnReservation } from './reserve.ts'
 
 /** Contacts that one transaction looks at, matching or not. */
 const LARGEST_PAGE = 5_000
-/** Size of the next page after one that took too long, and after a quick one. */
+/** While the time of a contact is unknown. */
+const FIRST_PAGE = 20
+/** Size of the next page after a slow one, and after a quick one. */
 const SHRINK = 4
 /** Requests to pause or cancel wait for the page, and give up after 2 s. */
 const PAGE_MS = 1_800
 const ONE_CONTACT_MS = 12_000
-/** A page that took less lets the next one be larger: four times the contacts still fit. */
-const QUICK_MS = PAGE_MS / (SHRINK + 1)
+/** Other scans wait for the page: after one that took less than the first time the next one is larger, after more than the second smaller. */
+const QUICK_MS = 100
+const SLOW_MS = 500
 /** Failed attempts in a row after which a person decides: about six minutes after the first, so that an outage pauses nothing. */
 const MAX_ATTEMPTS = 10
 const LONGEST_WAIT_SECONDS = 120
@@ -61,7 +65,7 @@ class BeyondReservationError extends Error {
  */
 export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<'more' | 'last' | 'none'> {
   try {
-    const page = await freezePageOnce(db, key)
+    const page = await freezeInTurn(db, key)
     return page === 'unreserved' ? await reserveOrPause(db, key) : page
   } catch (err) {
     if (err instanceof BeyondReservationError) return countAgainOrPause(db, key, err)
@@ -94,6 +98,22 @@ export const findUnfrozen = (db: Pool, except: string[]) =>
         ) as due
       )
       select project_id as "projectId", id, id as key, owner from (${inTurnSql(sql`select * from due`)}) as found
+    `,
+  )
+
+/** Pages of all contacts need no turn: they evaluate no condition. */
+async function freezeInTurn(db: Pool, key: CampaignKey) {
+  const page = await findNextPage(db, key)
+  if (!page) return 'none'
+  const freeze = () => freezePageOnce(db, key)
+  return page.hasCondition ? inScanTurn(db, { projectId: key.projectId, isLong: page.size === 1 }, freeze, () => 'none' as const) : freeze()
+}
+
+const findNextPage = (db: Pool, { projectId, id }: CampaignKey) =>
+  maybeOne(
+    db,
+    sql<{ hasCondition: boolean; size: number }>`
+      select frozen_audience is not null as "hasCondition", freeze_page as size from campaigns where project_id = ${projectId} and id = ${id}
     `,
   )
 
@@ -171,19 +191,24 @@ async function freezePage(tx: Tx, key: CampaignKey, { mayExist }: { mayExist: bo
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
   const recipients = await writePage(tx, campaign, { after, end, mayExist })
   if (campaign.hasCap && recipients > campaign.reserved!) throw new BeyondReservationError(campaign.reservedFor === 'all')
-  await growPage(tx, campaign, performance.now() - startedAt)
+  await resizePage(tx, campaign, performance.now() - startedAt)
   await notifyQueued(tx, PRIORITIES.bulk)
   return end === undefined ? 'last' : 'more'
 }
 
-/** Only pages that have shrunk can grow. */
-async function growPage(tx: Tx, { projectId, id, size }: Frozen, ms: number) {
+async function resizePage(tx: Tx, { projectId, id, size }: Frozen, ms: number) {
   const next = sizeAfterPage(size, ms)
   if (next !== size) await sql`update campaigns set freeze_page = ${next} where project_id = ${projectId} and id = ${id}`.execute(tx)
 }
 
 /** Contacts of the page that follows one of `size` contacts, which took `ms`. */
-export const sizeAfterPage = (size: number, ms: number) => (ms < QUICK_MS ? Math.min(LARGEST_PAGE, size * SHRINK) : size)
+export function sizeAfterPage(size: number, ms: number) {
+  if (ms < QUICK_MS) return Math.min(LARGEST_PAGE, size * SHRINK)
+  return ms > SLOW_MS ? Math.max(1, Math.floor(size / SHRINK)) : size
+}
+
+/** Contacts of the first page of an audience. */
+export const firstPageOf = (audience: ResolvedAudience) => (audience ? FIRST_PAGE : LARGEST_PAGE)
 
 /** Undefined when it is frozen, cancelled, paused by a cap or by failures, or another worker writes a page of it. */
 const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { countRows, type Db, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { isReadTimeout } from '../../db/sql-state.ts'
-import { withStatementTimeout } from '../../db/statement-timeout.ts'
 import { type EmailType, maySendSql, SUPPRESSION_JOINS } from '../../delivery/rules/may-send.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { lockCaps, readRoom } from '../../projects/caps.ts'
+import { scanContacts } from '../../projects/scans.ts'
 import { audienceSql, type ResolvedAudience } from '../draft/audience.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 import { UNFROZEN } from './pause.ts'
@@ -51,9 +51,9 @@ const findUnreserved = (db: Db, { projectId, id }: CampaignKey) =>
 async function countLeft(db: Pool, { projectId, id }: CampaignKey, { type, audience, startedAt, cursor }: Unreserved, limit: number) {
   if (limit === Number.POSITIVE_INFINITY) return 0
   const matches = await audienceSql(db, audience, { projectId, at: startedAt })
-  return withStatementTimeout(
+  return scanContacts(
     db,
-    COUNT_MS,
+    { projectId, ms: COUNT_MS },
     (tx) =>
       countRows(
         tx,

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { countRows, type Pool, type Tx, transact } from '../../db/index.ts'
-import { withStatementTimeout } from '../../db/statement-timeout.ts'
 import { insertContents } from '../../delivery/outbox/enqueue.ts'
 import { openStream } from '../../delivery/outbox/streams/streams.ts'
 import { maySendSql, SUPPRESSION_JOINS } from '../../delivery/rules/may-send.ts'
@@ -9,12 +8,14 @@ import { LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { fail } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
 import { overCap, readCaps, readRoom } from '../../projects/caps.ts'
+import { scanContacts } from '../../projects/scans.ts'
 import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from '../draft/audience.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
 import { contentOfCampaign } from '../draft/content.ts'
 import { holdSender } from '../draft/hold.ts'
 import { lockCampaign } from '../draft/replace.ts'
+import { firstPageOf } from './freeze.ts'
 
 /**
  * Starts a campaign now. Content and audience are copied in the commit that makes it SENDING: changes of the template or of a segment no
@@ -70,9 +71,9 @@ async function countRecipients(db: Pool, campaign: CampaignRow, limit: number): 
   const { projectId, type } = campaign
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const { joins, matches } = await audienceScanSql(db, audience, { projectId })
-  return withStatementTimeout(
+  return scanContacts(
     db,
-    LONG_STATEMENT_MS,
+    { projectId, ms: LONG_STATEMENT_MS },
     (tx) =>
       countRows(
         tx,
@@ -115,6 +116,7 @@ const markStarted = (tx: Tx, { projectId, id }: CampaignKey, { contentId, audien
   sql`
     update campaigns set status = 'SENDING', started_at = clock_timestamp(), started_by = ${JSON.stringify(startedBy)}::jsonb,
       content_id = ${contentId}, frozen_audience = ${audience && JSON.stringify(audience)}::jsonb, freeze_cursor = null, frozen_at = null,
+      freeze_page = ${firstPageOf(audience)},
       scheduled_for = case when status = 'SCHEDULED' and scheduled_for <= clock_timestamp() then scheduled_for end,
       updated_at = ${nextRevision(sql.ref('updated_at'))}
     where project_id = ${projectId} and id = ${id} and status in ('DRAFT', 'SCHEDULED')

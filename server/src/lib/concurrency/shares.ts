@@ -47,13 +47,13 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     return best
   }
 
-  function waitForSlot(owner: string) {
+  function waitForSlot(owner: string, waitMs: number) {
     if (waitingOf(owner) >= maxWaiting) throw refusal()
     return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.delete(own)
         reject(refusal())
-      }, maxWaitMs)
+      }, waitMs)
       const begin = () => {
         clearTimeout(timer)
         resolve()
@@ -63,9 +63,9 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     })
   }
 
-  return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
+  return async <T>(owner: string, work: () => Promise<T>, waitMs = maxWaitMs): Promise<T> => {
     if (mayRun(owner)) enter(owner)
-    else await waitForSlot(owner)
+    else await waitForSlot(owner, waitMs)
     try {
       return await work()
     } finally {

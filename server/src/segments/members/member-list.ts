@@ -2,11 +2,11 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../../contacts/contact.ts'
 import { type Db, many, type Pool } from '../../db/index.ts'
-import { withStatementTimeout } from '../../db/statement-timeout.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { CursorQuery, PageQuery, readKeysetPage, writeCursor } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { scanContacts } from '../../projects/scans.ts'
 import { countForList } from '../counts.ts'
 import type { SegmentRow } from '../segment.ts'
 import { segmentSql } from '../selection.ts'
@@ -54,9 +54,9 @@ export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: Se
   const { page } = query
   const pageSize = sizeOf(query)
   const offset = (page - 1) * pageSize
-  const rows = await withStatementTimeout(
+  const rows = await scanContacts(
     db,
-    LONG_STATEMENT_MS,
+    { projectId: segment.projectId, ms: LONG_STATEMENT_MS },
     async (tx) => {
       const ids = (await pageIdsSql(tx, segment))({ limit: pageSize + 1, offset })
       return many(
@@ -98,9 +98,9 @@ async function totalOf(db: Pool, segment: SegmentRow, { offset, shown, hasMore }
 /** A page after a cursor: its cost does not grow with the number of pages before it. */
 export async function listSegmentMembersAfter(db: Pool, secrets: Secrets, segment: SegmentRow, query: Query) {
   const pageSize = sizeOf(query)
-  const { data, ...page } = await withStatementTimeout(
+  const { data, ...page } = await scanContacts(
     db,
-    LONG_STATEMENT_MS,
+    { projectId: segment.projectId, ms: LONG_STATEMENT_MS },
     async (tx) => {
       const idsSql = await pageIdsSql(tx, segment)
       return readKeysetPage(tx, secrets, {

@@ -7,6 +7,7 @@ import { lockReactions } from '../../events/dispatch.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, awaitCompletion, completeJob, type JobId, lockJob, readProgress } from '../../jobs/job.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { inScanTurn } from '../../projects/scans.ts'
 import { readContext } from '../evaluate.ts'
 import { type ResolvedSegment, resolveSegments } from '../expressions.ts'
 import { mayBecomeDue } from './due.ts'
@@ -44,9 +45,17 @@ export async function continueCompute(db: Pool, job: JobId) {
   if (!progress.position && !(await begin(db, job, progress.input))) return
   for (const deadline = performance.now() + WORK_MS; ; ) {
     const last = performance.now() > deadline
-    const more = await transact(db, (tx) => computePage(tx, job, last))
+    const compute = () => transact(db, (tx) => computePage(tx, job, last))
+    // A page may take long, and the job has time.
+    const more = await inScanTurn(db, { projectId: job.projectId, isLong: true }, compute, () => computeLater(db, job))
     if (!more || last) return
   }
+}
+
+/** Other scans of the owner have left no time for a page. */
+async function computeLater(db: Pool, job: JobId) {
+  await transact(db, (tx) => enqueue(tx, 'segments.compute', job, { delaySeconds: RECHECK_SECONDS }))
+  return false
 }
 
 /**
