@@ -135,7 +135,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
   /** Ends the session of the request's cookie, whichever user it belongs to. */
   async function endCurrentSession(tx: Tx, req: FastifyRequest) {
     const token = readSessionCookie(req, publicUrl)
-    if (token) await closeSession(tx, secrets.hash('session', token))
+    if (token) await closeSession(tx, secrets.hashes('session', token))
   }
 
   app.get(
@@ -154,7 +154,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
 
   async function findSignedIn(req: FastifyRequest) {
     const token = readSessionCookie(req, publicUrl)
-    const userId = token && (await findUserOfSession(db, secrets.hash('session', token)))
+    const userId = token && (await findUserOfSession(db, secrets.hashes('session', token)))
     return userId ? showUser(await findUser(userId)) : undefined
   }
 

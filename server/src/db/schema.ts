@@ -451,7 +451,7 @@ export interface Schema {
   }
   instance: {
     singleton: Generated<boolean>
-    secret_check: Buffer
+    secret_checks: Buffer[]
     transport: string | null
     created_at: Generated<Timestamp>
   }

@@ -3,8 +3,8 @@
 create table instance (
   -- One row.
   singleton boolean primary key default true check (singleton),
-  -- Proves that this SECRET_KEY is the one that the stored keys were sealed with.
-  secret_check bytea not null,
+  -- Hashes by the keys that stored values may be sealed with: every node must have all of these keys.
+  secret_checks bytea[] not null,
   -- How email leaves this installation. Null until the first node that knows it has started. Every node must agree with it, see
   -- db/join.ts.
   transport text check (transport in ('sandbox', 'smtp', 'ses')),
