@@ -66,7 +66,7 @@ create table account_mails (
   -- Kept: no sender is configured, or no email leaves this machine.
   state text not null default 'kept' check (state in ('kept', 'queued', 'sending', 'sent', 'failed', 'unknown')),
   -- A kept email is sent once there is a sender, unless its link has expired.
-  link_expires_at timestamptz not null default now() + interval '1 hour',
+  link_expires_at timestamptz not null,
   message_token text,
   attempts int not null default 0,
   failures smallint not null default 0,
