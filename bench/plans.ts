@@ -5,7 +5,7 @@ import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { connect } from '../server/src/db/index.ts'
 import { loadConfig } from '../server/src/lib/config.ts'
 import { createLog } from '../server/src/lib/log.ts'
-import { readMasterKey } from '../server/src/lib/master-key.ts'
+import { readMasterKeys } from '../server/src/lib/master-key.ts'
 import { deriveSecrets } from '../server/src/lib/secrets.ts'
 import { keptDataFolder } from './data-folder.ts'
 import { startScript } from './node.ts'
@@ -39,7 +39,7 @@ try {
   const config = loadConfig({ DATA_DIR })
   const log = createLog('warn')
   const db = connect({ url, max: 3, log })
-  const app = await buildApp({ config, db, log, secrets: deriveSecrets(readMasterKey(config)) }, {})
+  const app = await buildApp({ config, db, log, secrets: deriveSecrets(...readMasterKeys(config)) }, {})
   const lines: string[] = []
   for (const endpoint of ENDPOINTS) {
     seen.length = 0

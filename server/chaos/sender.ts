@@ -8,7 +8,7 @@ import { startSender } from '../src/delivery/sender/loop.ts'
 import { startDispatcher } from '../src/events/dispatch.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
-import { readMasterKey } from '../src/lib/master-key.ts'
+import { readMasterKeys } from '../src/lib/master-key.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
 import { recheckSegments } from '../src/segments/tracking/recheck.ts'
 import { countEmailsEvery, outgoingEmail } from '../src/worker.ts'
@@ -45,7 +45,7 @@ const url = databaseUrl!
 const log = createLog(logLevel)
 const db = connect({ url, max: poolSize, log })
 stops.push(() => db.destroy())
-const deps = { config, db, secrets: deriveSecrets(readMasterKey(config)), log }
+const deps = { config, db, secrets: deriveSecrets(...readMasterKeys(config)), log }
 const presence = await announce({ url, kind: 'worker', log })
 stops.push(presence.leave)
 const app = await buildWorkerApp(deps, { accepting: true })

@@ -26,6 +26,7 @@ const TYPES: Record<string, string> = {
   int2: 'number',
   date: 'Timestamp',
   uuid: 'string',
+  _bytea: 'Buffer[]',
   _text: 'string[]',
   _uuid: 'string[]',
 }

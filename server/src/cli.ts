@@ -12,12 +12,13 @@ import { migrate } from './db/migrate.ts'
 import { borrowDatabase } from './db/open.ts'
 import { explainEmail } from './delivery/emails/explain.ts'
 import { diagnose } from './doctor/doctor.ts'
+import { countSealedLeft, rewriteSecrets } from './doctor/rewrite-secrets.ts'
 import { countEvents, recountEvents } from './events/counts.ts'
 import { type Config, loadConfig } from './lib/config.ts'
 import { AppError } from './lib/errors.ts'
 import { isId } from './lib/id.ts'
 import { createLog } from './lib/log.ts'
-import { readMasterKey } from './lib/master-key.ts'
+import { readMasterKeys } from './lib/master-key.ts'
 import { deriveSecrets, randomToken, type Secrets } from './lib/secrets.ts'
 import { readAddress } from './lib/text/address.ts'
 import { readEmailCounts, recountEmails } from './projects/email-counts.ts'
@@ -50,6 +51,7 @@ const USAGE = `Usage: npm run sterna -- <command>
   usage recount <project id>                          compare the counts of emails with the emails of the last 30 days
   usage resolve <identifier> sent|again               settle a usage report that doctor lists as unknown
   analytics recount <project id>                      recount the figures of a project
+  secret rewrite                                      seal all stored values with SECRET_KEY, so that former keys can go
   migrate                                             apply pending migrations
   doctor                                              check configuration, database, disk and ports`
 
@@ -69,6 +71,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'usage recount': usageRecount,
   'usage resolve': usageResolve,
   'analytics recount': analyticsRecount,
+  'secret rewrite': secretRewrite,
 }
 
 /** Runs one command and returns the exit code. */
@@ -129,7 +132,7 @@ async function withDatabase(config: Config, work: (url: string) => Promise<numbe
 const withContext = (config: Config, work: (context: Pick<Context, 'db' | 'secrets'>) => Promise<number>) =>
   withDatabase(config, async (url) => {
     await migrate(url)
-    const secrets = deriveSecrets(readMasterKey(config))
+    const secrets = deriveSecrets(...readMasterKeys(config))
     const db = connect({ url, max: 2, log: createLog('warn') })
     try {
       await checkSecret(db, secrets)
@@ -163,6 +166,15 @@ async function userOperator({ db, options }: Context) {
   const known = await transact(db, (tx) => setOperator(tx, email, !options.off))
   if (!known) usage(`no account has the address ${email}`)
   return `${email} ${options.off ? 'is no operator any more' : 'is an operator of this installation'}`
+}
+
+async function secretRewrite({ db, secrets }: Context) {
+  const report = await rewriteSecrets(db, secrets)
+  const lines = report.map(({ what, left, rewritten, expires }) => `${what}: ${expires ? '' : `${rewritten} rewritten, `}${left} left`)
+  const summary = countSealedLeft(report)
+    ? 'A node still seals with a former key. Restart all nodes with the new SECRET_KEY, then run this again.'
+    : 'Nodes can start without SECRET_KEY_PREVIOUS. What is left ends without it, and so do the links in emails that were sent before.'
+  return [...lines, summary].join('\n')
 }
 
 const MAX_REASON = 200

@@ -14,7 +14,7 @@ import type { Readiness } from './http/health.ts'
 import type { App, Deps } from './http/server.ts'
 import { type Config, ConfigError, loadConfig } from './lib/config.ts'
 import { createLog, type Log } from './lib/log.ts'
-import { readMasterKey } from './lib/master-key.ts'
+import { readMasterKeys } from './lib/master-key.ts'
 import { deriveSecrets } from './lib/secrets.ts'
 import { buildWorkerApp } from './worker-app.ts'
 
@@ -51,7 +51,7 @@ export async function start(env: Record<string, string | undefined>, parts: Part
 
 async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const { undo, cancel } = started
-  const secrets = deriveSecrets(readMasterKey(config))
+  const secrets = deriveSecrets(...readMasterKeys(config))
   const reach = whenReachable({ log, limitMs: config.databaseWaitMs, signal: cancel.signal })
   const database = await openDatabase(config, log, cancel.signal)
   started.database = database
@@ -70,7 +70,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
 
   if (config.databaseUrl) await reach('connect', () => checkDatabase(database))
   await reach('migrate', () => migrate(database.url, log))
-  await reach('check the secret', () => checkSecret(db, secrets))
+  await reach('check the secret', () => checkSecret(db, secrets, { adopt: true }))
   const transport = config.transportKind
   const presence = await reach('join the installation', () =>
     joinNodes({

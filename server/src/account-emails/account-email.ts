@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
+import type { SealedColumn } from '../db/sealed-columns.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -33,6 +34,8 @@ export async function enqueueAccountEmail(
   `.execute(tx)
   log.info({ mail: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
 }
+
+export const SEALED_ACCOUNT_EMAIL: SealedColumn = { table: 'account_mails', key: ['id'], purpose: 'account-mail', column: 'sealed_text' }
 
 export const listAccountEmails = (db: Db, limit: number) =>
   many(

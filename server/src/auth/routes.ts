@@ -122,7 +122,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   /** Ends the session of the request's cookie, whichever user it belongs to. */
   async function endCurrentSession(tx: Tx, req: FastifyRequest) {
     const token = readSessionCookie(req, publicUrl)
-    if (token) await closeSession(tx, secrets.hash('session', token))
+    if (token) await closeSession(tx, secrets.hashes('session', token))
   }
 
   route.get(
@@ -138,7 +138,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
 
   async function findSignedIn(req: FastifyRequest) {
     const token = readSessionCookie(req, publicUrl)
-    const userId = token && (await findUserOfSession(db, secrets.hash('session', token)))
+    const userId = token && (await findUserOfSession(db, secrets.hashes('session', token)))
     return userId ? showUser(await findUser(userId)) : undefined
   }
 

@@ -31,18 +31,18 @@ export const SessionView = z
   })
   .meta({ id: 'Session' })
 
-/** A session has no id besides the hash of its token, of which a part identifies it. */
-const SESSION_ID = sql<string>`encode(substring(token_hash from 1 for 16), 'hex')`
+/** A session has no id besides the hash of its token, of which a part identifies it: without the key number, which is the first byte. */
+const SESSION_ID = sql<string>`encode(substring(token_hash from 2 for 16), 'hex')`
 const MAX_SESSIONS = 200
 
 type Owner = { userId: string; tokenHash: Buffer }
 
 /** Undefined when the session does not exist or has expired. */
-export const findUserOfSession = async (db: Db, tokenHash: Buffer) =>
+export const findUserOfSession = async (db: Db, tokenHashes: Buffer[]) =>
   (
     await maybeOne(
       db,
-      sql<{ userId: string }>`select user_id as "userId" from sessions where token_hash = ${tokenHash} and expires_at > now()`,
+      sql<{ userId: string }>`select user_id as "userId" from sessions where token_hash = any(${tokenHashes}) and expires_at > now()`,
     )
   )?.userId
 
@@ -71,7 +71,7 @@ export const closeSessionById = async (tx: Tx, { userId }: Owner, id: string) =>
 export const closeOtherSessions = (tx: Tx, { userId, tokenHash }: Owner) =>
   countAffected(tx, sql`delete from sessions where user_id = ${userId} and token_hash <> ${tokenHash}`)
 
-export const closeSession = (tx: Tx, tokenHash: Buffer) => sql`delete from sessions where token_hash = ${tokenHash}`.execute(tx)
+export const closeSession = (tx: Tx, tokenHashes: Buffer[]) => sql`delete from sessions where token_hash = any(${tokenHashes})`.execute(tx)
 
 /** After a password change no session opened with the old password stays valid. */
 export const closeAllSessions = (tx: Tx, userId: string) => sql`delete from sessions where user_id = ${userId}`.execute(tx)

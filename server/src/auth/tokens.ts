@@ -22,7 +22,7 @@ export async function redeemToken(tx: Tx, secrets: Secrets, { token, purpose }: 
     tx,
     sql<{ userId: string; email: string }>`
       delete from user_tokens t using users u
-      where t.token_hash = ${secrets.hash(purpose, token)} and t.purpose = ${purpose} and t.expires_at > now() and u.id = t.user_id
+      where t.token_hash = any(${secrets.hashes(purpose, token)}) and t.purpose = ${purpose} and t.expires_at > now() and u.id = t.user_id
       returning u.id as "userId", u.email
     `,
   )

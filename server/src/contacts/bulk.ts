@@ -60,14 +60,11 @@ const ONE_FORM = {
 export const BulkBody = Selected.meta(ONE_FORM)
 export const AddToSegmentBody = Selected.extend({ segmentId: z.uuid().describe('A static segment.') }).meta(ONE_FORM)
 
-/**
- * Either a list of ids, or every contact that matches when the job reaches it. Older versions wrote `filter` instead of `where`: a worker
- * of such a version must fail on a filter it does not know, not ignore half of it.
- */
-type Query = { where: ContactFilter & { segmentId?: string }; excludeIds: string[] } | { filter: ContactFilter; excludeIds: string[] }
+/** Either a list of ids, or every contact that matches when the job reaches it. */
+type Query = { where: ContactFilter & { segmentId?: string }; excludeIds: string[] }
 type Selection = { ids: string[] } | Query
 /** `segmentId`: the segment to add to. */
-type Input = { operation: Operation; selection: Selection; startedBy?: Source; segmentId?: string }
+type Input = { operation: Operation; selection: Selection; startedBy: Source; segmentId?: string }
 type Position = { ids: string[] } | { after: string }
 type Result = { operation: Operation; totalRequested: number; successCount: number; unchangedCount: number; failureCount: number }
 
@@ -82,13 +79,7 @@ export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds =
   return { ids: given }
 }
 
-const whereOf = (selection: Query) => ('where' in selection ? selection.where : selection.filter)
-const segmentFilterOf = (selection: Selection) =>
-  'ids' in selection ? undefined : (whereOf(selection) as { segmentId?: string }).segmentId
-
-/** Jobs with a segment have a name of their own: a worker of an older version would ignore the segment, and act on other contacts. */
-const jobNameOf = ({ segmentId, selection }: Input) =>
-  segmentId || segmentFilterOf(selection) ? 'contacts.bulk-with-segment' : 'contacts.bulk'
+const segmentFilterOf = (selection: Selection) => ('ids' in selection ? undefined : selection.where.segmentId)
 
 /** A segment that does not exist is a 404, a dynamic one to add to a 400. */
 export async function queueBulk(tx: Tx, segments: SegmentAccess, projectId: string, input: Input) {
@@ -96,7 +87,7 @@ export async function queueBulk(tx: Tx, segments: SegmentAccess, projectId: stri
   const filter = segmentFilterOf(selection)
   if (filter) await selectInSegment(segments, tx, projectId, filter)
   if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) notFound('segment', segmentId)
-  return queueJob(tx, jobNameOf(input), { projectId, type: `bulk-${operation}`, input })
+  return queueJob(tx, 'contacts.bulk', { projectId, type: `bulk-${operation}`, input })
 }
 
 /** Processes one page and enqueues the next one in the same transaction. */
@@ -112,7 +103,7 @@ export const continueBulk = (db: Pool, segments: SegmentAccess, job: JobId) =>
     const result = await applyToPage(tx, segments, job, { input: taken.input, ids: page.ids, result: before })
     if (!page.next) return completeJob(tx, job, result)
     await advanceJob(tx, job, { position: page.next, result, progress: page.progress })
-    await enqueue(tx, jobNameOf(taken.input), job)
+    await enqueue(tx, 'contacts.bulk', job)
   })
 
 /** True for the contacts of the segment to select from; of all contacts without one. Undefined when a segment of the job is gone. */
@@ -137,7 +128,7 @@ async function nextPage(tx: Tx, projectId: string, { selection, inSegment, posit
     const left = rest.slice(PAGE)
     return { ids: rest.slice(0, PAGE), next: left.length ? { ids: left } : null, progress: (1 - left.length / selection.ids.length) * 100 }
   }
-  const where = whereOf(selection)
+  const where = selection.where
   const after = position && 'after' in position ? position.after : NIL_ID
   const rows = await many(
     tx,

@@ -7,8 +7,8 @@ export const sourceOf = (req: FastifyRequest): Source =>
     ? { by: 'dashboard', details: { userId: req.person.userId, requestId: req.id } }
     : { by: 'secret-key', details: { requestId: req.id } }
 
-/** Names the user or key that started the job. Unknown for jobs queued by an older version. */
-export const jobSource = (by: 'import' | 'bulk', jobId: string, startedBy?: Source): Source => ({
+/** Names the user or key that started the job. */
+export const jobSource = (by: 'import' | 'bulk', jobId: string, startedBy: Source): Source => ({
   by,
-  details: { jobId, ...(startedBy ? { startedBy: startedBy.by, ...startedBy.details } : {}) },
+  details: { jobId, startedBy: startedBy.by, ...startedBy.details },
 })

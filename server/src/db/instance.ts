@@ -1,21 +1,35 @@
 import { sql } from 'kysely'
 import { ConfigError, type TransportKind } from '../lib/config.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
-import { type Db, maybeOne, one, type Pool, transact } from './index.ts'
+import { type Db, maybeOne, one, type Pool, type Tx, transact } from './index.ts'
 
-/** Refuses a SECRET_KEY other than that of this database: with another one no stored API key or session would be valid. */
-export async function checkSecret(db: Pool, secrets: Secrets) {
-  const ours = secrets.hash('secret-check', 'sterna')
-  const { stored } = await transact(db, async (tx) => {
-    await sql`insert into instance (secret_check) values (${ours}) on conflict do nothing`.execute(tx)
-    return one(tx, sql<{ stored: Buffer }>`select secret_check as stored from instance`)
+/**
+ * Refuses to run without a key that stored values may be sealed with: API keys and sessions would not be valid. A new SECRET_KEY is adopted by
+ * a node that starts with it; a command with a key that no node has would make values that no node can read.
+ */
+export const checkSecret = (db: Pool, secrets: Secrets, { adopt = false }: { adopt?: boolean } = {}) =>
+  transact(db, async (tx) => {
+    const [current, ...previous] = hashesOfKeys(secrets)
+    await sql`insert into instance (secret_checks) values (array[${current}::bytea]) on conflict do nothing`.execute(tx)
+    const { stored } = await one(tx, sql<{ stored: Buffer[] }>`select secret_checks as stored from instance for update`)
+    const isStored = (hash: Buffer) => stored.some((other) => sameBytes(other, hash))
+    const known = [current!, ...previous].filter(isStored)
+    if (known.length < stored.length)
+      throw new ConfigError(
+        known.length
+          ? 'Values in this database are sealed with a former key. Add it to SECRET_KEY_PREVIOUS, then run: npm run sterna -- secret rewrite'
+          : 'SECRET_KEY is not the one this database was set up with. Restore it, or every API key and session stops working.',
+      )
+    if (isStored(current!)) return
+    if (!adopt) throw new ConfigError('No node has started with this SECRET_KEY. Start the nodes with it first.')
+    await sql`update instance set secret_checks = secret_checks || ${current}::bytea`.execute(tx)
   })
-  if (!sameBytes(stored, ours)) {
-    throw new ConfigError(
-      'SECRET_KEY is not the one this database was set up with. Restore it, or every API key and session stops working.',
-    )
-  }
-}
+
+/** From now on nodes start without the former keys. */
+export const forgetFormerSecrets = (tx: Tx, secrets: Secrets) =>
+  sql`update instance set secret_checks = array[${hashesOfKeys(secrets)[0]}::bytea]`.execute(tx)
+
+const hashesOfKeys = (secrets: Secrets) => secrets.hashes('secret-check', 'sterna')
 
 /** The transport of this installation. Undefined until the first node with a transport has started. */
 export async function readTransport(db: Db) {

@@ -12,7 +12,7 @@ export interface Schema {
     subject: string
     sealed_text: Buffer
     state: Generated<string>
-    link_expires_at: Generated<Timestamp>
+    link_expires_at: Timestamp
     message_token: string | null
     attempts: Generated<number>
     failures: Generated<number>
@@ -239,7 +239,7 @@ export interface Schema {
     last_error: string | null
     last_checked_at: Timestamp | null
     failures: Generated<number>
-    next_check_at: Generated<Timestamp | null>
+    next_check_at: Generated<Timestamp>
     check_number: Generated<number>
     check_began_at: Timestamp | null
     created_at: Generated<Timestamp>
@@ -451,7 +451,7 @@ export interface Schema {
   }
   instance: {
     singleton: Generated<boolean>
-    secret_check: Buffer
+    secret_checks: Buffer[]
     transport: string | null
     created_at: Generated<Timestamp>
   }
@@ -579,7 +579,7 @@ export interface Schema {
     contact_id: string | null
     event_id: string | null
     event_name: string | null
-    topics: string[] | null
+    topics: string[]
     attempts: Generated<number>
     due_at: Generated<Timestamp>
     created_at: Generated<Timestamp>
@@ -763,7 +763,7 @@ export interface Schema {
     type: string
     version: Generated<number>
     saved_by: string | null
-    saved_at: Timestamp | null
+    saved_at: Generated<Timestamp>
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }

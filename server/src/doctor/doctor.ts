@@ -15,11 +15,12 @@ import { countStuckReactions } from '../events/dispatch.ts'
 import { type Config, ConfigError, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from '../lib/config.ts'
 import { createLog } from '../lib/log.ts'
 import { nearestFolder } from '../lib/make-folder.ts'
-import { readMasterKey } from '../lib/master-key.ts'
+import { readMasterKeys } from '../lib/master-key.ts'
 import { isLocalHost } from '../lib/network/network.ts'
-import { deriveSecrets } from '../lib/secrets.ts'
+import { deriveSecrets, type Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
+import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
 
 export type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
 
@@ -313,11 +314,23 @@ async function checkUsageReports({ stripe }: Config, db: Pool): Promise<Check[]>
 
 async function checkSealing(config: Config, db: Pool) {
   try {
-    await checkSecret(db, deriveSecrets(readMasterKey(config)))
-    return ok('secret', 'matches the keys stored in this database')
+    const secrets = deriveSecrets(...readMasterKeys(config))
+    await checkSecret(db, secrets)
+    return describeSecret(secrets, await reportSecrets(db, secrets))
   } catch (err) {
     return failed('secret', (err as Error).message)
   }
+}
+
+function describeSecret({ masters }: Secrets, report: SecretReport) {
+  const sealed = countSealedLeft(report)
+  if (sealed) return warn('secret', `${sealed} stored values need a former key; run: npm run sterna -- secret rewrite`)
+  if (masters.length === 1) return ok('secret', 'matches the keys stored in this database')
+  const expiring = report.flatMap(({ what, left }) => (left ? [`${left} ${what}`] : []))
+  return ok(
+    'secret',
+    `no stored value needs SECRET_KEY_PREVIOUS; links in emails that were sent do, ${expiring.join(', ') || 'no session does'}`,
+  )
 }
 
 /** Rows that tell segments what changed. They are handled within a second, unless no worker runs or handling them fails. */

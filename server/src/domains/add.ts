@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import type { SealedColumn } from '../db/sealed-columns.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
@@ -105,16 +106,21 @@ async function mayReplace({ dns, secrets }: Deps, wanted: NewDomain, claim: Doma
 }
 
 async function hasPublishedChallenge({ dns, secrets }: Pick<Deps, 'dns' | 'secrets'>, wanted: NewDomain) {
-  const challenge = challengeFor(secrets, wanted)
-  const published = await dns.lookUp('TXT', challenge.name, LOOKUP_MS)
-  return published.is === 'found' && published.records.includes(challenge.value)
+  const published = await dns.lookUp('TXT', challengeNameOf(wanted), LOOKUP_MS)
+  const valid = challengesOf(secrets, wanted)
+  return published.is === 'found' && published.records.some((record) => valid.includes(record))
 }
 
-/** The record that proves that this project controls the domain. Only this installation can compute its value. */
-const challengeFor = (secrets: Secrets, { projectId, name }: NewDomain) => ({
+const challengeNameOf = ({ name }: NewDomain) => `_sterna-challenge.${name}`
+
+/** Values of the record that proves that this project controls the domain, by all keys. Only this installation can compute them. */
+const challengesOf = (secrets: Secrets, { projectId, name }: NewDomain) =>
+  secrets.hashes('domain-claim', `${projectId} ${name}`).map((hash) => `sterna-domain=${hash.toString('base64url')}`)
+
+const challengeFor = (secrets: Secrets, wanted: NewDomain) => ({
   type: 'TXT',
-  name: `_sterna-challenge.${name}`,
-  value: `sterna-domain=${secrets.hash('domain-claim', `${projectId} ${name}`).toString('base64url')}`,
+  name: challengeNameOf(wanted),
+  value: challengesOf(secrets, wanted)[0]!,
 })
 
 function refuse({ secrets }: Deps, wanted: NewDomain, claim: DomainClaim | undefined): never {
@@ -136,6 +142,13 @@ const deleteClaim = (tx: Tx, { projectId, id }: DomainClaim) =>
     delete from domains where project_id = ${projectId} and id = ${id}
       and (${isProven} is not true or exists (select from projects where id = ${projectId} and deleted_at is not null))
   `.execute(tx)
+
+export const SEALED_DKIM_KEY: SealedColumn = {
+  table: 'domains',
+  key: ['project_id', 'id'],
+  purpose: 'dkim-key',
+  column: 'dkim_private_key_sealed',
+}
 
 const insertDomain = (tx: Tx, { secrets }: Deps, { projectId, name, publicKey, privateKey }: NewDomain & DomainKey) =>
   maybeOne(

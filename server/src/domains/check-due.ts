@@ -38,8 +38,7 @@ const startDueChecks = (tx: Tx, limit: number) =>
     sql<StartedCheck>`
       update domains set check_number = check_number + 1, check_began_at = now(), next_check_at = now() + interval '5 minutes'
       where (project_id, id) in (
-        -- Older versions write null for a domain that they give up.
-        select project_id, id from domains where (next_check_at <= now() or next_check_at is null) and ${isCheckRunning} is not true
+        select project_id, id from domains where next_check_at <= now() and ${isCheckRunning} is not true
         order by next_check_at limit ${limit} for update skip locked)
       returning ${STARTED_CHECK_COLUMNS}
     `,

@@ -173,7 +173,7 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
     const { listeners, listenersOf } = await readListeners(tx, projectId, claimed)
     if (!listeners.every((listener) => Object.hasOwn(handlers, kindOf(listener)))) return 'foreign'
     for (const [kind, handle] of Object.entries(handlers)) {
-      const reactions = claimed.flatMap(({ attempts: _, isVague: __, ...reaction }, index) => {
+      const reactions = claimed.flatMap(({ attempts: _, ...reaction }, index) => {
         const own = listenersOf(claimed[index]!).filter((listener) => kindOf(listener) === kind)
         return own.length ? [{ ...reaction, listeners: own }] : []
       })
@@ -233,12 +233,10 @@ export const dueProjectSql = ({ after, except }: Search) => sql<{ projectId: str
   select project_id as "projectId" from pending where due_at <= now() and project_id <> all(${except}::uuid[]) limit 1
 `
 
-/** `isVague`: from a node of an older version, which did not say what changed about the contact. */
-type Claimed = Omit<Reaction, 'listeners'> & { attempts: number; isVague: boolean }
+type Claimed = Omit<Reaction, 'listeners'> & { attempts: number }
 
 const CLAIM = sql<Claimed>`
-  select id, contact_id as "contactId", event_id as "eventId", event_name as "eventName", attempts, topics is null and event_id is null as "isVague",
-    coalesce(topics, case when event_id is null then array['contact'] else array['event:*', 'event:' || event_name] end) as topics
+  select id, contact_id as "contactId", event_id as "eventId", event_name as "eventName", attempts, topics
   from reactions where due_at <= now()`
 
 /** Needs no row locks: the lock of the project keeps other dispatchers out. */
@@ -254,15 +252,13 @@ async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
   const rows = await many(
     tx,
     sql<{ topic: string; listener: string }>`
-      select topic, listener from listeners where project_id = ${projectId}
-        and (topic = any(${topics}::text[]) or ${claimed.some(({ isVague }) => isVague)} and topic like 'contact:%')
+      select topic, listener from listeners where project_id = ${projectId} and topic = any(${topics}::text[])
     `,
   )
   const known = new Map<string, string[]>()
-  const listenersOf = ({ topics, isVague }: Claimed) => {
-    const key = `${isVague} ${JSON.stringify(topics)}`
-    const concerns = (topic: string) => topics.includes(topic) || (isVague && topic.startsWith('contact:'))
-    const found = known.get(key) ?? [...new Set(rows.filter(({ topic }) => concerns(topic)).map(({ listener }) => listener))]
+  const listenersOf = ({ topics }: Claimed) => {
+    const key = JSON.stringify(topics)
+    const found = known.get(key) ?? [...new Set(rows.filter(({ topic }) => topics.includes(topic)).map(({ listener }) => listener))]
     known.set(key, found)
     return found
   }

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
-import { type Secrets, sameBytes } from '../lib/secrets.ts'
+import { type Secrets, SIGNATURE_LENGTH } from '../lib/secrets.ts'
 import { MB } from '../lib/text/units.ts'
 
 /** Not a whole number, or below 1: the default. Above the maximum: the maximum. The response shows the value used. */
@@ -112,19 +112,14 @@ export async function readKeysetPage<Row extends object, Item>(db: Db, secrets: 
 
 /** `scope` names the project, the list and its order: a cursor of another scope is refused like a forged one. */
 export function writeCursor(secrets: Secrets, scope: string, position: Position) {
-  const text = JSON.stringify(position)
-  return Buffer.concat([signatureOf(secrets, scope, text), Buffer.from(text)]).toString('base64url')
+  const text = Buffer.from(JSON.stringify(position)).toString('base64url')
+  return secrets.sign('cursor', `${scope}\0${text}`) + text
 }
 
 export function readCursor(secrets: Secrets, scope: string, cursor: string): Position {
-  const bytes = Buffer.from(cursor, 'base64url')
-  const text = bytes.subarray(SIGNATURE_BYTES).toString('utf8')
-  if (!sameBytes(bytes.subarray(0, SIGNATURE_BYTES), signatureOf(secrets, scope, text))) {
+  const text = cursor.slice(SIGNATURE_LENGTH)
+  if (!secrets.isSigned('cursor', `${scope}\0${text}`, cursor.slice(0, SIGNATURE_LENGTH))) {
     fail('BAD_REQUEST', { message: 'The cursor is not valid for this list.', suggestion: 'Start again without a cursor.' })
   }
-  return JSON.parse(text) as Position // signed by us, so it has the shape that writeCursor was given
+  return JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Position // signed by us, so it has the shape that writeCursor was given
 }
-
-const SIGNATURE_BYTES = 16
-const signatureOf = (secrets: Secrets, scope: string, text: string) =>
-  secrets.hash('cursor', `${scope}\0${text}`).subarray(0, SIGNATURE_BYTES)

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { notFound } from '../lib/errors.ts'
-import { type Secrets, SIGNATURE_LENGTH, sameBytes } from '../lib/secrets.ts'
+import { type Secrets, SIGNATURE_LENGTH } from '../lib/secrets.ts'
 import { MINUTE } from '../lib/text/units.ts'
 
 /** A rendered page to look at in a frame of the dashboard. */
@@ -29,7 +29,7 @@ export function frameUrlOf(secrets: Secrets, { kind, projectId, id }: PreviewFra
 export function readFrameToken(secrets: Secrets, kind: PreviewFrame['kind'], token: string): PreviewFrame {
   const [, expires, project, id] = TOKEN.exec(token) ?? notFound('preview', token)
   const [payload, signature] = [token.slice(0, -SIGNATURE_LENGTH - 1), token.slice(-SIGNATURE_LENGTH)]
-  const isOurs = sameBytes(Buffer.from(signature), Buffer.from(secrets.sign('preview-frame', `${kind} ${payload}`)))
+  const isOurs = secrets.isSigned('preview-frame', `${kind} ${payload}`, signature)
   if (!isOurs || Number.parseInt(expires!, 36) < Date.now()) notFound('preview', token)
   return { kind, projectId: uuidOf(project!), id: uuidOf(id!) }
 }

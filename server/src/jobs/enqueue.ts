@@ -11,9 +11,7 @@ export type Jobs = {
   'campaigns.copy-to-segment': { projectId: string; jobId: string }
   'campaigns.export': { projectId: string; jobId: string }
   'contacts.bulk': { projectId: string; jobId: string }
-  'contacts.bulk-with-segment': { projectId: string; jobId: string }
   'contacts.import': { projectId: string; jobId: string }
-  'contacts.import-with-segment': { projectId: string; jobId: string }
   'contacts.export': { projectId: string; jobId: string }
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }
@@ -38,7 +36,7 @@ export type Jobs = {
 const MAX_ATTEMPTS = 25
 
 /** Jobs that keep a core busy for long: of one project only one at a time, so that its others do not take the places of other projects. */
-const ONE_AT_A_TIME: ReadonlySet<keyof Jobs> = new Set(['contacts.import', 'contacts.import-with-segment'])
+const ONE_AT_A_TIME: ReadonlySet<keyof Jobs> = new Set(['contacts.import'])
 /** The queue keeps a row for each name forever, so projects share names. */
 const QUEUE_NAMES = 64
 

@@ -37,6 +37,11 @@ function readMailbox(text: string) {
 /** `?dkim=off`: the relay signs. */
 const readDkim = (smtpUrl: string) => (URL.canParse(smtpUrl) ? new URL(smtpUrl).searchParams.get('dkim') : null)
 
+const MasterKey = z
+  .string()
+  .min(32, 'must have at least 32 characters; create one with: openssl rand -hex 32')
+  .regex(/^[^,]*$/, 'must not contain a comma; create one with: openssl rand -hex 32')
+
 const Environment = z.object({
   NODE_ENV: z.string().default('development'),
   HOST: z.string().default('127.0.0.1'),
@@ -51,7 +56,12 @@ const Environment = z.object({
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   DATABASE_WAIT_SECONDS: wholeNumber(0, 3600).default(60),
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
-  SECRET_KEY: z.string().min(32, 'must have at least 32 characters; create one with: openssl rand -hex 32').optional(),
+  SECRET_KEY: MasterKey.optional(),
+  SECRET_KEY_PREVIOUS: z
+    .string()
+    .transform((list) => list.split(',').map((key) => key.trim()))
+    .pipe(z.array(MasterKey))
+    .default([]),
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
   REQUEST_BODY_BUDGET_MB: wholeNumber(1, 1_000_000).default(128),
   IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
@@ -171,6 +181,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     databaseWaitMs: env.DATABASE_WAIT_SECONDS * SECOND,
     role: env.ROLE,
     secretKey: env.SECRET_KEY,
+    previousSecretKeys: env.SECRET_KEY_PREVIOUS,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     bodyBudgetMb: env.REQUEST_BODY_BUDGET_MB,
     idempotencyTtlHours: env.IDEMPOTENCY_TTL_HOURS,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, type Rows } from '../db/index.ts'
+import type { SealedColumn } from '../db/sealed-columns.ts'
 import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
@@ -23,6 +24,11 @@ export const openKeys = (secrets: Secrets, { public_key_sealed, secret_key_seale
   public: secrets.open('api-key', public_key_sealed),
   secret: secrets.open('api-key', secret_key_sealed),
 })
+
+export const SEALED_API_KEYS: SealedColumn[] = [
+  { table: 'projects', key: ['id'], purpose: 'api-key', column: 'public_key_sealed', hash: 'public_key_hash' },
+  { table: 'projects', key: ['id'], purpose: 'api-key', column: 'secret_key_sealed', hash: 'secret_key_hash' },
+]
 
 const LastUsed = z.object({ lastUsedAt: Timestamp.nullable().describe('To the minute. Null: not since it was generated.') })
 export const KeyUsage = z.object({ public: LastUsed, secret: LastUsed })

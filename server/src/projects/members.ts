@@ -137,7 +137,7 @@ export async function acceptInvitation(
   port: AccountEmailDeps,
   { token, userId, email }: { token: string; userId: string; email: string },
 ) {
-  const [joined] = await joinInvited(tx, userId, sql`token_hash = ${port.secrets.hash('invitation', token)} and email = ${email}`)
+  const [joined] = await joinInvited(tx, userId, sql`token_hash = any(${port.secrets.hashes('invitation', token)}) and email = ${email}`)
   return joined
 }
 
@@ -165,7 +165,7 @@ export const isInvited = async (tx: Tx, port: AccountEmailDeps, { token, email }
   Boolean(
     await maybeOne(
       tx,
-      sql`select 1 from invitations where token_hash = ${port.secrets.hash('invitation', token)} and email = ${email} and expires_at > now()`,
+      sql`select 1 from invitations where token_hash = any(${port.secrets.hashes('invitation', token)}) and email = ${email} and expires_at > now()`,
     ),
   )
 

@@ -51,7 +51,7 @@ export async function keepVersion(tx: Tx, { projectId, id, changes, revisions }:
     tx,
     sql`
       insert into template_versions (project_id, template_id, version, ${CONTENT}, saved_by, saved_at)
-      select project_id, id, version, ${CONTENT}, saved_by, coalesce(saved_at, updated_at) from templates
+      select project_id, id, version, ${CONTENT}, saved_by, saved_at from templates
       where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)} and (${changes})
       for update
       on conflict (project_id, template_id, version) do update set ${sql.join(VERSIONED.map((column) => sql`${sql.ref(column)} = excluded.${sql.ref(column)}`))}
@@ -80,7 +80,7 @@ const VERSION_COLUMNS = sql`
 
 /** The template itself, and its older versions. */
 const versionsOf = ({ projectId, id }: TemplateRef) => sql`(
-  select version, ${CONTENT}, saved_by, coalesce(saved_at, updated_at) as saved_at, true as "isCurrent" from templates
+  select version, ${CONTENT}, saved_by, saved_at, true as "isCurrent" from templates
   where project_id = ${projectId} and id = ${id}
   union all
   select version, ${CONTENT}, saved_by, saved_at, false from template_versions

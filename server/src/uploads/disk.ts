@@ -10,7 +10,7 @@ export function diskStorage(folder: string): Storage {
 
   /** Written under a temporary name and renamed after the sync, so that a full disk or a kill never leaves a partial image. */
   async function put(key: string, content: Buffer) {
-    makeFolder(dirname(folder), 0o755) // other users may traverse the data folder; see readMasterKey
+    makeFolder(dirname(folder), 0o755) // other users may traverse the data folder; see `readKeyFile`
     makeFolder(folder, 0o700)
     const draft = pathOf(`.${key}`)
     try {

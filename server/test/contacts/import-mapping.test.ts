@@ -189,7 +189,7 @@ describe('an import into a segment', () => {
       const input = JSON.stringify({ totalRows: 1, layout, segmentId: newId() })
       await sql`insert into jobs (project_id, id, type, input) values (${project.id}, ${jobId}, 'import', ${input}::jsonb)`.execute(tx)
       await sql`insert into job_files values (${project.id}, ${jobId}, ${Buffer.from('email\ngone@example.com\n')})`.execute(tx)
-      await enqueue(tx, 'contacts.import-with-segment', { projectId: project.id, jobId })
+      await enqueue(tx, 'contacts.import', { projectId: project.id, jobId })
     })
     expect(await project.finished('import', jobId)).toMatchObject({ state: 'failed', failedReason: 'The segment was deleted.' })
     expect(await project.contacts.find('gone@example.com')).toBeUndefined()

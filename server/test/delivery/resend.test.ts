@@ -102,12 +102,4 @@ describe('the data of a request', () => {
     while (await transact(sterna.db, (tx) => clearVars(tx, 100)));
     expect([await varsOf(aged), await varsOf(recent)]).toEqual([null, { code: '123456', long: 'x'.repeat(1_000) }])
   })
-
-  test('that was kept by an earlier version is cleared', async () => {
-    const project = await newSendingProject(sterna)
-    const { id } = await project.sent()
-    await sql`update emails set vars = '{"code": "123456"}' where id = ${id}`.execute(sterna.db)
-    while (await transact(sterna.db, (tx) => clearVars(tx, 100)));
-    expect(await varsOf(id)).toBe(null)
-  })
 })

@@ -157,21 +157,6 @@ describe('the dispatcher', () => {
     expect(newer.contacts()).toEqual([contact])
   })
 
-  test('reads rows of older nodes, which have no topics', async () => {
-    const projectId = await newProject(['event:bought', 'contact:data.plan'])
-    await listen(projectId, ['event:*'], 'test:2')
-    await listen(projectId, ['event:viewed', 'field:plan'], 'test:3')
-    const [contactId, eventId] = [newId(), newId()]
-    await sql`
-      insert into reactions (project_id, id, contact_id, event_id, event_name) values
-        (${projectId}, ${eventId}, ${contactId}, ${eventId}, 'bought'), (${projectId}, gen_random_uuid(), ${contactId}, null, null)
-    `.execute(db)
-    const { batches } = await start()
-    await untilEmpty(projectId)
-    const seen = batches[0]!.reactions.map(({ eventName, listeners }) => [eventName, listeners.toSorted()])
-    expect(Object.fromEntries(seen)).toEqual({ bought: ['test:1', 'test:2'], null: ['test:1'] })
-  })
-
   test('is woken by a reaction and does not wait for its next poll', async () => {
     const projectId = await newProject()
     const { contacts } = await start(undefined, { pollMs: HOUR })

@@ -24,7 +24,7 @@ describe('the return path of an email', () => {
   test('names the email, signed, in the envelope and in the message, and fits into an address', async () => {
     const project = await newProject()
     const email = await project.send()
-    expect(email.returnPath).toMatch(/^bounce\+[0-9a-v]{56}@bounces\.example$/)
+    expect(email.returnPath).toMatch(/^bounce\+[0-9a-v]{57}@bounces\.example$/)
     expect(email.returnPath.split('@')[0]!.length).toBeLessThanOrEqual(64)
     expect(await findReturnPath(sterna.db, sterna.secrets, email.returnPath)).toEqual({ projectId: project.id, emailId: email.id })
     expect(sink.bodies.get(email.id)).toContain(`\r\nX-Sterna-Return-Path: ${email.returnPath}\r\n`)

@@ -176,7 +176,7 @@ test('doctor prints what failed and how to fix it', async () => {
   const cases: [Record<string, string>, RegExp][] = [
     [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, /^FAIL {2}database: .*check DATABASE_URL/m],
     [
-      { SECRET_KEY: 'another secret key, also long enough', ...NO_BUCKET },
+      { SECRET_KEY: 'another secret key that is long enough', ...NO_BUCKET },
       /^FAIL {2}uploads: cannot write to bucket x .*check S3_[\s\S]*^FAIL {2}secret: .*Restore it/m,
     ],
     [{ ROLE: 'boss' }, /^FAIL {2}configuration: .*\n {2}ROLE: /m],

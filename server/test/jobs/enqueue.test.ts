@@ -14,7 +14,7 @@ test('imports of a project are in one queue, which runs one job at a time; other
   let queues: unknown
   await transact(sterna.db, async (tx) => {
     await enqueue(tx, 'contacts.import', { projectId, jobId: newId() })
-    await enqueue(tx, 'contacts.import-with-segment', { projectId, jobId: newId() })
+    await enqueue(tx, 'contacts.import', { projectId, jobId: newId() })
     await enqueue(tx, 'contacts.bulk', { projectId, jobId: newId() })
     await enqueue(tx, 'domains.check-due', {})
     await enqueue(tx, 'contacts.import', { projectId: newId(), jobId: newId() })
@@ -27,7 +27,7 @@ test('imports of a project are in one queue, which runs one job at a time; other
   const mine = expect.stringMatching(/^imports \d+$/)
   expect(queues).toEqual([
     { name: 'contacts.import', queue: mine },
-    { name: 'contacts.import-with-segment', queue: (queues as { queue: string }[])[0]!.queue },
+    { name: 'contacts.import', queue: (queues as { queue: string }[])[0]!.queue },
     { name: 'contacts.bulk', queue: null },
     { name: 'domains.check-due', queue: null },
     { name: 'contacts.import', queue: mine },

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { continueBulk, queueBulk } from '../../src/contacts/bulk.ts'
-import type { SegmentAccess } from '../../src/contacts/segment-access.ts'
-import { many, transact } from '../../src/db/index.ts'
+import { continueBulk } from '../../src/contacts/bulk.ts'
+import { transact } from '../../src/db/index.ts'
 import { queueJob } from '../../src/jobs/job.ts'
 import { segmentAccess } from '../../src/segments/selection.ts'
 import { issues, outcome, plainError } from '../support/answers.ts'
@@ -84,7 +83,7 @@ describe('a bulk job by segment', () => {
     const project = await newFilledProject()
     const input = { operation: 'unsubscribe', selection: { where: { segmentId: randomUUID() }, excludeIds: [] } }
     const jobId = await transact(sterna.db, async (tx) => {
-      const id = await queueJob(tx, 'contacts.bulk-with-segment', { projectId: project.id, type: 'bulk-unsubscribe', input })
+      const id = await queueJob(tx, 'contacts.bulk', { projectId: project.id, type: 'bulk-unsubscribe', input })
       await sql`delete from graphile_worker._private_jobs where payload ->> 'jobId' = ${id}`.execute(tx)
       return id
     })
@@ -94,22 +93,6 @@ describe('a bulk job by segment', () => {
       failedReason: 'The segment was deleted.',
     })
     expect(await project.subscribers()).toEqual(['ada', 'bob', 'eve'])
-  })
-
-  test.each([
-    ['with a filter by segment', { selection: { where: { segmentId: randomUUID() }, excludeIds: [] } }, 'contacts.bulk-with-segment'],
-    ['that adds to a segment', { selection: { ids: [randomUUID()] }, segmentId: randomUUID() }, 'contacts.bulk-with-segment'],
-    ['without a segment', { selection: { ids: [randomUUID()] } }, 'contacts.bulk'],
-  ])('%s is queued under a name that older workers know only if they can do it', async (_, input, expected) => {
-    const project = await newProject()
-    const access: SegmentAccess = { ...segmentAccess, select: async () => sql<boolean>`true`, hold: async () => ({}) }
-    const undone = new Error('roll back')
-    await transact(sterna.db, async (tx) => {
-      const jobId = await queueBulk(tx, access, project.id, { operation: 'subscribe', ...input })
-      const names = await many(tx, sql<{ name: string }>`select task_identifier as name from graphile_worker.jobs`)
-      expect([names, jobId]).toEqual([[{ name: expected }], expect.any(String)])
-      throw undone
-    }).catch((err) => expect(err).toBe(undone))
   })
 })
 

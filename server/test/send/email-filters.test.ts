@@ -118,7 +118,7 @@ describe('emails are found by', () => {
     await sql`update emails set opened_at = null, unsubscribed_at = null where id = any(${ids}::uuid[])`.execute(sterna.db)
   })
 
-  test('a Message-ID of a version before', async () => {
+  test('a Message-ID that is not of ours', async () => {
     await sql`update emails set message_id = 'abc@old.example' where id = ${refused!.id}`.execute(sterna.db)
     expect(await find({ q: 'abc@old.example' })).toEqual(['Refused'])
   })

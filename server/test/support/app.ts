@@ -18,7 +18,7 @@ import { CHEAP_PARTS } from './cheap-parts.ts'
 import { cloneDatabase } from './database.ts'
 import { projectClient } from './project.ts'
 
-export const SECRET_KEY = 'a secret key for tests only, 32+ characters'
+export const SECRET_KEY = 'a secret key for tests only: 32+ characters'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape; a wrong field fails the test
 export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }

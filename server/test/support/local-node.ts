@@ -7,6 +7,7 @@ import type { SenderTiming } from '../../src/delivery/sender/loop.ts'
 import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { readMasterKeys } from '../../src/lib/master-key.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
 import { createSterna, SECRET_KEY } from './app.ts'
@@ -26,8 +27,8 @@ export async function startLocalNode(
   const { role, transportKind: transport } = config
   const url = env.DATABASE_URL
   const db = connect({ url, max: 4, log })
-  const deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
-  await checkSecret(db, deps.secrets)
+  const deps = { config, db, secrets: deriveSecrets(...readMasterKeys(config)), log }
+  await checkSecret(db, deps.secrets, { adopt: true })
   const app = await buildApp(deps, CHEAP_PARTS)
   const kind = role === 'worker' ? 'worker' : 'api'
   const presence = await joinNodes({

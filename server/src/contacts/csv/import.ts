@@ -39,7 +39,7 @@ const MAX_UNFINISHED = 10
 const RETRY_AFTER_SECONDS = 10
 
 /** `segmentId`: the static segment to add all imported contacts to. `rowsBefore`: rows in earlier parts of the same file. */
-type Input = { totalRows: number; layout: Layout; startedBy?: Source; segmentId?: string; rowsBefore?: number }
+type Input = { totalRows: number; layout: Layout; startedBy: Source; segmentId?: string; rowsBefore?: number }
 type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
 type Upload = {
   uploaded: Buffer
@@ -74,14 +74,11 @@ export async function queueImport({ db, segments }: Deps, projectId: string, upl
   return transact(db, async (tx) => {
     await refuseTooMany(tx, projectId)
     if (segmentId && !(isId(segmentId) && (await segments.hold(tx, { projectId, segmentId })))) notFound('segment', segmentId)
-    const jobId = await queueJob(tx, jobNameOf(input), { projectId, type: 'import', input })
+    const jobId = await queueJob(tx, 'contacts.import', { projectId, type: 'import', input })
     await saveFile(tx, { projectId, jobId }, content)
     return jobId
   })
 }
-
-/** An import into a segment has a name of its own: a worker of an older version would ignore the segment. */
-const jobNameOf = ({ segmentId }: Pick<Input, 'segmentId'>) => (segmentId ? 'contacts.import-with-segment' : 'contacts.import')
 
 async function refuseTooMany(tx: Tx, projectId: string) {
   if ((await countUnfinished(tx, { projectId, type: 'import' })) < MAX_UNFINISHED) return
@@ -188,7 +185,7 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
   if (!taken) return false
   if ((taken.position ?? taken.input.layout.header).byte !== place.byte) {
     // The worker that advanced the job may be crashing: enqueue it, so that some worker continues.
-    await enqueue(tx, jobNameOf(taken.input), job)
+    await enqueue(tx, 'contacts.import', job)
     return false
   }
   const { segmentId, startedBy, rowsBefore = 0 } = taken.input
@@ -216,14 +213,14 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
   }
   if (next === 'complete') await completeJob(tx, job, result)
   else await advanceJob(tx, job, { position: positionAfter(rows) ?? place, result, progress: progressOf(result, taken.input) })
-  if (next === 'queue') await enqueue(tx, jobNameOf(taken.input), job)
+  if (next === 'queue') await enqueue(tx, 'contacts.import', job)
   if (typeof next === 'object') await failJob(tx, job, next.failure)
   return true
 }
 
 const progressOf = (done: Result, { totalRows }: Input) => (done.totalRows / Math.max(1, totalRows)) * 100
 
-type ToUpsert = JobId & { startedBy: Source | undefined; rows: ValidRow[] }
+type ToUpsert = JobId & { startedBy: Source; rows: ValidRow[] }
 
 /** Returns the number of new contacts, and the ids of all. */
 async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows }: ToUpsert) {

@@ -65,9 +65,7 @@ export async function readDeletedFields(db: Db, projectId: string, keys: string[
   const rows = await many(
     db,
     sql<{ key: string }>`
-      select key from deleted_contact_fields d where project_id = ${projectId} and key = any(${keys}::text[])
-        -- A node of an older version registers a field without reviving it.
-        and not exists (select from contact_fields f where f.project_id = d.project_id and f.key = d.key)
+      select key from deleted_contact_fields where project_id = ${projectId} and key = any(${keys}::text[])
     `,
   )
   return new Set(rows.map(({ key }) => key))

@@ -3,8 +3,8 @@
 create table instance (
   -- One row.
   singleton boolean primary key default true check (singleton),
-  -- Proves that this SECRET_KEY is the one that the stored keys were sealed with.
-  secret_check bytea not null,
+  -- Hashes by the keys that stored values may be sealed with: every node must have all of these keys.
+  secret_checks bytea[] not null,
   -- How email leaves this installation. Null until the first node that knows it has started. Every node must agree with it, see
   -- db/join.ts.
   transport text check (transport in ('sandbox', 'smtp', 'ses')),
@@ -66,7 +66,7 @@ create table account_mails (
   -- Kept: no sender is configured, or no email leaves this machine.
   state text not null default 'kept' check (state in ('kept', 'queued', 'sending', 'sent', 'failed', 'unknown')),
   -- A kept email is sent once there is a sender, unless its link has expired.
-  link_expires_at timestamptz not null default now() + interval '1 hour',
+  link_expires_at timestamptz not null,
   message_token text,
   attempts int not null default 0,
   failures smallint not null default 0,

@@ -77,7 +77,7 @@ create table reactions (
   event_id uuid,
   event_name text,
   -- What changed (events/listen.ts), as far as something listens to it.
-  topics text[],
+  topics text[] not null,
   -- Failures of this row alone. It is due again later each time.
   attempts int not null default 0,
   due_at timestamptz not null default now(),

@@ -16,7 +16,7 @@ create table templates (
   version int not null default 1,
   -- Who saved this version: null for an API key.
   saved_by uuid,
-  saved_at timestamptz,
+  saved_at timestamptz not null default now(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (project_id, id)
@@ -75,8 +75,7 @@ create table domains (
   last_checked_at timestamptz,
   -- Checks in a row that found a required record missing. Look-ups without an answer do not count.
   failures int not null default 0,
-  -- Null: only when someone asks.
-  next_check_at timestamptz default now(),
+  next_check_at timestamptz not null default now(),
   -- A check settles its result only if it is still the latest one that began.
   check_number int not null default 0,
   check_began_at timestamptz,

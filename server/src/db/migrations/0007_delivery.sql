@@ -139,9 +139,9 @@ create index emails_due on emails (due_at) where state = 'deferred';
 create index emails_paused on emails (project_id, due_at) where state = 'deferred' and error_code = 'domain_paused';
 create index emails_held on emails (worker) where state = 'sending';
 create index emails_unknown on emails (unknown_since) where state = 'unknown';
--- Emails that have ended and still have request data. Only columns that change together with the state, so that counting an open stays a
--- heap-only update.
-create index emails_with_vars on emails (id) where state in ('sent', 'failed', 'skipped', 'cancelled') and vars <> '{}';
+-- Failed emails that still have request data. Only columns that change together with the state, so that counting an open stays a heap-only
+-- update.
+create index emails_with_vars on emails (id) where state = 'failed' and vars <> '{}';
 -- Who sends a message again because our answer was lost: the same message to the same address is one email.
 create unique index emails_received_once on emails (project_id, to_address, message_id) where source_type = 'INBOUND';
 

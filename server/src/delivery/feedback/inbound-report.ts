@@ -26,10 +26,9 @@ export async function applyInboundReport(
   if (emailId < lowestId(new Date(Date.now() - REPORTABLE_DAYS * DAY_MS))) return 'ignored'
   const findings = readReport(parsed, sender)
   if (!findings) return 'ignored'
-  const id = reportId({ ...findings, mail: { projectId, emailId } })
-  const stored = message.subarray(0, MAX_STORED).toString().replaceAll('\0', '')
   const report = { ...findings, email: { projectId, emailId } }
-  return (await storeAndApplyReport(tx, { id, message: stored, report })) ? 'reported' : 'ignored'
+  const stored = message.subarray(0, MAX_STORED).toString().replaceAll('\0', '')
+  return (await storeAndApplyReport(tx, { id: reportId(report), message: stored, report })) ? 'reported' : 'ignored'
 }
 
 /**
@@ -43,5 +42,5 @@ export async function applyQuotedReport(tx: Tx, secrets: Secrets, inbound: Inbou
   return email ? applyInboundReport(tx, inbound, email) : 'ignored'
 }
 
-/** The same for a repeated report. Its input keeps the key `mail`, so that reports stored by earlier versions are recognised. */
+/** The same for a repeated report. */
 const reportId = (content: object) => `smtp:${createHash('sha256').update(JSON.stringify(content)).digest('hex')}`

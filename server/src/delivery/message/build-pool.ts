@@ -10,7 +10,7 @@ import { type BuildRequest, NOT_BEGUN } from './build.ts'
 import type { TimeoutGuard } from './timeouts.ts'
 
 /** Start data of a thread. */
-export type ThreadData = { master: string; publicUrl: string; logLevel: string }
+export type ThreadData = { masters: [string, ...string[]]; publicUrl: string; logLevel: string }
 
 /** Emails of one project per group: enough to be worth the transfer, few enough for other projects to get their turn. */
 const GROUP_SIZE = 8
@@ -68,7 +68,7 @@ type ProjectQueue = { projectId: string; priority: number; calls: Call[]; turns:
  */
 export function createBuildPool({ secrets, publicUrl, log, ownerOf = (projectId) => projectId, limitMsOf = timeLimitOf }: Deps) {
   const maxThreads = spareCores(2, 4)
-  const workerData: ThreadData = { master: secrets.master, publicUrl, logLevel: log.level }
+  const workerData: ThreadData = { masters: secrets.masters, publicUrl, logLevel: log.level }
   const threads = createThreadPool({
     file: 'build-thread',
     from: import.meta.url,

@@ -13,8 +13,8 @@ import type { ThreadData } from './build-pool.ts'
 
 lowerPriority()
 
-const { master, publicUrl, logLevel }: ThreadData = workerData
-const build = createMessageBuilder({ secrets: deriveSecrets(master), publicUrl, log: createLog(logLevel) })
+const { masters, publicUrl, logLevel }: ThreadData = workerData
+const build = createMessageBuilder({ secrets: deriveSecrets(...masters), publicUrl, log: createLog(logLevel) })
 
 /** Longest work per call: other projects wait for this thread, and returned messages are not lost if the thread is killed at a later email. */
 const TURN_MS = 100

@@ -1,4 +1,4 @@
-import { type Secrets, SIGNATURE_LENGTH, sameBytes } from '../../lib/secrets.ts'
+import { type Secrets, SIGNATURE_LENGTH } from '../../lib/secrets.ts'
 
 /** The email an open belongs to; for a click also the link and its target. */
 export type OpenedEmail = { projectId: string; emailId: string }
@@ -43,8 +43,7 @@ export function readClickToken(secrets: Secrets, token: string): ClickedLink | u
 /** The payload of a valid token. The signature covers the characters, so that no other encoding of the same bytes is valid. */
 function verified(secrets: Secrets, purpose: 'open-token' | 'click-token', token: string) {
   const payload = token.slice(0, -SIGNATURE_LENGTH)
-  const isOurs = sameBytes(Buffer.from(token.slice(-SIGNATURE_LENGTH)), Buffer.from(secrets.sign(purpose, payload)))
-  return isOurs ? payload : undefined
+  return secrets.isSigned(purpose, payload, token.slice(-SIGNATURE_LENGTH)) ? payload : undefined
 }
 
 function readEmailRef(payload: string): OpenedEmail | undefined {

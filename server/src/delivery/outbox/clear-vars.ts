@@ -7,8 +7,8 @@ import { DAY } from '../../lib/text/units.ts'
 export const KEPT_DAYS = 7
 
 /**
- * Deletes the variables of a send request, such as one-time codes, from failed emails after a while, and from emails that an older version
- * ended without clearing them. Failed emails are first limited by id, which is older than the failure, so that the index can be used.
+ * Deletes the variables of a send request, such as one-time codes, from failed emails after a while; other emails lose them when they end.
+ * They are first limited by id, which is older than the failure, so that the index can be used.
  */
 export function clearVars(tx: Tx, limit: number) {
   const before = lowestId(new Date(Date.now() - KEPT_DAYS * DAY))
@@ -16,11 +16,9 @@ export function clearVars(tx: Tx, limit: number) {
     tx,
     sql`
       update emails set vars = null where (project_id, id) in (
-        (select project_id, id from emails where state in ('sent', 'skipped', 'cancelled') and vars <> '{}' order by id limit ${limit})
-        union all
-        (select project_id, id from emails
-         where state = 'failed' and vars <> '{}' and id < ${before} and updated_at < now() - make_interval(days => ${KEPT_DAYS})
-         order by id limit ${limit}))
+        select project_id, id from emails
+        where state = 'failed' and vars <> '{}' and id < ${before} and updated_at < now() - make_interval(days => ${KEPT_DAYS})
+        order by id limit ${limit})
     `,
   )
 }

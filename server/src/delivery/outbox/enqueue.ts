@@ -80,7 +80,7 @@ export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
 export const newMessageId = (emailId: string, domain: string) => `${emailId.replaceAll('-', '')}${randomDigits(RANDOM_DIGITS)}@${domain}`
 const RANDOM_DIGITS = 20
 
-/** The email that a Message-ID of ours names. Undefined for those of others, and of versions before. */
+/** The email that a Message-ID of ours names. Undefined for those of others. */
 export function emailOfMessageId(messageId: string): string | undefined {
   const [, id] = /^([0-9a-f]{32})[0-9a-f]{20}@[^@\s]+$/.exec(messageId) ?? []
   return id?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

@@ -32,11 +32,10 @@ export type EmailErrorCode = keyof typeof ERROR_CODES
 const [first, ...others] = Object.keys(ERROR_CODES) as EmailErrorCode[]
 export const ERROR_CODE_LIST: [EmailErrorCode, ...EmailErrorCode[]] = [first!, ...others]
 
-/** The error code of an email `e`. Rows of older versions have no code, but some of their errors are codes. */
+/** The error code of an email `e`. An email that was sent and came back has no code of its own. */
 export const ERROR_CODE = sql`case
   when e.state = 'cancelled' then 'cancelled'
   when e.error_code is not null then e.error_code
-  when e.error = any(${ERROR_CODE_LIST}) then e.error
   when e.bounced_at is not null then 'bounced'
   when e.state = 'failed' then 'rejected'
   when e.state = 'deferred' then 'transient' end`

@@ -133,9 +133,10 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
   }
 
   async function findProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
-    const hash = secrets.hash('api-key', key)
+    const hashes = secrets.hashes('api-key', key)
+    const hash = hashes[0]!
     guesses.refuse(req.ip, hash)
-    const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, hash))
+    const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, hashes))
     if (!project) {
       guesses.missed(req.ip)
       fail('INVALID_API_KEY')
@@ -167,12 +168,12 @@ function readBearer(req: FastifyRequest) {
   return key ?? fail('MISSING_AUTH')
 }
 
-const findByKey = (db: Pool, kind: 'pk' | 'sk', hash: Buffer) =>
+const findByKey = (db: Pool, kind: 'pk' | 'sk', hashes: Buffer[]) =>
   maybeOne(
     db,
     kind === 'pk'
-      ? sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where public_key_hash = ${hash} and deleted_at is null`
-      : sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where secret_key_hash = ${hash} and deleted_at is null`,
+      ? sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where public_key_hash = any(${hashes}) and deleted_at is null`
+      : sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where secret_key_hash = any(${hashes}) and deleted_at is null`,
   )
 
 const findMembership = (db: Pool, projectId: string, userId: string) =>
@@ -190,11 +191,11 @@ function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
   return async (req: FastifyRequest): Promise<Person | undefined> => {
     const token = readSessionCookie(req, publicUrl)
     if (!token) return undefined
-    const tokenHash = secrets.hash('session', token)
-    const session = await maybeOne(
+    const hashes = secrets.hashes('session', token)
+    return maybeOne(
       db,
-      sql<{ userId: string }>`select user_id as "userId" from sessions where token_hash = ${tokenHash} and expires_at > now()`,
+      sql<Person>`
+        select user_id as "userId", token_hash as "tokenHash" from sessions where token_hash = any(${hashes}) and expires_at > now()`,
     )
-    return session && { userId: session.userId, tokenHash }
   }
 }

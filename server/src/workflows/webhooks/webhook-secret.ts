@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import type { SealedColumn } from '../../db/sealed-columns.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 
 /** Bytes of a secret, as Standard Webhooks recommends. */
@@ -26,6 +27,11 @@ const open = (secrets: Secrets, { secret, previous, previousUntil }: Row): Webho
   previous: previous && secrets.open('webhook-secret', previous),
   previousUntil,
 })
+
+export const SEALED_WEBHOOK_SECRETS: SealedColumn[] = [
+  { table: 'webhook_secrets', key: ['project_id'], purpose: 'webhook-secret', column: 'secret' },
+  { table: 'webhook_secrets', key: ['project_id'], purpose: 'webhook-secret', column: 'previous' },
+]
 
 /** The secret that signs the webhooks of a project. Made when it is first needed. */
 export async function getWebhookSecret(db: Pool, secrets: Secrets, projectId: string): Promise<WebhookSecret> {

@@ -111,7 +111,7 @@ describe('an API node without transport settings beside a worker that sends by S
     await setProof(project.id, 'dns')
     await stop(worker)
     expect((await project.send('news@shop.example', 'a@example.com')).status).toBe(200)
-    // As a node of an older version does, which knows only its own settings.
+    // As before the first worker with a relay: no record was published.
     await setProof(project.id, 'sandbox')
     expect((await project.send('news@shop.example', 'b@example.com')).status).toBe(403)
     const before = sink.messages.length
