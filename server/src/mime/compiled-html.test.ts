@@ -200,7 +200,7 @@ const slotted = html.chain((source) => {
 describe('compiled HTML', () => {
   test('has the parts of the same HTML parsed alone', () => {
     let compiled = 0
-    const numRuns = Number(process.env.FC_RUNS ?? 3_000)
+    const numRuns = Number(process.env.FC_RUNS ?? 1_500)
     fc.assert(
       fc.property(slotted, (given) => {
         if (expectSame(given)) compiled++

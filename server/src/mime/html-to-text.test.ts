@@ -129,7 +129,7 @@ test('text has no space at the end of a line, no two blank lines and no two spac
         expect(text.replace(PREFIX, '')).not.toMatch(/\n[ \t]|[ \t]{2}/)
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: 500 },
   )
 })
 
@@ -145,7 +145,7 @@ test('lines of preformatted text keep their words and spaces, in any chunks', ()
         .replace(/^\n+|\n+$/g, '')
       expect(toText(`<pre>${chunks.join('')}</pre>`)).toBe(`${expected}\n`)
     }),
-    { numRuns: 1_000 },
+    { numRuns: 500 },
   )
 })
 

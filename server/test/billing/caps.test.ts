@@ -8,7 +8,7 @@ import { useApp } from '../support/app.ts'
 import { useCountedSending } from '../support/counted-sending.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/process.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 import { deliver } from '../support/servers/smtp-client.ts'
 
 const env: Record<string, string> = {}

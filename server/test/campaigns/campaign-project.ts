@@ -4,7 +4,7 @@ import { many } from '../../src/db/index.ts'
 import { outcome } from '../support/answers.ts'
 import type { Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newProject, type SendingProject } from '../support/project.ts'
 
 type Sterna = ReturnType<typeof useApp>
 // biome-ignore lint/suspicious/noExplicitAny: tests read fields of every type; a wrong field fails the test
@@ -16,15 +16,16 @@ export type CampaignProject = Awaited<ReturnType<typeof newCampaignProject>>
 export const QUICKLY = { campaigns: { startMs: 50, countMs: 100 } }
 
 /** A project with a verified domain and requests about its campaigns. */
-export async function newCampaignProject(sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) {
-  const project = await newSendingProject(sterna, owner ?? (await sterna.sharedOwner()))
-  const { call, contacts } = project
+export const newCampaignProject = (sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) =>
+  newProject(sterna, owner).sending().with(campaigns)
 
+/** Requests about campaigns. */
+function campaigns({ id: projectId, domain, call, contacts }: SendingProject, { db }: Pick<Sterna, 'db'>) {
   const body = (more: object = {}) => ({
     name: 'News',
     subject: 'Hello',
     body: '<p>Hello {{ name ?? "you" }}</p>',
-    from: `news@${project.domain}`,
+    from: `news@${domain}`,
     audienceType: 'ALL',
     ...more,
   })
@@ -44,7 +45,6 @@ export async function newCampaignProject(sterna: Sterna, owner?: Awaited<ReturnT
     })
 
   return {
-    ...project,
     body,
     create,
     get,
@@ -84,9 +84,9 @@ export async function newCampaignProject(sterna: Sterna, owner?: Awaited<ReturnT
       Object.fromEntries(
         (
           await many(
-            sterna.db,
+            db,
             sql<{ state: string; count: number }>`
-              select state, count(*)::int as count from emails where project_id = ${project.id} and campaign_id = ${id} group by state
+              select state, count(*)::int as count from emails where project_id = ${projectId} and campaign_id = ${id} group by state
             `,
           )
         ).map(({ state, count }) => [state, count]),

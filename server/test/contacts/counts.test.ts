@@ -76,7 +76,7 @@ describe('the number of contacts', () => {
         await transact(sterna.db, (tx) => recountContacts(tx, project.id))
         expect(await totals(project)).toEqual(await counted(project))
       }),
-      { numRuns: 12, interruptAfterTimeLimit: 8_000, markInterruptAsFailure: false },
+      { numRuns: 8, interruptAfterTimeLimit: 8_000, markInterruptAsFailure: false },
     )
   })
 

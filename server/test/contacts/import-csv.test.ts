@@ -250,13 +250,13 @@ describe('a CSV file', () => {
       .toMatchObject({ ...importCounts(3, 2, 0), errors: [{ row: 3 }] })
   })
 
-  test('with one address 30,000 times makes one contact with the values of the last row', async () => {
+  test('with one address 10,000 times makes one contact with the values of the last row', async () => {
     const project = await newProject()
     const { result } = await project.contacts.import(
-      `email,n\n${times(30_000, (n) => `${n % 2 ? 'ADA' : 'ada'}@example.com,${n}`).join('\n')}`,
+      `email,n\n${times(10_000, (n) => `${n % 2 ? 'ADA' : 'ada'}@example.com,${n}`).join('\n')}`,
     )
-    expect(result).toEqual({ ...importCounts(30_000, 1, 29_999), errors: [] })
-    expect(await project.contacts.rows()).toMatchObject([{ email: 'ada@example.com', data: { n: 29_999 } }])
+    expect(result).toEqual({ ...importCounts(10_000, 1, 9_999), errors: [] })
+    expect(await project.contacts.rows()).toMatchObject([{ email: 'ada@example.com', data: { n: 9_999 } }])
     expect((await project.call('GET', '/contacts')).body.total).toBe(1)
   })
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { until } from '../support/eventually.ts'
 import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
-import { until } from '../support/until.ts'
 
 const { project, sterna, workers, startWorker, startLocalWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
 
@@ -11,11 +11,11 @@ describe('after a crash', () => {
     const first = await startWorker()
     const handedOver = await send('hang-dot@example.com')
     await until('it is handed over', () => copiesOf(handedOver[0]!).length)
-    const others = await send(addresses('d300', 60))
+    const others = await send(addresses('d300', 40))
     await until('some are on the wire', () => others.some((id) => copiesOf(id).length))
     await first.stop('SIGKILL')
     workers.pop()
-    await startWorker()
+    await startLocalWorker()
     await inState(handedOver, 'unknown')
     await until('all are sent or unknown', async () => (await statesOf(others)).every((state) => state === 'sent' || state === 'unknown'))
     const arrived = [...handedOver, ...others].filter((id) => copiesOf(id).length)

@@ -10,7 +10,7 @@ import { preferenceLinks } from '../../src/preferences/link.ts'
 import { type Campaign, type CampaignProject, newCampaignProject } from '../campaigns/campaign-project.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 

@@ -4,10 +4,9 @@ import { many, one, transact } from '../../src/db/index.ts'
 import { recordFeedback } from '../../src/delivery/feedback/record.ts'
 import { resolveUnknown } from '../../src/delivery/outbox/evidence.ts'
 import { outcome } from '../support/answers.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, until } from '../support/eventually.ts'
 import { useSmtpSending } from '../support/smtp-sending.ts'
 import { times } from '../support/times.ts'
-import { until } from '../support/until.ts'
 
 const { sterna, sink, newProject, startLocalWorker } = useSmtpSending()
 

@@ -1,30 +1,30 @@
 import { describe, expect, test } from 'vitest'
 import { SENDER_TIMING } from '../../src/delivery/sender/loop.ts'
+import { until } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
 import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
-import { until } from '../support/until.ts'
 
-const { environment, sink, workers, startWorker, send, statesOf, inState, copiesOf } = useSmtpSending()
+const { environment, sink, workers, startWorker, startLocalWorker, send, statesOf, inState, copiesOf } = useSmtpSending()
 
 describe('a worker that is asked to stop', () => {
   test('settles the emails it has handed over, and gives the rest back', async () => {
     const first = await startWorker()
-    const ids = await send(addresses('d200', 150))
+    const ids = await send(addresses('d200', 80))
     await until('some are sent', async () => (await statesOf(ids)).includes('sent'))
     workers.pop()
     expect(await first.stop('SIGTERM')).toBe(0)
     expect(new Set(await statesOf(ids))).toEqual(new Set(['sent', 'queued']))
-    await startWorker()
+    await startLocalWorker()
     await inState(ids, 'sent')
     expect(ids.map((id) => copiesOf(id).length)).toEqual(ids.map(() => 1))
   })
 
   test('waits for a slow reply to an email it has handed over, so that it need not be sent twice', async () => {
-    const worker = await startWorker()
-    const ids = await send('d6000@example.com')
+    const worker = await startLocalNode({ ...environment(), ROLE: 'worker' })
+    // Longer than it waits for anything else.
+    const ids = await send('d3000@example.com')
     await until('it is handed over', () => copiesOf(ids[0]!).length)
-    workers.pop()
-    expect(await worker.stop('SIGTERM')).toBe(0)
+    await worker.stop()
     expect(await statesOf(ids)).toEqual(['sent'])
   })
 

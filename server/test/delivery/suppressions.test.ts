@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { recordFeedback } from '../../src/delivery/feedback/record.ts'
 import { dropOldSoftBounces } from '../../src/delivery/feedback/soft-bounce.ts'
 import type { Feedback } from '../../src/delivery/transport/transport.ts'
 import { type Answer, useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const ADA = 'ada@example.com'
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 const issues = ({ status, body }: Answer) => [
   status,
   body.error?.errors?.map(({ field, code }: { field: string; code: string }) => [field, code]),
@@ -33,7 +33,7 @@ async function newProject() {
   /** Sends and tells how it ended. */
   const ended = async (to: string) => {
     const emailId = await send(to)
-    return soon(async () => {
+    return eventually(async () => {
       const { status, error } = await email(emailId)
       expect(['PENDING', 'SENDING']).not.toContain(status)
       return [status, error] as [string, string | null]
@@ -120,10 +120,10 @@ describe('a suppression by hand', () => {
 
   test('holds for an email that is already queued', async () => {
     const id = await project.send('delay@example.net')
-    await soon(async () => expect((await project.email(id)).timeline.at(-1).what).toBe('deferred'))
+    await eventually(async () => expect((await project.email(id)).timeline.at(-1).what).toBe('deferred'))
     await project.add({ domain: 'example.net' })
     await sql`update emails set due_at = now() where project_id = ${project.id} and id = ${id}`.execute(sterna.db)
-    await soon(async () => expect(await project.email(id)).toMatchObject({ status: 'SKIPPED', error: 'suppressed' }))
+    await eventually(async () => expect(await project.email(id)).toMatchObject({ status: 'SKIPPED', error: 'suppressed' }))
   })
 })
 
@@ -178,7 +178,7 @@ describe('what came back for good', () => {
     const address = `${what}@example.com`
     const contact = (await own.call('POST', '/contacts', { email: address, subscribed: true })).body
     await own.send(address)
-    await soon(async () => expect(await own.list()).toMatchObject([{ address, domain: null, reason }]))
+    await eventually(async () => expect(await own.list()).toMatchObject([{ address, domain: null, reason }]))
     expect((await own.events('contact.unsubscribed')).map(({ data }) => data)).toEqual([{ reason: what }])
     expect((await own.contact(address)).subscribed).toBe(false)
     expect((await own.call('GET', `/contacts/${contact.id}/consent`)).body.data).toMatchObject([{ subscribed: false, source: what }])
@@ -190,7 +190,7 @@ describe('what came back for good', () => {
     const own = await newProject()
     await own.call('POST', '/contacts', { email: 'bounce@example.com', subscribed: true })
     await own.send('bounce@example.com')
-    await soon(async () => expect(await own.list()).toHaveLength(1))
+    await eventually(async () => expect(await own.list()).toHaveLength(1))
     expect((await own.lift('bounce@example.com')).status).toBe(204)
     expect((await own.contact('bounce@example.com')).subscribed).toBe(false)
   })
@@ -204,7 +204,7 @@ describe('what came back for a while', () => {
     await own.call('POST', '/contacts', { email: ADA, subscribed: true })
     const sent = async () => {
       const id = await own.send(ADA)
-      await soon(async () => expect(['SENT', 'SKIPPED']).toContain((await own.email(id)).status))
+      await eventually(async () => expect(['SENT', 'SKIPPED']).toContain((await own.email(id)).status))
       return id
     }
     return { own, sent, full: async () => own.hear(await sent(), FULL) }
@@ -297,7 +297,7 @@ describe('what came back for a while', () => {
       second = own.hear(two, FULL)
       // The other has come as far as it can: to its end, or to where it waits for this one.
       const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      await soon(async () => expect((await many(sterna.db, waiting)).length).toBeGreaterThan(0))
+      await eventually(async () => expect((await many(sterna.db, waiting)).length).toBeGreaterThan(0))
     })
     await second
     expect(await own.list()).toHaveLength(1)
@@ -312,7 +312,7 @@ describe('what came back for a while', () => {
   test('can be tried in the sandbox', async () => {
     const own = await newProject()
     await own.send('full@example.com')
-    await soon(async () => expect((await own.events('email.bounce')).map(({ data }) => data!.bounceType)).toEqual(['Transient']))
+    await eventually(async () => expect((await own.events('email.bounce')).map(({ data }) => data!.bounceType)).toEqual(['Transient']))
     expect(await own.list()).toEqual([])
   })
 
@@ -321,7 +321,7 @@ describe('what came back for a while', () => {
     await times(2, full)
     await own.add({ address: 'kept@example.com' })
     expect((await own.reset()).status).toBe(200)
-    await soon(async () => expect(await many(sterna.db, sql`select 1 from soft_bounces where project_id = ${own.id}`)).toEqual([]))
+    await eventually(async () => expect(await many(sterna.db, sql`select 1 from soft_bounces where project_id = ${own.id}`)).toEqual([]))
     expect(await own.list()).toHaveLength(1)
   })
 })

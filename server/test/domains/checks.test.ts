@@ -126,7 +126,7 @@ describe('a check of a domain', () => {
     dns.set(dkimOf(domain).name, 'hang')
     const start = performance.now()
     expect((await check(project, domain.id)).lastError).toMatch(/could not be looked up/)
-    expect(performance.now() - start).toBeLessThan(15_000)
+    expect(performance.now() - start).toBeLessThan(40_000)
   })
 
   test('queries DNS each time', async () => {

@@ -16,8 +16,8 @@ import { NIL_ID, newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { HOUR } from '../../src/lib/text/units.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { until } from '../support/eventually.ts'
 import { times } from '../support/times.ts'
-import { until } from '../support/until.ts'
 
 const log = createLog('silent')
 let database: Awaited<ReturnType<typeof cloneDatabase>>

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { sql } from 'kysely'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../src/db/index.ts'
 import { startListener } from '../../src/inbound/listener.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { SECRET_KEY } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 import { postfix } from '../support/files/reports.ts'
 import { freePort, startNode } from '../support/process.ts'
 import { connectSmtp, deliver } from '../support/servers/smtp-client.ts'
@@ -17,7 +18,6 @@ import { BOUNCES, LETTER, useInbound } from './use-inbound.ts'
 
 const { database, sink, sterna, newProject, place } = useInbound()
 const log = createLog('silent')
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 let port: number
 beforeAll(() => {
   port = place.port
@@ -103,7 +103,7 @@ describe('the listener', () => {
     await greeted(own.port)
     expect((await connectSmtp(own.port)).greeting).toMatch(/^421 /)
     client.end()
-    await soon(async () => {
+    await eventually(async () => {
       const next = await connectSmtp(own.port)
       next.end()
       expect(next.greeting).toMatch(/^220 /)

@@ -1,10 +1,12 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 import type { Reported } from '../support/files/reports.ts'
 import { freePort } from '../support/process.ts'
+import { verifyDomains } from '../support/project.ts'
 import { deliver } from '../support/servers/smtp-client.ts'
 import { startSmtpServer } from '../support/servers/smtp-server.ts'
 
@@ -47,8 +49,6 @@ JVBERi0xLjQK
 --m--
 `
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
-
 /** An app with an SMTP listener at `place.port`, a relay, and projects that receive email. Call at the top level. */
 export function useInbound() {
   const database = {} as Awaited<ReturnType<typeof cloneDatabase>>
@@ -83,9 +83,7 @@ export function useInbound() {
     const { id, sk } = await sterna.newProject(await sterna.sharedOwner())
     const domain = `shop${++projects}.example`
     await sterna.call('POST', '/domains', { key: sk, body: { domain } })
-    await sql`
-      update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${id}
-    `.execute(sterna.db)
+    await verifyDomains(sterna.db, id)
     const get = async (url: string) => (await sterna.call('GET', url, { key: sk })).body
 
     /** One that has left, as the receiver knows it. */
@@ -93,12 +91,12 @@ export function useInbound() {
       const body = { to: recipient, from: `news@${domain}`, subject: 'Hi', body: 'Hi', subscribed: true }
       const answer = await sterna.call('POST', '/v1/send', { key: sk, body })
       const emailId = answer.body.data.emails[0].email as string
-      const email = await soon(async () => {
+      const email = await eventually(async () => {
         const arrived = sink.messages.find((each) => each.id === emailId)
         expect(arrived).toBeDefined()
         return arrived!
       })
-      if (!recipient.startsWith('hang-dot')) await soon(async () => expect((await get(`/emails/${emailId}`)).status).toBe('SENT'))
+      if (!recipient.startsWith('hang-dot')) await eventually(async () => expect((await get(`/emails/${emailId}`)).status).toBe('SENT'))
       return { id: emailId, recipient, returnPath: email.sender, messageId: email.messageId.replace(/[<>]/g, '') }
     }
     const eventsOf = (emailId: string) =>

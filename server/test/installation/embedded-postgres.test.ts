@@ -210,11 +210,8 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 180_000 }, () => {
     await winner.stop()
   })
 
-  test.each([
-    ['spaces, quotes and letters', `my "data" o'clock, größe 数据`],
-    ['a path of 600 characters, in names of 200', join(...['a', 'b', 'c'].map((letter) => letter.repeat(200)))],
-  ])('works in a folder with %s', async (_, name) => {
-    const dataDir = newDataDir(name)
+  test('works in a folder with spaces, quotes and letters, with a path of 600 characters', async () => {
+    const dataDir = newDataDir(join(`my "data" o'clock, größe 数据`, ...['a', 'b', 'c'].map((letter) => letter.repeat(200))))
     const { url, kill } = await start(dataDir)
     await insert(url, 'here')
     expect(await attach(dataDir)).toEqual({ url })

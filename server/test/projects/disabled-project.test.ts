@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 import { useTeams } from './team-client.ts'
 
 const { sterna, from, projectsOf } = useTeams()

@@ -6,7 +6,7 @@ import { newId } from '../../src/lib/id.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 type Project = Awaited<ReturnType<typeof newSendingProject>>

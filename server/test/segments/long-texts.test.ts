@@ -7,7 +7,7 @@ import { filter, newSegmentProject } from './segment-project.ts'
 
 const LENGTH = 65_000
 const FILTERS = 100
-const PATIENT = { timeout: 20_000 }
+const PATIENT = { timeout: 40_000 }
 
 /** Folds and searches of texts of this length, and the most searches in one turn of the event loop. */
 const seen = { folds: 0, searches: 0, inThisTurn: 0, mostInATurn: 0 }

@@ -11,7 +11,7 @@ import { allOf, filter, segmentClient } from '../support/segments.ts'
 const sterna = useApp()
 
 const CONTACTS = 4
-const RUNS = 10
+const RUNS = 7
 const email = (n: number) => `c${n}@example.com`
 
 const contact = fc.nat({ max: CONTACTS - 1 })

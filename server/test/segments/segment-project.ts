@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Answer, useApp } from '../support/app.ts'
-import type { Contact } from '../support/project.ts'
+import { type Contact, newProject, type PlainProject } from '../support/project.ts'
 
 type Sterna = ReturnType<typeof useApp>
 
@@ -35,10 +35,10 @@ export const isPro = filter('data.plan', 'equals', 'pro')
 export const memberOf = ({ id }: { id: string }) => filter(`segment.${id}`, 'memberOfSegment')
 
 /** A project with requests about its segments. */
-export async function newSegmentProject(sterna: Sterna) {
-  const project = await sterna.newProject(await sterna.sharedOwner())
-  const { call, contacts } = project
+export const newSegmentProject = (sterna: Sterna) => newProject(sterna).with(segments)
 
+/** Requests about segments. */
+function segments({ call, contacts }: PlainProject) {
   async function created(answer: Answer): Promise<Segment> {
     expect([answer.status, answer.body.error]).toEqual([201, undefined])
     return answer.body
@@ -46,7 +46,6 @@ export async function newSegmentProject(sterna: Sterna) {
   const names = ({ data }: { data: Contact[] }) => data.map(({ email }) => email.split('@')[0])
 
   return {
-    ...project,
     /** A contact `<name>@example.com`. */
     add: (name: string, data?: object) => contacts.create(`${name}@example.com`, { data }),
     create: async (body: object) => created(await call('POST', '/segments', body)),

@@ -4,7 +4,7 @@ import { readContentType } from '../../src/send/attachment.ts'
 import { sendBody } from '../../src/send/body.ts'
 import { issues, outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const Schema = sendBody({ maxAttachments: 10, maxAttachmentMb: 10 })

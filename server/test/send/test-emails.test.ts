@@ -4,7 +4,7 @@ import { many } from '../../src/db/index.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 type Project = Awaited<ReturnType<typeof newSendingProject>>

@@ -14,7 +14,7 @@ import { loadConfig } from '../../src/lib/config.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { deriveSecrets, type Secrets } from '../../src/lib/secrets.ts'
 import { startWorker, type WorkerIntervals } from '../../src/worker.ts'
-import { CHEAP_PARTS } from './cheap-parts.ts'
+import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
 import { cloneDatabase } from './database.ts'
 import { projectClient } from './project.ts'
 
@@ -55,8 +55,9 @@ type Building = Parts & {
 }
 
 export async function startApp(url: string, building: Building = {}) {
-  const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, timing = {}, ...parts } = building
+  const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, timing: given = {}, ...parts } = building
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
+  const timing = { ...QUICK_TIMING, ...given }
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })

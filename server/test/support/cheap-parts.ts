@@ -1,4 +1,5 @@
 import { createPasswords } from '../../src/auth/passwords.ts'
+import { REFUSAL_TIMING } from '../../src/delivery/outbox/refusals/hold.ts'
 import { type DomainKey, newDkimKey } from '../../src/domains/dkim-key.ts'
 
 /** Distinct keys in a row: tests that compare the keys of domains add a few at a time. */
@@ -14,3 +15,6 @@ export const CHEAP_PARTS = {
   passwords: createPasswords({ memoryCost: 1_024, timeCost: 1, parallelism: 1 }),
   newDkimKey: () => (keys[added++ % KEYS] ??= newDkimKey()),
 }
+
+/** A refused recipient is held for ten seconds before the refusal stands; many tests wait for the end of a refused email. */
+export const QUICK_TIMING = { refusals: { ...REFUSAL_TIMING, holdMs: 500 } }

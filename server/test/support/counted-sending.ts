@@ -6,6 +6,7 @@ import { mergeEmailCounts, readEmailCounts, recountEmails } from '../../src/proj
 import { addToReputations } from '../../src/reputation/figures.ts'
 import { useApp } from './app.ts'
 import { eventually } from './eventually.ts'
+import { verifyDomains } from './project.ts'
 import { startSmtpServer } from './servers/smtp-server.ts'
 
 type Options = { env?: Record<string, string>; withWorker?: boolean }
@@ -29,9 +30,7 @@ export function useCountedSending({ env = {}, withWorker = true }: Options = {})
     const project = await sterna.newProject(of)
     const domain = `counted${++projects}.example`
     await project.call('POST', '/domains', { domain })
-    await sql`
-      update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${project.id}
-    `.execute(sterna.db)
+    await verifyDomains(sterna.db, project.id)
     const at = (path: string) => `/users/@me/projects/${project.id}/${path}`
     return {
       ...project,

@@ -11,7 +11,7 @@ import { readMasterKeys } from '../../src/lib/master-key.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
 import { createSterna, SECRET_KEY } from './app.ts'
-import { CHEAP_PARTS } from './cheap-parts.ts'
+import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
 
 const log = createLog('silent')
 
@@ -38,7 +38,8 @@ export async function startLocalNode(
     announce: () => announce({ url, kind, transport, log }),
     follow: syncWithTransport,
   })
-  const worker = role === 'api' ? undefined : await startWorker(deps, { url, presence, timing, withSchedule: false })
+  const worker =
+    role === 'api' ? undefined : await startWorker(deps, { url, presence, timing: { ...QUICK_TIMING, ...timing }, withSchedule: false })
   return {
     ...createSterna(app, db, deps.secrets),
     async stop() {

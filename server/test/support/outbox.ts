@@ -11,6 +11,7 @@ import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { cloneDatabase } from './database.ts'
 import { type LocalNode, startLocalNode } from './local-node.ts'
+import { verifyDomains } from './project.ts'
 
 type NewCampaign = {
   emails?: number
@@ -43,9 +44,7 @@ export function useOutbox() {
     const { id, call, owner } = await sterna.newProject(of)
     const domain = `${newId()}.example`
     await call('POST', '/domains', { domain })
-    await sql`update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${id}`.execute(
-      sterna.db,
-    )
+    await verifyDomains(sterna.db, id)
     return { id, domain, owner }
   }
 

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { many, one, type Pool } from '../../src/db/index.ts'
-import type { Answer, Call } from './app.ts'
+import { outcome } from './answers.ts'
+import type { Answer, Call, createSterna } from './app.ts'
+import { eventually } from './eventually.ts'
 import { MULTIPART, multipart, type Part } from './files/multipart.ts'
 import { times } from './times.ts'
 
@@ -126,3 +128,90 @@ export function projectClient({ call: callWith, db }: Node & { db: Pool }, { id,
 
   return { id, pk, sk, call, track, send, finished, contacts, events, idempotencyKeys }
 }
+
+type Sterna = Pick<ReturnType<typeof createSterna>, 'call' | 'db' | 'newPerson' | 'sharedOwner' | 'newProject'>
+type Owner = Awaited<ReturnType<Sterna['newPerson']>>
+type Extended<Project, More> = Omit<Project, keyof More> & More
+/** `with` adds requests about one feature, such as `campaigns`. */
+type Building<Project> = PromiseLike<Project> & {
+  with<Result>(part: (project: Project, sterna: Sterna) => Result): Building<Extended<Project, Awaited<Result>>>
+}
+
+/** A project of an owner, or of one whom many projects share. It is made when it is awaited: `await newProject(sterna).sending().with(campaigns)`. */
+export function newProject(sterna: Sterna, owner?: Owner | Promise<Owner>) {
+  const project = build(sterna, async () => sterna.newProject(await (owner ?? sterna.sharedOwner())))
+  return { ...project, sending: () => project.with(sending) }
+}
+
+function build<Project>(sterna: Sterna, make: () => Promise<Project>): Building<Project> {
+  return {
+    // biome-ignore lint/suspicious/noThenProperty: awaiting it makes the project
+    then: (done, failed) => make().then(done, failed),
+    with: <Result>(part: (project: Project, sterna: Sterna) => Result) =>
+      build(sterna, async () => {
+        const project = await make()
+        return { ...project, ...(await part(project, sterna)) } as Extended<Project, Awaited<Result>>
+      }),
+  }
+}
+
+export type PlainProject = Awaited<ReturnType<Sterna['newProject']>>
+export type SendingProject = Extended<PlainProject, Awaited<ReturnType<typeof sending>>>
+let domains = 0
+
+/** A project that sends, of an owner of its own. */
+export const newSendingProject = (sterna: Sterna, owner: Owner | Promise<Owner> = sterna.newPerson()) => newProject(sterna, owner).sending()
+
+/** A verified domain, no link tracking, and requests about emails, which end in the sandbox. */
+async function sending({ id: projectId, call, owner, send: sendAny }: PlainProject) {
+  // Without rewritten links: tests compare what arrives with what was given.
+  await owner.call('PATCH', `/users/@me/projects/${projectId}`, { body: { tracking: 'DISABLED' } })
+  const domain = `sender${++domains}.example`
+  const { id: domainId } = (await call('POST', '/domains', { domain })).body as { id: string }
+  const sendBody = (more: object = {}) => ({ to: 'ada@example.com', from: `hello@${domain}`, subject: 'Hi', body: '<p>Hi</p>', ...more })
+  const send = (more: object = {}, options: { key?: string } = {}) => sendAny(sendBody(more), options)
+  const email = async (id: string): Promise<Answer['body']> => (await call('GET', `/emails/${id}`)).body
+  /** The emails of an answer, once they have ended. */
+  const ended = (answer: Answer): Promise<Answer['body'][]> =>
+    Promise.all(
+      answer.body.data.emails.map((each: { email: string }) =>
+        eventually(async () => {
+          const found = await email(each.email)
+          expect(['PENDING', 'SENDING']).not.toContain(found.status)
+          return found
+        }),
+      ),
+    )
+  return {
+    domain,
+    domainId,
+    sendBody,
+    send,
+    email,
+    ended,
+    template: async (more: object = {}): Promise<string> => {
+      const content = { name: 'T', subject: 'Of the template', body: '<p>template</p>', type: 'TRANSACTIONAL' }
+      const answer = await call('POST', '/templates', { ...content, ...more })
+      expect(outcome(answer)).toEqual([201])
+      return answer.body.id
+    },
+    /** Sends to one recipient and waits until the email has ended. */
+    async sent(more: object = {}): Promise<Answer['body']> {
+      const answer = await send(more)
+      expect(outcome(answer)).toEqual([200])
+      return (await ended(answer))[0]
+    },
+    /** The message of an email in the sandbox. */
+    async source(emailId: string): Promise<string> {
+      const { data } = (await call('GET', '/sandbox/messages?limit=100')).body
+      const { id } = data.find((each: { emailId: string }) => each.emailId === emailId)
+      return (await call('GET', `/sandbox/messages/${id}`)).body.source
+    },
+  }
+}
+
+/** As if DNS had proven them: a sandbox verifies domains by itself, another transport does not. */
+export const verifyDomains = (db: Pool, projectId: string) =>
+  sql`
+    update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${projectId}
+  `.execute(db)

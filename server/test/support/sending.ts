@@ -6,13 +6,13 @@ import { many, one } from '../../src/db/index.ts'
 import { issues, outcome } from './answers.ts'
 import { type Answer, startApp, useApp } from './app.ts'
 import { eventually } from './eventually.ts'
+import { newProject, type SendingProject } from './project.ts'
 
 export const ADA = 'ada@example.com'
 export const BOB = 'bob@example.com'
 export const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 export const ENV = { RATE_LIMIT_PER_MINUTE: '0' }
-const PROJECTS_PER_PERSON = 50
 /** Tables that change without a request: failed attempts per address, and running nodes. */
 const UNCOUNTED = { except: ['attempts'] }
 
@@ -97,73 +97,43 @@ export function useHeldEmails(sterna: Sterna) {
 }
 
 function createNewProject(sterna: Sterna) {
-  let owner: Awaited<ReturnType<typeof sterna.newPerson>>
-  let projects = 0
-
   /** A project with a domain of its own. */
-  return async function newProject({ name = 'Test' } = {}) {
-    if (projects++ % PROJECTS_PER_PERSON === 0) owner = await sterna.newPerson()
-    const { id, pk, sk } = await sterna.newProject(owner)
-    // Without rewritten links: tests compare what arrives with what was given.
-    await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name, tracking: 'DISABLED' } })
-    const domain = `project${projects}.example`
-    const call = (method: string, url: string, body?: unknown) =>
-      sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
-    const { id: domainId } = (await call('POST', '/domains', { domain })).body
-    const sendBody = (more: object = {}) => ({ to: ADA, from: `hello@${domain}`, subject: 'Hi', body: '<p>Hi</p>', ...more })
-    const send = (more: object = {}, { key, at = sterna, sk: given = sk }: Options = {}): Promise<Answer> =>
-      at.call('POST', '/v1/send', { key: given, body: sendBody(more), headers: key === undefined ? {} : { 'idempotency-key': key } })
-    const email = async (emailId: string): Promise<Email> => (await call('GET', `/emails/${emailId}`)).body
-    /** The emails of an answer, once they have ended. */
-    const ended = (answer: Answer): Promise<Email[]> =>
-      Promise.all(
-        answer.body.data.emails.map(({ email: emailId }: { email: string }) =>
-          eventually(async () => {
-            const found = await email(emailId)
-            expect(['PENDING', 'SENDING']).not.toContain(found.status)
-            return found
-          }),
-        ),
-      )
-    const source = async (emailId: string): Promise<string> => {
-      const { id: messageId } = await one(sterna.db, sql<{ id: string }>`select id from sandbox_messages where email_id = ${emailId}`)
-      return (await call('GET', `/sandbox/messages/${messageId}`)).body.source
-    }
-    return {
-      id,
-      pk,
-      sk,
-      domain,
-      domainId: domainId as string,
-      owner,
-      call,
-      sendBody,
-      send,
-      email,
-      ended,
-      source,
-      /** Sends one email and parses the message that arrives. */
-      async deliver(more: object = {}): Promise<Parsed> {
-        const answer = await send(more)
-        expect(outcome(answer)).toEqual([200])
-        const [sent] = await ended(answer)
-        expect([sent!.status, sent!.error]).toEqual(['SENT', null])
-        return PostalMime.parse(await source(sent!.id))
-      },
-      template: async (more: object = {}): Promise<string> => {
-        const body = { name: 'T', subject: 'Of the template', body: '<p>template</p>', type: 'TRANSACTIONAL', ...more }
-        const answer = await call('POST', '/templates', body)
-        expect(outcome(answer)).toEqual([201])
-        return answer.body.id
-      },
-      contact: async (address = ADA) =>
-        (await call('GET', '/contacts?limit=100')).body.data.find((each: { email: string }) => each.email === address),
-      contacts: async () => (await call('GET', '/contacts?limit=100')).body,
-      events: async (): Promise<Event[]> => (await call('GET', '/events?limit=100')).body.data,
-      names: async (): Promise<string[]> => (await call('GET', '/events?limit=100')).body.data.map((each: Event) => each.name),
-      consents: () =>
-        many(sterna.db, sql<{ subscribed: boolean; source: string }>`select subscribed, source from consents where project_id = ${id}`),
-      keys: async () => (await many(sterna.db, sql<{ key: string }>`select key from idempotency_keys where project_id = ${id}`)).length,
-    }
+  return async ({ name }: { name?: string } = {}) => {
+    const project = await newProject(sterna).sending().with(sendRequests)
+    if (name) await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { name } })
+    return project
+  }
+}
+
+/** Requests about what POST /v1/send does. */
+function sendRequests(
+  { id, sk, call, sendBody, ended, events, contacts, idempotencyKeys }: SendingProject,
+  { db, ...here }: Pick<Sterna, 'call' | 'db'>,
+) {
+  const send = (more: object = {}, { key, at = here, sk: given = sk }: Options = {}): Promise<Answer> =>
+    at.call('POST', '/v1/send', { key: given, body: sendBody(more), headers: key === undefined ? {} : { 'idempotency-key': key } })
+  const source = async (emailId: string): Promise<string> => {
+    const { id: messageId } = await one(db, sql<{ id: string }>`select id from sandbox_messages where email_id = ${emailId}`)
+    return (await call('GET', `/sandbox/messages/${messageId}`)).body.source
+  }
+  return {
+    send,
+    source,
+    call: (method: string, url: string, body?: unknown) => call(method, url, body),
+    /** Sends one email and parses the message that arrives. */
+    async deliver(more: object = {}): Promise<Parsed> {
+      const answer = await send(more)
+      expect(outcome(answer)).toEqual([200])
+      const [sent] = await ended(answer)
+      expect([sent.status, sent.error]).toEqual(['SENT', null])
+      return PostalMime.parse(await source(sent.id))
+    },
+    contact: (address = ADA) => contacts.find(address),
+    contacts: () => contacts.list('?limit=100'),
+    events: (): Promise<Event[]> => events.list() as unknown as Promise<Event[]>,
+    names: events.names,
+    consents: () =>
+      many(db, sql<{ subscribed: boolean; source: string }>`select subscribed, source from consents where project_id = ${id}`),
+    keys: async () => (await idempotencyKeys()).length,
   }
 }

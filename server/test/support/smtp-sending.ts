@@ -4,10 +4,11 @@ import { many } from '../../src/db/index.ts'
 import type { SenderTiming } from '../../src/delivery/sender/loop.ts'
 import { newId } from '../../src/lib/id.ts'
 import { cloneDatabase } from './database.ts'
+import { until } from './eventually.ts'
 import { type LocalNode, startLocalNode } from './local-node.ts'
 import { type Running, startNode } from './process.ts'
+import { verifyDomains } from './project.ts'
 import { startSmtpServer } from './servers/smtp-server.ts'
-import { until } from './until.ts'
 
 export const FROM = 'news@shop.example'
 
@@ -33,14 +34,14 @@ export function useSmtpSending({ sharedWorker = false } = {}) {
   const sink = {} as Sink
   const project = {} as Project
   let database: Awaited<ReturnType<typeof cloneDatabase>>
-  let shared: Running | undefined
+  let shared: LocalNode | undefined
 
   beforeAll(async () => {
     Object.assign(sink, await startSmtpServer())
     database = await cloneDatabase()
     Object.assign(sterna, await startLocalNode({ ...environment(), ROLE: 'api' }))
     Object.assign(project, await newProject('shop.example'))
-    if (sharedWorker) shared = await startNode({ ...environment(), ROLE: 'worker' })
+    if (sharedWorker) shared = await startLocalNode({ ...environment(), ROLE: 'worker' })
   })
   afterAll(async () => {
     await shared?.stop()
@@ -56,10 +57,7 @@ export function useSmtpSending({ sharedWorker = false } = {}) {
     const { id, sk, owner } = await sterna.newProject(of)
     const added = await sterna.call('POST', '/domains', { key: sk, body: { domain } })
     expect(added.status).toBe(201)
-    await sql`
-      update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity'
-      where project_id = ${id}
-    `.execute(sterna.db)
+    await verifyDomains(sterna.db, id)
     return { id, sk, owner }
   }
 

@@ -147,7 +147,7 @@ const content: fc.Arbitrary<Content> = fc.record({
 
 test('a message built from a skeleton has the bytes of one that is parsed alone', async () => {
   let compiled = 0
-  const numRuns = Number(process.env.FC_RUNS ?? 1_500)
+  const numRuns = Number(process.env.FC_RUNS ?? 800)
   await fc.assert(
     fc.asyncProperty(content, async (given) => {
       if (await expectSameMessage(given)) compiled++

@@ -69,7 +69,7 @@ describe('a hostile template', () => {
     expect(reasons).toContain(!bombed.ok && bombed.reason)
     expect(innocent).toMatchObject({ ok: true, html: 'Hi Ada' })
     expect(active).toBeLessThan(100)
-    expect(performance.now() - started).toBeLessThan(10_000)
+    expect(performance.now() - started).toBeLessThan(40_000)
   })
 
   test.each([

@@ -4,7 +4,7 @@ import { transact } from '../../src/db/index.ts'
 import { dropOldPreviewPages } from '../../src/templates/preview-pages.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 
 const sterna = useApp({ withWorker: false, env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
 

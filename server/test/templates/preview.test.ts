@@ -3,7 +3,7 @@ import PostalMime from 'postal-mime'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
 

@@ -1,4 +1,5 @@
 import type { useApp } from '../support/app.ts'
+import { newProject, type PlainProject } from '../support/project.ts'
 
 type Sterna = ReturnType<typeof useApp>
 export type Template = { id: string; name: string; subject: string; body: string; type: string; createdAt: string; updatedAt: string }
@@ -11,11 +12,11 @@ export const WELCOME = {
 }
 
 /** A project with requests about its templates. */
-export async function newTemplateProject(sterna: Sterna) {
-  const project = await sterna.newProject(await sterna.sharedOwner())
-  const { call } = project
+export const newTemplateProject = (sterna: Sterna) => newProject(sterna).with(templates)
+
+/** Requests about templates. */
+function templates({ call }: PlainProject) {
   return {
-    ...project,
     add: async (more: object = {}): Promise<Template> => (await call('POST', '/templates', { ...WELCOME, ...more })).body,
     names: async (query = ''): Promise<string[]> => (await call('GET', `/templates${query}`)).body.data.map(({ name }: Template) => name),
     lint: async (content: object): Promise<[string, string, number?][]> =>

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
 import { startSterna } from '../support/process.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/project.ts'
 import { newTemplateProject, WELCOME } from './template-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })

@@ -121,7 +121,7 @@ describe('the domain', () => {
       const start = performance.now()
       const data = await verify(`a@${fault}.example`)
       // 4 s is the limit of a lookup; the rest is for a machine that several test files share.
-      expect(performance.now() - start).toBeLessThan(10_000)
+      expect(performance.now() - start).toBeLessThan(40_000)
       expect(data).toMatchObject({ valid: false, domainExists: false, hasMxRecords: false })
       expect(data.reasons[0]).toMatch(/^Unknown whether the domain exists: .*Try again later\.$/)
     },

@@ -2,16 +2,17 @@ import { sql } from 'kysely'
 import { expect } from 'vitest'
 import type { Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { newSendingProject } from '../support/sending-project.ts'
+import { newProject, type SendingProject } from '../support/project.ts'
 
 type Sterna = ReturnType<typeof useApp>
 type Step = { type: string; config?: object; [key: string]: unknown }
 
 /** A sending project with requests about its workflows. */
-export async function newWorkflowProject(sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) {
-  const project = await newSendingProject(sterna, owner ?? (await sterna.sharedOwner()))
-  const { call } = project
+export const newWorkflowProject = (sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) =>
+  newProject(sterna, owner).sending().with(workflows)
 
+/** Requests about workflows. */
+function workflows({ id: projectId, call }: SendingProject, { db }: Pick<Sterna, 'db'>) {
   async function created(answer: Answer): Promise<Answer['body']> {
     expect([answer.status, answer.body.error]).toEqual([201, undefined])
     return answer.body
@@ -66,8 +67,8 @@ export async function newWorkflowProject(sterna: Sterna, owner?: Awaited<ReturnT
     sql`
       update workflow_executions set due_at = now(), arrived_at = case when awaits is null then arrived_at else least(arrived_at, now() - interval '7 s') end,
         deadline_at = case when awaits is null then deadline_at else now() - interval '6 s' end
-      where project_id = ${project.id} and id = ${executionId}
-    `.execute(sterna.db)
+      where project_id = ${projectId} and id = ${executionId}
+    `.execute(db)
 
   const explain = async (id: string, contactId: string): Promise<Answer['body']> =>
     (await call('GET', `/workflows/${id}/explain/${contactId}`)).body
@@ -78,7 +79,6 @@ export async function newWorkflowProject(sterna: Sterna, owner?: Awaited<ReturnT
     (await call('GET', '/workflows?pageSize=100')).body.data.find((each: { id: string }) => each.id === id)._count
 
   return {
-    ...project,
     create,
     get,
     counts,

@@ -10,7 +10,7 @@ import type { Pipeline, ReadyEmail } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
 
 /** Wait for a wake signal before the queue is asked again without one. */
-const POLL_MS = 1_000
+export const POLL_MS = 1_000
 /** Poll interval while too many bytes are ready. */
 const READY_FULL_MS = 20
 /** Shortest time between two claims that only find excluded projects. Each costs a statement, and every email may bring a wake signal. */
@@ -18,6 +18,7 @@ const NO_OTHERS_MS = 25
 
 type Deps = {
   priority: number
+  pollMs: number
   /** Reads the owners of projects, which the ledger then knows. */
   readOwners: (projectIds: string[]) => Promise<unknown>
   ledger: Ledger<ReadyEmail>
@@ -44,8 +45,8 @@ type EmptyClaim = { room: Room; at: number; wakeCount: number; isTimerSet?: bool
  * build of a bulk batch.
  */
 export function createIntake(deps: Deps) {
-  const { priority, readOwners, ledger, health, reconciler, claim, prepare, oneAtATime, mayWork, isExclusive, isStopping, onReady, log } =
-    deps
+  const { priority, pollMs, readOwners, ledger, health, reconciler, claim, prepare } = deps
+  const { oneAtATime, mayWork, isExclusive, isStopping, onReady, log } = deps
   const signal = createWakeSignal()
   const builds = new Set<Promise<unknown>>()
   /** The last claim found nothing. Only a wake signal or the poll interval is a reason to claim again. */
@@ -61,7 +62,7 @@ export function createIntake(deps: Deps) {
       builds.add(build)
       build.finally(() => builds.delete(build))
       const mustWait = !emails.length || reconciler.isRequested()
-      if (mustWait && !(await signal.wait(POLL_MS))) isQueueEmpty = false
+      if (mustWait && !(await signal.wait(pollMs))) isQueueEmpty = false
     }
     await Promise.all(builds)
   }

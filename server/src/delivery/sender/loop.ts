@@ -17,7 +17,7 @@ import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import type { Transport } from '../transport/transport.ts'
 import { createDispatcher } from './dispatch.ts'
 import { expireQueued } from './expire.ts'
-import { createIntake } from './intake.ts'
+import { createIntake, POLL_MS } from './intake.ts'
 import { createLedger } from './ledger.ts'
 import { createHealth } from './limits/health.ts'
 import { createPace } from './limits/pace.ts'
@@ -49,7 +49,8 @@ type Options = {
 /**
  * `leaseMs`: how long a silent worker counts as alive. `unknownMs`: how long evidence about an unknown outcome is awaited before the policy
  * decides; `resolveMs`: how often that is checked. `lastRepliesMs`: on shutdown, time for replies to emails that are handed over. An email
- * without its reply may have to be sent twice. `lingerMs`: after this time without a reply an email gives up its slot on the wire.
+ * without its reply may have to be sent twice. `lingerMs`: after this time without a reply an email gives up its slot on the wire. `pollMs`:
+ * wait for a wake signal before the queue is asked again without one.
  */
 export type SenderTiming = {
   leaseMs: number
@@ -57,6 +58,7 @@ export type SenderTiming = {
   resolveMs: number
   lastRepliesMs: number
   lingerMs: number
+  pollMs: number
   refusals: RefusalTiming
   pauses?: PauseTiming
 }
@@ -66,6 +68,7 @@ export const SENDER_TIMING: SenderTiming = {
   resolveMs: 5_000,
   lastRepliesMs: 15_000,
   lingerMs: 15_000,
+  pollMs: POLL_MS,
   refusals: REFUSAL_TIMING,
 }
 
@@ -137,6 +140,7 @@ export async function startSender(options: Options) {
   const intakes = Object.values(PRIORITIES).map((priority) =>
     createIntake({
       priority,
+      pollMs: timing.pollMs,
       readOwners: owners.read,
       ledger,
       health,

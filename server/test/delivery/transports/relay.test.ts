@@ -10,6 +10,8 @@ import { newId } from '../../../src/lib/id.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { SECRET_KEY, startApp } from '../../support/app.ts'
 import { cloneDatabase } from '../../support/database.ts'
+import { until } from '../../support/eventually.ts'
+import { verifyDomains } from '../../support/project.ts'
 import { startSmtpServer } from '../../support/servers/smtp-server.ts'
 
 // What a relay may answer, and whom it concerns: us, a sender domain, a recipient.
@@ -67,21 +69,11 @@ async function recover() {
   await until('no pause is left', async () => !(await pauses()).length)
 }
 
-async function until<T>(what: string, ask: () => T | Promise<T>, withinMs = 40_000): Promise<NonNullable<T>> {
-  for (const end = Date.now() + withinMs; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
-    const answer = await ask()
-    if (answer) return answer
-    if (Date.now() > end) throw new Error(`not in time: ${what}`)
-  }
-}
-
 async function newProject() {
   const { id, sk } = await sterna.newProject()
   const domain = `d${newId()}.example`
   await sterna.call('POST', '/domains', { key: sk, body: { domain } })
-  await sql`
-    update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${id}
-  `.execute(sterna.db)
+  await verifyDomains(sterna.db, id)
 
   type Row = { state: string; code: string | null; error: string | null; failures: number; attempts: number }
   const rows = (ids: string[]) =>

@@ -10,6 +10,7 @@ import { dropOldNotifications } from '../../../src/delivery/feedback/ses/store.t
 import { newId } from '../../../src/lib/id.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { type Answer, useApp } from '../../support/app.ts'
+import { eventually } from '../../support/eventually.ts'
 import { bounce, type EmailIds, eventOf } from '../../support/servers/ses-event.ts'
 import { CERTIFICATE, confirmation, createFakeSns, SUBSCRIBE, signed, TOPIC } from '../../support/servers/sns-server.ts'
 
@@ -17,7 +18,6 @@ const sns = createFakeSns()
 const log = createLog('silent')
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns, log, intervals: { notificationsMs: 25 } })
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 const post = (body: unknown, type = 'text/plain; charset=UTF-8'): Promise<Answer> =>
   sterna.call('POST', '/webhooks/sns', { body, headers: { 'content-type': type } })
 const outcome = ({ status, body }: Answer) => (status < 400 ? [status] : [status, body.error.code])
@@ -35,7 +35,7 @@ async function newProject() {
     const to = Array.from({ length: count }, (_, index) => `m${index}@example.com`)
     const body = { to, from: `news@${domain}`, subject: 'Hi', body: 'Hi', subscribed: true }
     const answer = await sterna.call('POST', '/v1/send', { key: project.sk, body })
-    await soon(async () => {
+    await eventually(async () => {
       const open = await many(sterna.db, sql`select id from emails where project_id = ${project.id} and state <> 'sent' limit 1`)
       expect(open).toEqual([])
     })
@@ -52,7 +52,7 @@ async function newProject() {
 const tell = async (message: string) => outcome(await post(signed({ Message: message })))
 
 const settled = () =>
-  soon(async () => {
+  eventually(async () => {
     const due = await many(sterna.db, sql`select id from provider_notifications where due_at <= now() limit 1`)
     expect(due).toEqual([])
   })
@@ -281,7 +281,7 @@ describe('a notification about an email', () => {
       await putBack(email, place)
       await tell(eventOf(email, kind))
       const status = kind === 'Delivery' ? 'DELIVERED' : 'SENT'
-      await soon(async () => expect(await project.email(email.id)).toMatchObject({ status, outcomeUnknownSince: null }))
+      await eventually(async () => expect(await project.email(email.id)).toMatchObject({ status, outcomeUnknownSince: null }))
       const row = await one(sterna.db, sql<{ providerId: string }>`select provider_id as "providerId" from emails where id = ${email.id}`)
       expect(row.providerId).toBe(`ses-${email.id}`)
     }
@@ -290,7 +290,9 @@ describe('a notification about an email', () => {
   test('Delivery delivers it', async () => {
     const email = newMail()
     await tell(eventOf(email, 'Delivery'))
-    await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED', deliveredAt: expect.any(String) }))
+    await eventually(async () =>
+      expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED', deliveredAt: expect.any(String) }),
+    )
     expect((await eventsOf(email)).map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
   })
 
@@ -300,7 +302,7 @@ describe('a notification about an email', () => {
       const email = newMail()
       await sql`update emails set created_at = ${createdAt} where id = ${email.id}`.execute(sterna.db)
       await tell(eventOf(email, 'Delivery', { delivery: { timestamp } }))
-      await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED' }))
+      await eventually(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED' }))
       const { deliveredAt: at } = await project.email(email.id)
       expect((await eventsOf(email)).at(-1)!.data.deliveredAt).toBe(at)
       return at
@@ -371,7 +373,7 @@ describe('a notification about an email', () => {
   ])('%s: it has failed', async (kind, more, error) => {
     const email = newMail()
     await tell(eventOf(email, kind, more))
-    await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'FAILED', error }))
+    await eventually(async () => expect(await project.email(email.id)).toMatchObject({ status: 'FAILED', error }))
     expect((await eventsOf(email)).map(({ name }) => name)).toEqual(['email.sent', 'email.failed'])
   })
 
@@ -426,7 +428,7 @@ describe('a notification about an email', () => {
     expect(await project.email(email.id)).toMatchObject({ status: 'SENT' })
     await sql`update emails set provider_id = ${`ses-${email.id}`} where id = ${email.id}`.execute(sterna.db)
     await sql`update provider_notifications set due_at = now() where id = ${body.MessageId!}`.execute(sterna.db)
-    await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED' }))
+    await eventually(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED' }))
   })
 
   test('that we do not know yet, it waits for a week and no longer', async () => {
@@ -442,7 +444,7 @@ describe('a notification about an email', () => {
       )
     let total = 0
     for (let tries = 1; ; tries++) {
-      await soon(async () => expect((await look()).tries).toBe(tries))
+      await eventually(async () => expect((await look()).tries).toBe(tries))
       const { waits } = await look()
       if (waits === null) break
       total += waits
@@ -467,7 +469,7 @@ describe('a notification about an email', () => {
     await tell(eventOf(email!, 'Delivery'))
     await settled()
     await gone.owner.call('DELETE', `/users/@me/projects/${gone.id}`)
-    await soon(async () =>
+    await eventually(async () =>
       expect(await many(sterna.db, sql`select id from provider_notifications where project_id = ${gone.id}`)).toEqual([]),
     )
   })

@@ -11,6 +11,7 @@ import { newId } from '../../../src/lib/id.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { type Answer, SECRET_KEY, startApp, useApp } from '../../support/app.ts'
 import { cloneDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startDnsServer } from '../../support/servers/dns-server.ts'
 import { startSesServer } from '../../support/servers/ses-server.ts'
 
@@ -38,8 +39,6 @@ afterAll(async () => {
   await dns.stop()
   vi.unstubAllEnvs()
 })
-
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 
 // The transport alone ---------------------------------------------------------------------------------------------------
 
@@ -72,7 +71,7 @@ describe('the SES transport', () => {
     const patient = createSesTransport({ region: 'eu-central-1', endpoint: ses.url, configurationSet: 'sterna' })
     await patient.send(mailTo('ada@example.com'), yes)
     slowly = patient.send(mailTo('slow@example.com'), yes).finally(() => patient.close())
-    await soon(async () => expect(ses.requests).toHaveLength(2))
+    await eventually(async () => expect(ses.requests).toHaveLength(2))
   })
 
   test('hands a message over unchanged, to one recipient, with our ids as tags', async () => {
@@ -263,14 +262,14 @@ describe('with SES', () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     expect((await sterna.call('DELETE', `/domains/${domain.id}`, { key: project.sk })).status).toBe(204)
-    await soon(async () => expect(ses.identities.has(domain.domain)).toBe(false))
+    await eventually(async () => expect(ses.identities.has(domain.domain)).toBe(false))
   })
 
   test('the domains of a deleted project are forgotten there too', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     expect((await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)).status).toBeLessThan(300)
-    await soon(async () => expect(ses.identities.has(domain.domain)).toBe(false))
+    await eventually(async () => expect(ses.identities.has(domain.domain)).toBe(false))
   })
 
   test('what the operator has there is no project’s to take, and stays', async () => {
@@ -280,7 +279,7 @@ describe('with SES', () => {
     const refused = await post(project, name)
     expect([refused.status, refused.body.error.code]).toEqual([403, 'FORBIDDEN'])
     expect((await sterna.call('GET', '/domains/project/current', { key: project.sk })).body).toEqual([])
-    await soon(async () => {
+    await eventually(async () => {
       const { count } = await one(sterna.db, sql<{ count: number }>`select count(*)::int as count from graphile_worker.jobs`)
       expect(count).toBe(0)
     })
@@ -333,7 +332,7 @@ describe('with SES', () => {
   test('an email is sent once, unsigned by us, with its ids as tags, and the id of the provider is kept', async () => {
     const { project, domain, send, email } = await newProject()
     const id = await send('ada@example.com')
-    await soon(async () => expect(await email(id)).toMatchObject({ status: 'SENT', attempts: 1 }))
+    await eventually(async () => expect(await email(id)).toMatchObject({ status: 'SENT', attempts: 1 }))
     const sent = ses.messages.filter(({ tags }) => tags.emailId === id)
     expect(sent).toHaveLength(1)
     expect(sent[0]).toMatchObject({ from: `news@${domain}`, to: ['ada@example.com'], tags: { projectId: project.id }, set: 'sterna' })
@@ -349,7 +348,7 @@ describe('with SES', () => {
   test('what never was answered is unknown, what was refused for good has failed, what may pass waits', async () => {
     const { send, email } = await newProject()
     const [reset, bad, later] = [await send('reset@example.com'), await send('bad@example.com'), await send('s503@example.com')]
-    await soon(async () => {
+    await eventually(async () => {
       expect(await email(reset)).toMatchObject({ status: 'SENDING', outcomeUnknownSince: expect.any(String) })
       expect(await email(bad)).toMatchObject({ status: 'FAILED', error: expect.stringContaining('BadRequestException') })
       expect(await email(later)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('ServiceUnavailable') })
@@ -362,12 +361,12 @@ describe('with SES', () => {
     const [told, untold] = [await send('broken@example.com'), await send('broken@example.com')]
     const copies = (id: string) => ses.messages.filter(({ tags }) => tags.emailId === id).length
     for (const id of [told, untold])
-      await soon(async () =>
+      await eventually(async () =>
         expect(await email(id)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('InternalFailure') }),
       )
     await transact(sterna.db, (tx) => settleByEvidence(tx, [{ projectId: project.id, id: told, providerId: 'ses-1' }]))
     await sql`update emails set due_at = now() where project_id = ${project.id}`.execute(sterna.db)
-    await soon(async () => expect(copies(untold)).toBe(2))
+    await eventually(async () => expect(copies(untold)).toBe(2))
     expect(copies(told)).toBe(1)
     expect(await email(told)).toMatchObject({ status: 'SENT', attempts: 1, error: null })
   })
@@ -386,7 +385,7 @@ describe('with SES', () => {
     const body = { to, from: `news@${domain}`, subject: 'Hi', body: 'Hi' }
     expect((await slow.sterna.call('POST', '/v1/send', { key: project.sk, body })).status).toBe(200)
     const sent = () => ses.messages.filter((email) => email.to[0]!.startsWith('rate'))
-    await soon(async () => expect(sent()).toHaveLength(11))
+    await eventually(async () => expect(sent()).toHaveLength(11))
     const times = sent().map(({ at }) => at)
     expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1_500)
     ses.account.SendQuota.MaxSendRate = 1_000

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createSmtpTransport } from '../../../src/delivery/transport/smtp.ts'
 import type { OutgoingMessage, Permit } from '../../../src/delivery/transport/transport.ts'
 import { newId } from '../../../src/lib/id.ts'
+import { until } from '../../support/eventually.ts'
 import { startSmtpServer } from '../../support/servers/smtp-server.ts'
-import { until } from '../../support/until.ts'
 
 type Sink = Awaited<ReturnType<typeof startSmtpServer>>
 

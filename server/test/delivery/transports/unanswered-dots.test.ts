@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
+import { until } from '../../support/eventually.ts'
 import { addresses, useSmtpSending } from '../../support/smtp-sending.ts'
 import { times } from '../../support/times.ts'
-import { until } from '../../support/until.ts'
 
 const SLOTS = 16
 /** No email gives up its slot during a test. */
