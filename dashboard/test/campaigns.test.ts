@@ -140,7 +140,7 @@ test('a running campaign is paused, resumed and cancelled, and says why it waits
   expect(checks).toContainEqual(expect.objectContaining({ name: 'workers', verdict: 'ok' }))
   await page.goto(`/app/p/${project.id}/campaigns/${data.id}`)
   await page.getByRole('link', { name: '1 sent' }).waitFor()
-  await page.getByRole('link', { name: '2 open' }).waitFor()
+  await page.getByRole('link', { name: '2 waiting' }).waitFor()
   await page
     .getByText(/a minute/)
     .first()
@@ -151,7 +151,7 @@ test('a running campaign is paused, resumed and cancelled, and says why it waits
   expect(await findPageProblems(page, 'paused campaign')).toEqual([])
   await button(page, 'Resume').first().click()
   await button(page, 'Pause').waitFor()
-  await expectToAddUp(page, '2 open', 2)
+  await expectToAddUp(page, '2 waiting', 2)
   await button(page, 'More actions').click()
   await page.getByRole('menuitem', { name: 'Cancel…' }).click()
   await page.getByText('1 person has it already. Sending stops now: 2 people will not get it.').waitFor()

@@ -73,7 +73,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   const figures = async () => (await (await request.get('/analytics/summary', { headers })).json()).current
   await expect.poll(figures).toMatchObject({ emails: 2, bounces: 1 })
   await page.reload()
-  await page.getByText('1 of sent or refused').waitFor()
+  await page.getByText('1 of all sent or refused').waitFor()
   await page.getByRole('link', { name: /bounced, open the list/ }).click()
   await page.waitForURL(/fact=bounced/)
   await expect.poll(() => rows(page).count()).toBe(1)

@@ -15,7 +15,7 @@ test('a new user gets from signing up to a tested template: first email, domain,
   const steps = page.getByRole('heading', { level: 3 })
   await expect
     .poll(() => steps.allTextContents())
-    .toEqual(['Send yourself an email', 'Bring people', 'Add your domain', 'Send for real', 'Call the API'])
+    .toEqual(['Send yourself an email', 'Add contacts', 'Add your domain', 'Send for real', 'Call the API'])
   await button(page, 'Send the email').click()
   await page.locator('pre', { hasText: 'Subject: It works' }).waitFor()
   await button(page, /Done Send yourself an email/).waitFor()

@@ -51,8 +51,8 @@ function Change({ now, before, format = formatCount }: { now: number; before: nu
   const words =
     share === undefined
       ? now > 0
-        ? 'none before'
-        : 'none before either'
+        ? 'up from 0'
+        : 'no change'
       : new Intl.NumberFormat(undefined, { style: 'percent', signDisplay: 'exceptZero', maximumFractionDigits: 0 }).format(share)
   return <span title={`${format(before)} in the period before`}>{words}</span>
 }

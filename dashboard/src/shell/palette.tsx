@@ -1,8 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import { useLocation, useNavigate } from '@tanstack/react-router'
-import { ArrowRight, Command, Copy, FolderPlus, Keyboard, Plus, Repeat, Search, Settings, SunMoon, Upload } from 'lucide-react'
+import { Command } from 'cmdk'
+import {
+  ArrowRight,
+  Command as CommandIcon,
+  Copy,
+  FolderPlus,
+  Keyboard,
+  Plus,
+  Repeat,
+  Search,
+  Settings,
+  SunMoon,
+  Upload,
+} from 'lucide-react'
 import { Dialog } from 'radix-ui'
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { paletteQuery } from '../data/palette.ts'
 import { projectsQuery } from '../data/projects.ts'
 import { useApi, useProject } from '../projects/current.ts'
@@ -40,7 +53,7 @@ export function Palette({ onClose, onSheet }: PaletteProps) {
           className="fixed top-[12dvh] left-1/2 z-50 flex max-h-[70dvh] w-[min(36rem,calc(100vw-1.5rem))] -translate-x-1/2 flex-col overflow-hidden rounded-xl border border-line bg-surface shadow-float outline-none"
         >
           <Dialog.Title className="sr-only">Search and commands</Dialog.Title>
-          <Combobox q={q} onQuery={setQ} groups={groups} onOpen={open} />
+          <Commands q={q} onQuery={setQ} groups={groups} onOpen={open} />
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>
@@ -66,7 +79,7 @@ function usePaletteGroups(q: string, onSheet: () => void): PaletteGroup[] {
   const found = q && settled ? (search.data ?? []) : []
   const known = [
     { heading: 'Recent', items: recents },
-    { heading: 'This page', items: matchItems(commandsOf(useListedShortcuts(), showKeys, Command), q) },
+    { heading: 'This page', items: matchItems(commandsOf(useListedShortcuts(), showKeys, CommandIcon), q) },
     { heading: 'Pages', items: matchItems(pages, q) },
     { heading: 'Actions', items: matchItems(useActions(onSheet), q) },
   ]
@@ -120,97 +133,59 @@ function useSettled(value: string): string {
   return settled
 }
 
-type ComboboxProps = { q: string; onQuery: (q: string) => void; groups: PaletteGroup[]; onOpen: (item: PaletteItem) => void }
+type CommandsProps = { q: string; onQuery: (q: string) => void; groups: PaletteGroup[]; onOpen: (item: PaletteItem) => void }
 
-function Combobox({ q, onQuery, groups, onOpen }: ComboboxProps) {
-  const id = useId()
-  const items = groups.flatMap((group) => group.items)
-  const [chosen, setChosen] = useState<string>()
-  const active = items.find((item) => item.id === chosen) ?? items[0]
-  const list = useRef<HTMLDivElement>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the active item changes
-  useEffect(() => list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [active?.id])
-
-  function press(event: KeyboardEvent) {
-    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
-    if (step !== 0) {
-      event.preventDefault()
-      const index = active ? items.indexOf(active) : -1
-      setChosen(items[(index + step + items.length) % items.length]?.id)
-    }
-    if (event.key === 'Enter' && active) {
-      event.preventDefault()
-      onOpen(active)
-    }
+function Commands({ q, onQuery, groups, onOpen }: CommandsProps) {
+  const first = groups[0]?.items[0]?.id ?? ''
+  const [chosen, setChosen] = useState(first)
+  const [top, setTop] = useState(first)
+  // Results that arrive above the first item take the highlight from it, but not from one that the user has moved to.
+  if (top !== first) {
+    setTop(first)
+    if (chosen === top) setChosen(first)
   }
-
   return (
-    <>
+    <Command
+      shouldFilter={false}
+      loop
+      vimBindings={false}
+      label="Search contacts, pages and actions"
+      value={chosen}
+      onValueChange={setChosen}
+      className="flex min-h-0 flex-col"
+    >
       <div className="flex h-12 shrink-0 items-center gap-2 border-line border-b px-4">
         <Search className="size-4 shrink-0 text-muted" aria-hidden="true" />
-        <input
-          // biome-ignore lint/a11y/noAutofocus: the palette opens to be typed into
+        <Command.Input
           autoFocus
-          role="combobox"
-          aria-label="Search contacts, pages and actions"
-          aria-expanded="true"
-          aria-controls={`${id}-list`}
-          aria-activedescendant={active && `${id}-${active.id}`}
           value={q}
+          onValueChange={onQuery}
           placeholder="Search contacts, pages and actions"
-          onChange={(event) => {
-            onQuery(event.target.value)
-            setChosen(undefined)
-          }}
-          onKeyDown={press}
           className="h-full min-w-0 flex-1 bg-transparent text-base outline-none placeholder:text-muted sm:text-sm"
         />
         <span className="pointer-coarse:hidden">
           <Kbd keys="Escape" />
         </span>
       </div>
-      <div ref={list} id={`${id}-list`} role="listbox" aria-label="Results" className="min-h-0 flex-1 overflow-y-auto p-1">
-        {items.length === 0 && <p className="px-3 py-6 text-center text-muted text-ui">Nothing found</p>}
-        {groups.map(({ heading, items: members }) => (
-          // biome-ignore lint/a11y/useSemanticElements: a group of options, not of form controls
-          <div key={heading} role="group" aria-label={heading} className="py-1">
-            <p className="px-2 py-1 text-muted text-xs" aria-hidden="true">
-              {heading}
-            </p>
-            {members.map((item) => (
-              <Option
+      <Command.List label="Results" className="min-h-0 flex-1 overflow-y-auto p-1">
+        <Command.Empty className="px-3 py-6 text-center text-muted text-ui">Nothing found</Command.Empty>
+        {groups.map(({ heading, items }) => (
+          <Command.Group key={heading} heading={<p className="px-2 py-1 text-muted text-xs">{heading}</p>} className="py-1">
+            {items.map((item) => (
+              <Command.Item
                 key={item.id}
-                id={`${id}-${item.id}`}
-                item={item}
-                isActive={item.id === active?.id}
-                onActive={() => setChosen(item.id)}
-                onOpen={() => onOpen(item)}
-              />
+                value={item.id}
+                onSelect={() => onOpen(item)}
+                className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-md px-2 text-ui aria-selected:bg-sunken pointer-coarse:min-h-11"
+              >
+                <item.icon className="size-4 shrink-0 text-muted" aria-hidden="true" />
+                <span className="min-w-0 flex-1 truncate">{item.label}</span>
+                {item.hint && <span className="shrink-0 text-muted text-xs">{item.hint}</span>}
+              </Command.Item>
             ))}
-          </div>
+          </Command.Group>
         ))}
-      </div>
-    </>
-  )
-}
-
-type OptionProps = { id: string; item: PaletteItem; isActive: boolean; onActive: () => void; onOpen: () => void }
-
-function Option({ id, item: { label, hint, icon: Icon }, isActive, onActive, onOpen }: OptionProps) {
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the field above handles the keys of all options
-    <div
-      id={id}
-      role="option"
-      tabIndex={-1}
-      aria-selected={isActive}
-      onClick={onOpen}
-      onPointerMove={onActive}
-      className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-md px-2 text-ui aria-selected:bg-sunken pointer-coarse:min-h-11"
-    >
-      <Icon className="size-4 shrink-0 text-muted" aria-hidden="true" />
-      <span className="min-w-0 flex-1 truncate">{label}</span>
-      {hint && <span className="shrink-0 text-muted text-xs">{hint}</span>}
-    </div>
+      </Command.List>
+    </Command>
   )
 }

@@ -162,7 +162,7 @@ function ActivityDetails({ activity }: { activity: Activity }) {
           <CopyText value={activity.id} label="Id" mono />
         </Fact>
       </Facts>
-      <CodeBlock title="What is known about it" label="Data" code={JSON.stringify(activity.metadata, null, 2)} />
+      <CodeBlock title="Details" label="Data" code={JSON.stringify(activity.metadata, null, 2)} />
     </div>
   )
 }

@@ -35,24 +35,24 @@ export function Deliverability({ period, source, series: { before, current } }: 
         <Figure
           label="Bounced"
           value={percentOf(shareOf(current, 'bounces'))}
-          note={`${formatCount(sumOf(current, 'bounces'))} of sent or refused`}
+          note={`${formatCount(sumOf(current, 'bounces'))} of all sent or refused`}
           change={rate('bounces')}
           to={path('bounced')}
         />
         <Figure
           label="Complained"
           value={percentOf(shareOf(current, 'complaints'))}
-          note={`${formatCount(sumOf(current, 'complaints'))} of sent`}
+          note={`${formatCount(sumOf(current, 'complaints'))} of ${formatCount(sumOf(current, 'emails'))} sent`}
           change={rate('complaints')}
           to={path('complained')}
         />
         <Figure
-          label="Half arrive within"
+          label="Median delivery"
           value={times?.p50Seconds == null ? '–' : describeSeconds(times.p50Seconds)}
           note="from acceptance to delivery"
         />
         <Figure
-          label="95 % arrive within"
+          label="95% delivered within"
           value={times?.p95Seconds == null ? '–' : describeSeconds(times.p95Seconds)}
           note={`of ${formatCount(times?.count ?? 0)} that were reported`}
         />
@@ -85,8 +85,8 @@ function RatePanel({ title, name, series: { before, current }, limits }: RatePan
         isLastOpen
         {...(limits && {
           thresholds: [
-            { value: limits.warning, label: `Warning ${percentOf(limits.warning)}`, tone: 'warning' as const },
-            { value: limits.critical, label: `Stopped ${percentOf(limits.critical)}`, tone: 'danger' as const },
+            { value: limits.warning, label: `Warning at ${percentOf(limits.warning)}`, tone: 'warning' as const },
+            { value: limits.critical, label: `Sending stops at ${percentOf(limits.critical)}`, tone: 'danger' as const },
           ],
         })}
       />

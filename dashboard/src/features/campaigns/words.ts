@@ -5,7 +5,7 @@ export type Reason = NonNullable<CampaignRecipient['reason']>
 export type Activity = NonNullable<NonNullable<Query<'GET /campaigns/{id}/recipients'>>['activity']>
 export type Exclusion = 'unsubscribed' | 'suppressed' | 'invalid'
 
-export const OUTCOME_WORDS: Record<Outcome, string> = { sent: 'Sent', failed: 'Failed', skipped: 'Skipped', open: 'Open' }
+export const OUTCOME_WORDS: Record<Outcome, string> = { sent: 'Sent', failed: 'Failed', skipped: 'Skipped', open: 'Waiting' }
 
 export const REASON_WORDS: Record<Reason, string> = {
   unsubscribed: 'Unsubscribed meanwhile',

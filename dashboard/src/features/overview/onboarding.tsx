@@ -101,7 +101,7 @@ const STEPS: Record<StepName, { title: string; content: () => ReactNode }> = {
     ),
   },
   people: {
-    title: 'Bring people',
+    title: 'Add contacts',
     content: () => (
       <Elsewhere links={{ contacts: 'Open contacts' }} text="Import a CSV, paste addresses, or let your app create people with one call." />
     ),

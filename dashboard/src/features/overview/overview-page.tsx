@@ -138,7 +138,7 @@ function Results({ period }: { period: Period }) {
           label="Delivered"
           value={<Percent value={rate('delivered').now} />}
           change={rate('delivered')}
-          note={`${formatCount(total(current, 'delivered'))} of sent`}
+          note={`${formatCount(total(current, 'delivered'))} of ${formatCount(sent)} sent`}
           to={emails('delivered')}
         >
           <SparkLine values={current.map((day) => share(day.delivered, day.emails))} />
@@ -147,7 +147,7 @@ function Results({ period }: { period: Period }) {
           label="Clicked by people"
           value={<Percent value={rate('clicks').now} />}
           change={rate('clicks')}
-          note={`${formatCount(total(current, 'clicks'))} of sent; opened: ${formatCount(total(current, 'opens'))} by people, ${formatCount(total(current, 'machineOpens'))} by machines`}
+          note={`${formatCount(total(current, 'clicks'))} of ${formatCount(sent)} sent; opened by ${formatCount(total(current, 'opens'))} people and ${formatCount(total(current, 'machineOpens'))} machines`}
           to={emails('clicked')}
         >
           <SparkLine values={current.map((day) => share(day.clicks, day.emails))} />

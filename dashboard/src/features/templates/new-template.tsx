@@ -17,7 +17,7 @@ export function NewTemplate({ label = 'New template' }: { label?: string }) {
     <CreateDialog
       label={label}
       title="New template"
-      description="Nothing is sent: a template is used only once you name its id."
+      description="Creating a template sends nothing: emails, campaigns and workflows use it when you choose it."
       shortcut="New template"
     >
       {(close) => <NewTemplateForm onCancel={close} />}

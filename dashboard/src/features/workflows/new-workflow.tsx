@@ -10,9 +10,9 @@ import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input, Select } from '../../ui/form/input.tsx'
+import { graphOf } from './editor/graph.ts'
+import { Suggestions } from './editor/suggestions.tsx'
 import { RECIPES, withRecipe } from './recipes.ts'
-import { graphOf } from './steps/graph.ts'
-import { Suggestions } from './steps/suggestions.tsx'
 
 export function NewWorkflow({ label = 'New workflow' }: { label?: string }) {
   return (

@@ -11,7 +11,7 @@ import { Button } from '../../ui/form/button.tsx'
 import { Banner } from '../../ui/page/banner.tsx'
 import { countOf } from '../../ui/text/count.tsx'
 import { explain } from '../../ui/text/explain.ts'
-import { describeStart } from './steps/describe.ts'
+import { describeStart } from './editor/describe.ts'
 
 const PEOPLE = { one: 'contact', many: 'contacts' }
 

@@ -6,10 +6,10 @@ import type { ReactNode } from 'react'
 import { workflowQuery } from '../../data/workflows.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPage } from '../../projects/record-page.tsx'
+import { StepsEditor } from './editor/steps-editor.tsx'
 import { Executions } from './executions/executions.tsx'
 import { TryWorkflow } from './executions/try-workflow.tsx'
 import { NoSuchStep, Visits } from './executions/visits.tsx'
-import { StepsEditor } from './steps/steps-editor.tsx'
 import { WorkflowSettings } from './workflow-settings.tsx'
 
 const MISSING = { icon: CircleOff, reason: 'It was deleted, or the link is wrong.' }

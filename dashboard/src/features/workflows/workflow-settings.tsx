@@ -11,8 +11,8 @@ import { Choices } from '../../ui/form/choices.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Input, Select, TextArea } from '../../ui/form/input.tsx'
 import { Card } from '../../ui/page/card.tsx'
+import { Suggestions } from './editor/suggestions.tsx'
 import { type SettingsValues, workflowChangesOf, workflowProblemOf, workflowValuesOf } from './settings-values.ts'
-import { Suggestions } from './steps/suggestions.tsx'
 import { WorkflowActions, WorkflowTabs } from './workflow-header.tsx'
 
 const savedOf = (workflow: Workflow) => ({ values: workflowValuesOf(workflow), revision: workflow.updatedAt })

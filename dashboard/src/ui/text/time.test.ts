@@ -12,6 +12,10 @@ describe('relativeTime', () => {
     ['2026-11-15T11:00:00Z', '1 day ago'],
     ['2026-11-10T12:00:00Z', '6 days ago'],
     ['2026-11-16T15:00:00Z', 'in 3 h'],
+    // A minute after a campaign was scheduled for in three hours, that is still how it reads.
+    ['2026-11-16T14:59:00Z', 'in 3 h'],
+    ['2026-11-16T12:59:40Z', 'in 1 h'],
+    ['2026-11-19T11:00:00Z', 'in 3 days'],
   ])('shows %s as "%s"', (value, text) => {
     expect(relativeTime(value, NOW, 'en-GB')).toBe(text)
   })

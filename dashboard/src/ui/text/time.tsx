@@ -12,13 +12,13 @@ export function relativeTime(value: string, now: number, locale?: string): strin
   const distance = Math.abs(now - at)
   if (distance >= RELATIVE_FOR) return formatDate(at, now, locale)
   if (distance < MINUTE) return at <= now ? 'just now' : 'in a moment'
-  const amount =
-    distance < HOUR
-      ? `${Math.floor(distance / MINUTE)} min`
-      : distance < DAY
-        ? `${Math.floor(distance / HOUR)} h`
-        : plural(Math.floor(distance / DAY), 'day')
-  return at <= now ? `${amount} ago` : `in ${amount}`
+  // What is to come rounds to the nearest: three hours less a minute are three hours.
+  return at <= now ? `${amountOf(distance, Math.floor)} ago` : `in ${amountOf(Math.round(distance / MINUTE) * MINUTE, Math.round)}`
+}
+
+function amountOf(distance: number, round: (value: number) => number): string {
+  if (distance < HOUR) return `${round(distance / MINUTE)} min`
+  return distance < DAY ? `${round(distance / HOUR)} h` : plural(round(distance / DAY), 'day')
 }
 
 function formatDate(at: number, now: number, locale: string | undefined): string {

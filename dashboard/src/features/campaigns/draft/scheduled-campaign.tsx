@@ -19,7 +19,7 @@ import { audienceName } from '../campaigns-query.ts'
 import { CampaignContent } from '../report/campaign-content.tsx'
 import { AudienceSum } from './audience-sum.tsx'
 import { bodyOf, campaignValuesOf } from './campaign-values.ts'
-import { utcText } from './schedule-time.ts'
+import { ownZone, shortTime } from './schedule-time.ts'
 
 /** A campaign that starts this soon is the undo of "send now". */
 const UNDO_MS = 61_000
@@ -70,8 +70,8 @@ export function ScheduledCampaign({ campaign }: { campaign: Campaign }) {
         </Banner>
       ) : (
         <Banner tone="info">
-          Starts <Time value={campaign.scheduledFor!} /> ({new Date(at).toLocaleString()}, {utcText(new Date(at))}). The people are those
-          who match then.
+          Starts <Time value={campaign.scheduledFor!} />, {shortTime(new Date(at), ownZone())}. It goes to everyone who matches at that
+          time.
         </Banner>
       )}
       <div className="grid grid-cols-1 gap-4 lg:grid-cols-2">

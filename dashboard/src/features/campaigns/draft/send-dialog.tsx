@@ -78,8 +78,8 @@ function Summary({ campaign, when, preflight: { audience } }: AskedProps) {
       </Facts>
       <p className="mt-3 text-muted">
         {at
-          ? 'The people are those who match at that moment.'
-          : `It starts after ${UNDO_SECONDS} seconds, in which you can undo it. The people are those who match then.`}
+          ? 'It goes to everyone who matches at that time.'
+          : `It starts after ${UNDO_SECONDS} seconds, in which you can undo it. It goes to everyone who matches then.`}
       </p>
     </div>
   )

@@ -66,8 +66,8 @@ export function WhenSection({ when, onWhen, draft }: WhenSectionProps) {
         </div>
         <Field
           name="ratePerMinute"
-          label="At most, a minute"
-          hint="Emails sent in a minute at most. Empty: as fast as the installation sends. It can be changed while sending."
+          label="Emails per minute, at most"
+          hint="Empty: as fast as the installation sends. It can be changed while sending."
         >
           <Input
             inputMode="numeric"

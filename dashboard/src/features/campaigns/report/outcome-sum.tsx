@@ -9,7 +9,7 @@ const PARTS: { outcome: Outcome; word: string; colour: string }[] = [
   { outcome: 'sent', word: 'sent', colour: 'bg-good' },
   { outcome: 'failed', word: 'failed', colour: 'bg-danger' },
   { outcome: 'skipped', word: 'skipped', colour: 'bg-edge' },
-  { outcome: 'open', word: 'open', colour: 'bg-accent/30' },
+  { outcome: 'open', word: 'waiting', colour: 'bg-accent/30' },
 ]
 
 const countsOf = (campaign: Campaign): Record<Outcome, number> => ({
@@ -19,7 +19,7 @@ const countsOf = (campaign: Campaign): Record<Outcome, number> => ({
   open: waitingCount(campaign),
 })
 
-/** One stacked bar: sent + failed + skipped + open = recipients. Every number opens its recipients. */
+/** One stacked bar: sent + failed + skipped + waiting = recipients. Every number opens its recipients. */
 export function OutcomeSum({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const counts = countsOf(campaign)

@@ -133,7 +133,7 @@ function ChangeRate({ campaign }: { campaign: Campaign }) {
     >
       <div className="p-2">
         <Form error={change.error} onSubmit={(value) => change.mutate(value('ratePerMinute'))}>
-          <Field name="ratePerMinute" label="At most, a minute" hint="Empty: as fast as the installation sends.">
+          <Field name="ratePerMinute" label="Emails per minute, at most" hint="Empty: as fast as the installation sends.">
             <Input type="number" min={1} defaultValue={campaign.ratePerMinute ?? ''} />
           </Field>
           <Button type="submit" size="sm" variant="primary" className="w-full" busy={change.isPending}>

@@ -9,9 +9,9 @@ import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { CopyText } from '../../../ui/text/copy-field.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
+import { describeReason } from '../editor/describe.ts'
+import { STEP_ICONS } from '../editor/step-list.tsx'
 import { statusOfVisit } from '../list-query.ts'
-import { describeReason } from '../steps/describe.ts'
-import { STEP_ICONS } from '../steps/step-list.tsx'
 import { tookOf } from './took.ts'
 
 type StepExecution = WorkflowExecutionDetails['stepExecutions'][number]

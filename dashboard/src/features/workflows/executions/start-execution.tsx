@@ -11,8 +11,8 @@ import { DialogButtons } from '../../../ui/dialog/dialog.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { Banner } from '../../../ui/page/banner.tsx'
 import { explain } from '../../../ui/text/explain.ts'
-import { InvalidInputs } from '../steps/invalid-inputs.ts'
-import { JsonField } from '../steps/json-field.tsx'
+import { InvalidInputs } from '../editor/invalid-inputs.ts'
+import { JsonField } from '../editor/json-field.tsx'
 
 /** Starts the workflow for one contact, by hand. */
 export function StartExecution({ workflow }: { workflow: Workflow }) {

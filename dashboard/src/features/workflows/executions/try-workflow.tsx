@@ -10,8 +10,8 @@ import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { PageHeader } from '../../../ui/page/page.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { exactTime, Time } from '../../../ui/text/time.tsx'
-import { describeReason } from '../steps/describe.ts'
-import { STEP_ICONS } from '../steps/step-list.tsx'
+import { describeReason } from '../editor/describe.ts'
+import { STEP_ICONS } from '../editor/step-list.tsx'
 import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
 import { Json } from './execution-peek.tsx'
 import { describeDuration } from './took.ts'
@@ -97,7 +97,7 @@ function PathStep({ item, begun }: { item: Simulation['path'][number]; begun: st
             {after < 1_000 ? 'at once' : `after ${describeDuration(after)}`}
           </time>
         </p>
-        {item.branch && <p className="text-ui">Takes the branch {item.branch}.</p>}
+        {item.branch && <p className="text-ui">Goes to “{item.branch}”.</p>}
         <StepResult type={item.type} result={result} />
       </div>
     </li>

@@ -9,10 +9,10 @@ import { useProject } from '../../../projects/current.ts'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { describeQuestion, parseValue, WITH_UNIT, WITHOUT_VALUE } from './describe.ts'
-import { newId, type Step } from './graph.ts'
-import { JsonField } from './json-field.tsx'
-import { Suggestions } from './suggestions.tsx'
+import { describeQuestion, parseValue, WITH_UNIT, WITHOUT_VALUE } from '../editor/describe.ts'
+import { newId, type Step } from '../editor/graph.ts'
+import { JsonField } from '../editor/json-field.tsx'
+import { Suggestions } from '../editor/suggestions.tsx'
 
 type Filter = { field: string; operator: string; value?: unknown; unit?: string }
 type Answer = Omit<Filter, 'field'> & { id: string; name: string }

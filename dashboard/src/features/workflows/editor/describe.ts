@@ -9,7 +9,7 @@ export const STEP_WORDS: Record<StepType, string> = {
   SEND_EMAIL: 'Send an email',
   DELAY: 'Wait some time',
   WAIT_FOR_EVENT: 'Wait for an event',
-  CONDITION: 'Ask a question',
+  CONDITION: 'Branch',
   WEBHOOK: 'Call a webhook',
   UPDATE_CONTACT: 'Update the contact',
   EXIT: 'Leave the workflow',
