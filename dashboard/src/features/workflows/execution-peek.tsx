@@ -11,7 +11,7 @@ import { Time } from '../../ui/time.tsx'
 import { describeReason } from './describe.ts'
 import { statusOfVisit } from './list-query.ts'
 import { executionQuery } from './queries.ts'
-import { STEP_ICONS } from './step-list.tsx'
+import { STEP_VIEWS } from './steps/views.ts'
 import { tookOf } from './took.ts'
 
 type StepExecution = WorkflowExecutionDetails['stepExecutions'][number]
@@ -102,7 +102,7 @@ function ExecutionFacts({ execution, workflow }: { execution: WorkflowExecutionD
 
 function VisitedStep({ visited }: { visited: StepExecution }) {
   const project = useProject()
-  const Icon = STEP_ICONS[visited.step?.type ?? 'EXIT']
+  const { Icon } = STEP_VIEWS[visited.step?.type ?? 'EXIT']
   const took = tookOf(visited)
   return (
     <li className="rounded-lg border border-line p-3">

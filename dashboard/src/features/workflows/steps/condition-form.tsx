@@ -2,16 +2,17 @@ import type { Workflow } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Plus, X } from 'lucide-react'
 import { useId } from 'react'
-import { OPERATOR_WORDS } from '../../conditions/sentence.ts'
-import { useProject } from '../../projects/current.ts'
-import { Button, IconButton } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Input, Select } from '../../ui/input.tsx'
-import { describeQuestion, parseValue, WITH_UNIT, WITHOUT_VALUE } from './describe.ts'
-import { newId, type Step } from './graph.ts'
-import { JsonField } from './json-field.tsx'
-import { conditionFieldsQuery, segmentNamesQuery } from './queries.ts'
-import { Suggestions } from './suggestions.tsx'
+import { OPERATOR_WORDS } from '../../../conditions/sentence.ts'
+import { useProject } from '../../../projects/current.ts'
+import { Button, IconButton } from '../../../ui/button.tsx'
+import { Field } from '../../../ui/field.tsx'
+import { Input, Select } from '../../../ui/input.tsx'
+import { newId, type Step } from '../graph.ts'
+import { JsonField } from '../json-field.tsx'
+import { conditionFieldsQuery, segmentNamesQuery } from '../queries.ts'
+import { Suggestions } from '../suggestions.tsx'
+import { describeQuestion, WITH_UNIT, WITHOUT_VALUE } from './question.ts'
+import { parseValue, type StepFormProps } from './step-view.ts'
 
 type Filter = { field: string; operator: string; value?: unknown; unit?: string }
 type Answer = Omit<Filter, 'field'> & { id: string; name: string }
@@ -25,10 +26,8 @@ const KINDS: Record<Kind, string> = {
 
 const kindOf = (config: Step['config']): Kind => (config.mode === 'multi' ? 'multi' : Array.isArray(config.groups) ? 'tree' : 'single')
 
-type ConditionFormProps = { step: Step; workflow: Workflow; onStep: (step: Step, what?: string) => void }
-
 /** The question of a CONDITION step. */
-export function ConditionForm({ step, workflow, onStep }: ConditionFormProps) {
+export function ConditionForm({ step, workflow, onStep }: StepFormProps) {
   const project = useProject()
   const segments = useQuery(segmentNamesQuery(project.id)).data ?? {}
   const kind = kindOf(step.config)
