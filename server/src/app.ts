@@ -45,6 +45,7 @@ import { verifyRoutes } from './verify/routes.ts'
 import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { stopWorkflowsOf } from './workflows/executions/wiped.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
+import { workflowInsightRoutes } from './workflows/insight-routes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { webhookSecretRoutes } from './workflows/secret-routes.ts'
 
@@ -101,6 +102,7 @@ export async function buildApp(
   workflowRoutes(app, deps)
   workflowGraphRoutes(app, deps)
   workflowExecutionRoutes(app, deps)
+  workflowInsightRoutes(app, deps)
   webhookSecretRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)

@@ -2,15 +2,9 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
-import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
-import { Address, Timestamp } from '../http/validate.ts'
 import { fail, invalid, notFound } from '../lib/errors.ts'
-import { isId, newId } from '../lib/id.ts'
 import { KB } from '../lib/text/units.ts'
-import { stepOf } from './definition/graph.ts'
-
-import { getWorkflow, readGraph } from './definition/workflow.ts'
 import { cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
 import { startExecution } from './executions/start.ts'
 import { STARTED_FILTER } from './executions/started.ts'
@@ -23,24 +17,17 @@ import {
   getExecution,
   listExecutions,
 } from './insight/execution.ts'
-import { explainWorkflow, WorkflowExplanation } from './insight/explain.ts'
-import { Simulation, simulateWorkflow } from './insight/simulate.ts'
-import { readStats, WorkflowStats } from './insight/stats.ts'
-import { listVisits, StepVisit, VisitsQuery } from './insight/visits.ts'
-import { WorkflowParam } from './routes.ts'
-import type { SimulatedContact } from './steps/step.ts'
-import { ListenedEvent } from './steps/wait-for-event.ts'
+import { workflowResource } from './routes.ts'
 
 const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */
 const Context = Data.optional().describe('Variables of this execution: in templates by their names, in conditions as `context.<path>`.')
 
-const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
-
-export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
+export function workflowExecutionRoutes(app: App, { db }: Deps) {
   const tags = ['Workflows']
   const config = { caller: 'project' as const }
-  const ExecutionParam = z.object({ id: z.string(), executionId: z.string() })
+  const { params, find } = workflowResource(db)
+  const ExecutionParam = params.extend({ executionId: z.string() })
 
   app.post(
     '/workflows/:id/executions',
@@ -50,19 +37,18 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'Start an execution for a contact',
         description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
-        params: WorkflowParam,
+        params,
         body: z.object({ contactId: z.uuid(), context: Context }),
         response: { 201: ExecutionDetails },
       },
     },
     async (req, reply) => {
-      const key = { projectId: req.project.id, id: req.params.id }
-      const { id: workflowId, projectId } = await getWorkflow(db, key)
+      const { id: workflowId, projectId } = await find(req)
       const { contactId, context: given = NO_DATA } = req.body
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
-      if (!(await findContact(db, projectId, contactId))) contactNotFound(contactId)
+      if (!(await findContact(db, projectId, contactId))) notFound('contact', contactId)
       const started = await transact(db, async (tx) => {
         const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
         return describeExecution(tx, { projectId, workflowId, id })
@@ -79,7 +65,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'List executions',
         description: 'Newest first. At most 10,000 are counted and listed: filters find the others.',
-        params: WorkflowParam,
+        params,
         querystring: ExecutionsQuery,
         response: {
           200: z.object({
@@ -94,7 +80,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       },
     },
     async (req) => {
-      const { projectId, id } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+      const { projectId, id } = await find(req)
       return listExecutions(db, { projectId, workflowId: id }, req.query)
     },
   )
@@ -103,7 +89,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
     '/workflows/:id/executions/:executionId',
     { config, schema: { tags, summary: 'Get an execution with its steps', params: ExecutionParam, response: { 200: ExecutionDetails } } },
     async (req) => {
-      const { projectId, id } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+      const { projectId, id } = await find(req)
       return describeExecution(db, { projectId, workflowId: id, id: req.params.executionId })
     },
   )
@@ -121,7 +107,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       },
     },
     async (req) => {
-      const { projectId, id: workflowId } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+      const { projectId, id: workflowId } = await find(req)
       const key = { projectId, workflowId, id: req.params.executionId }
       await getExecution(db, key)
       return transact(db, async (tx) => {
@@ -139,7 +125,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'Cancel all active executions',
         description: 'Or those that match the filters.',
-        params: WorkflowParam,
+        params,
         // Strict: with a misspelt filter it would cancel every execution.
         querystring: z.strictObject({
           status: z.enum(['RUNNING', 'WAITING']).optional(),
@@ -151,7 +137,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       },
     },
     async (req) => {
-      const { projectId, id } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+      const { projectId, id } = await find(req)
       let cancelled = 0
       // In chunks, as there may be a million. Those that start meanwhile are cancelled too, up to a bound of rounds.
       for (let round = 0; round < MAX_CANCEL_ROUNDS; round++) {
@@ -162,105 +148,6 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       return { cancelled }
     },
   )
-
-  app.get(
-    '/workflows/:id/stats',
-    {
-      config,
-      schema: { tags, summary: 'Get the figures of each step and transition', params: WorkflowParam, response: { 200: WorkflowStats } },
-    },
-    async (req) => readStats(db, await getWorkflow(db, { projectId: req.project.id, id: req.params.id })),
-  )
-
-  app.get(
-    '/workflows/:id/steps/:stepId/visits',
-    {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'List the visits of a step',
-        description: 'Newest first. Those of one outcome are as many as the figure of that name, without `outcome` as many as `entered`.',
-        params: z.object({ id: z.string(), stepId: z.string() }),
-        querystring: VisitsQuery,
-        response: { 200: cursorList(StepVisit) },
-      },
-    },
-    async (req) => {
-      const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
-      const { id: stepId } = stepOf(await readGraph(db, workflow), req.params.stepId.toLowerCase()) ?? notFound('step', req.params.stepId)
-      return listVisits(db, secrets, { projectId: workflow.projectId, workflowId: workflow.id, stepId }, req.query)
-    },
-  )
-
-  app.get(
-    '/workflows/:id/explain/:contactId',
-    {
-      config: { ...config, refusals: ['CONTACT_NOT_FOUND'] },
-      schema: {
-        tags,
-        summary: 'Explain why a contact is in a workflow, or not',
-        params: z.object({ id: z.string(), contactId: z.string() }),
-        response: { 200: WorkflowExplanation },
-      },
-    },
-    async (req) => {
-      const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
-      const { contactId } = req.params
-      return (isId(contactId) && (await explainWorkflow(db, workflow, contactId))) || contactNotFound(contactId)
-    },
-  )
-
-  app.post(
-    '/workflows/:id/simulate',
-    {
-      config: { ...config, onlyReads: true, slowRead: true, refusals: ['CONTACT_NOT_FOUND'], bodyOptional: true },
-      schema: {
-        tags,
-        summary: 'Simulate a workflow for a contact',
-        description:
-          'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.',
-        params: WorkflowParam,
-        body: z.object({
-          contactId: z.uuid().optional(),
-          contact: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.optional() }).optional(),
-          event: z.object({ name: ListenedEvent, data: Data.optional() }).optional(),
-          at: Timestamp.optional().describe('When the execution starts; now by default.'),
-        }),
-        response: { 200: Simulation },
-      },
-    },
-    async (req) => {
-      const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
-      const { contactId, contact: given, event, at } = req.body
-      const start = at === undefined ? new Date() : new Date(at)
-      if (start.getUTCFullYear() > LAST_YEAR) invalid('at', `Must be at most in the year ${LAST_YEAR}.`, 'too_big')
-      const contact = contactId === undefined ? sampleContact(given, start) : await storedContact(workflow.projectId, contactId)
-      const data = { ...event?.data?.set, ...event?.data?.transient }
-      return simulateWorkflow(db, workflow, {
-        contact,
-        isStored: contactId !== undefined,
-        event: event ? { id: newId(), name: event.name, data, createdAt: start.toISOString() } : null,
-        at: start,
-      })
-    },
-  )
-
-  async function storedContact(projectId: string, contactId: string): Promise<SimulatedContact> {
-    const { id, email, subscribed, data, createdAt } = (await findContact(db, projectId, contactId)) ?? contactNotFound(contactId)
-    return { id, email, subscribed, data: data ?? {}, createdAt: new Date(createdAt) }
-  }
 }
 
 const MAX_CANCEL_ROUNDS = 2_000
-/** A simulation of 100 delays of a year ends in a year of four digits. */
-const LAST_YEAR = 9_000
-
-type GivenContact = { email?: string | undefined; subscribed?: boolean | undefined; data?: { set: object; transient: object } | undefined }
-
-const sampleContact = ({ email = 'ada@example.com', subscribed = true, data }: GivenContact = {}, createdAt: Date): SimulatedContact => ({
-  id: newId(),
-  email,
-  subscribed,
-  createdAt,
-  data: { ...data?.set, ...data?.transient },
-})
