@@ -37,6 +37,7 @@ import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
 import { templateTestRoutes } from './send/test-routes.ts'
+import { templatePreviewRoutes } from './templates/preview-routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
@@ -88,6 +89,7 @@ export async function buildApp(
   trackRoutes(app, deps)
   await uploadRoutes(app, deps)
   templateRoutes(app, deps)
+  templatePreviewRoutes(app, deps)
   emailRoutes(app, deps)
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
