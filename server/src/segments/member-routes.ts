@@ -4,14 +4,11 @@ import { PlainError } from '../http/errors.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
-import { notFound } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
 import { HistoryQuery, listMembershipChanges, SegmentChange } from './history.ts'
 import { listSegmentMembers, listSegmentMembersAfter, MemberList, MembersQuery } from './member-list.ts'
 import { addAddresses, MAX_ADDRESSES, removeAddresses } from './members.ts'
-import { findSegment } from './segment.ts'
+import { segmentResource } from './routes.ts'
 
-const SegmentParam = z.object({ id: z.string() })
 const Emails = z.array(z.string().max(1_000)).max(MAX_ADDRESSES)
 const NewMembers = z.object({
   emails: Emails,
@@ -30,6 +27,7 @@ const Added = z.object({
 export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Segments']
   const config = { caller: 'project' as const }
+  const { params, find } = segmentResource(db)
 
   app.get(
     '/segments/:id/contacts',
@@ -39,13 +37,13 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'List the members of a segment',
         description: 'Newest contacts first. A dynamic segment is evaluated now. Take `page`, or continue with the `cursor` of a page.',
-        params: SegmentParam,
+        params,
         querystring: MembersQuery,
         response: { 200: MemberList },
       },
     },
     async (req, reply) => {
-      const segment = await find(req.project.id, req.params.id)
+      const segment = await find(req)
       if (req.query.cursor !== undefined) return listSegmentMembersAfter(db, secrets, segment, req.query)
       return sendPage(reply, await listSegmentMembers(db, secrets, segment, req.query), { alias: 'contacts' }) as never
     },
@@ -59,12 +57,12 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'List entries and exits of a segment',
         description: 'Newest first. They are recorded while the segment is tracked.',
-        params: SegmentParam,
+        params,
         querystring: HistoryQuery,
         response: { 200: cursorList(SegmentChange) },
       },
     },
-    async (req) => listMembershipChanges(db, secrets, await find(req.project.id, req.params.id), req.query),
+    async (req) => listMembershipChanges(db, secrets, await find(req), req.query),
   )
 
   app.post(
@@ -74,13 +72,13 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
       schema: {
         tags,
         summary: 'Add contacts to a static segment',
-        params: SegmentParam,
+        params,
         body: NewMembers,
         response: { 200: Added, 400: PlainError },
       },
     },
     async (req) => {
-      const { id: segmentId, projectId } = await find(req.project.id, req.params.id)
+      const { id: segmentId, projectId } = await find(req)
       const { emails, createMissing = false, subscribed = true } = req.body
       return addAddresses(db, { projectId, segmentId, emails, createMissing, subscribed, source: sourceOf(req) })
     },
@@ -94,16 +92,14 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'Remove contacts from a static segment',
         description: 'Unknown addresses are ignored.',
-        params: SegmentParam,
+        params,
         body: z.object({ emails: Emails }),
         response: { 200: z.object({ removed: z.int() }), 400: PlainError },
       },
     },
     async (req) => {
-      const { id: segmentId, projectId } = await find(req.project.id, req.params.id)
+      const { id: segmentId, projectId } = await find(req)
       return removeAddresses(db, { projectId, segmentId, emails: req.body.emails })
     },
   )
-
-  const find = async (projectId: string, id: string) => (isId(id) && (await findSegment(db, projectId, id))) || notFound('segment', id)
 }
