@@ -4,8 +4,8 @@ import type { App, Deps } from '../http/server.ts'
 import { fail } from '../lib/errors.ts'
 import { actorOf } from './draft/audit.ts'
 import { RatePerMinute, ScheduledFor } from './draft/body.ts'
-import { Campaign, getCampaign, showCampaign } from './draft/campaign.ts'
-import { CampaignParam } from './routes.ts'
+import { Campaign, showCampaign } from './draft/campaign.ts'
+import { campaignResource } from './routes.ts'
 import { cancelCampaign } from './sending/cancel.ts'
 import { changeRate, pauseCampaign, resumeCampaign } from './sending/pause.ts'
 import { resendCampaign } from './sending/resend.ts'
@@ -21,7 +21,7 @@ const Sending = z.object({
 export function campaignActionRoutes(app: App, { db }: Deps) {
   const tags = ['Campaigns']
   const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
-  const params = CampaignParam
+  const { params, find } = campaignResource(db)
   const response = { 200: Campaign }
 
   app.post(
@@ -41,7 +41,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { id, projectId } = await find(req)
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
       const [key, actor] = [{ projectId, id }, actorOf(req)]
@@ -68,7 +68,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { id, projectId } = await find(req)
       return showCampaign(await transact(db, (tx) => cancelCampaign(tx, { projectId, id }, actorOf(req))))
     },
   )
@@ -77,7 +77,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     '/campaigns/:id/pause',
     { config, schema: { tags, summary: 'Pause a campaign that is being sent', params, response } },
     async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { id, projectId } = await find(req)
       const pause = { reason: 'person' as const, actor: actorOf(req) }
       return showCampaign(await transact(db, (tx) => pauseCampaign(tx, { projectId, id }, pause)))
     },
@@ -90,7 +90,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       schema: { tags, summary: 'Resume a campaign', description: 'No recipient gets the email twice.', params, response },
     },
     async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { id, projectId } = await find(req)
       return showCampaign(await transact(db, (tx) => resumeCampaign(tx, { projectId, id }, actorOf(req))))
     },
   )
@@ -109,7 +109,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { id, projectId } = await find(req)
       const rate = { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) }
       return showCampaign(await transact(db, (tx) => changeRate(tx, { projectId, id }, rate)))
     },
@@ -133,7 +133,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { id, projectId } = await find(req)
       const resend = { includeUnknown: req.body.includeUnknown ?? false, actor: actorOf(req) }
       return showCampaign(await transact(db, (tx) => resendCampaign(tx, { projectId, id }, resend)))
     },

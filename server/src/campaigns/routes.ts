@@ -1,22 +1,22 @@
 import { z } from 'zod'
-import { transact } from '../db/index.ts'
+import { type Pool, transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
-import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { CursorQuery, cursorList, pageList } from '../http/paging.ts'
+import { EDITING, NoContent, resource, tagged } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { isId } from '../lib/id.ts'
 import { AuditEntry, actorOf, listActions } from './draft/audit.ts'
 import { CAMPAIGN_BODY_LIMIT, CampaignBody, checkCampaign, ScheduledFor } from './draft/body.ts'
-import { Campaign, campaignNotFound, getCampaign, showCampaign } from './draft/campaign.ts'
+import { Campaign, findCampaign, showCampaign } from './draft/campaign.ts'
 import { createCampaign, duplicateCampaign } from './draft/create.ts'
 import { deleteCampaign } from './draft/delete.ts'
 import { CampaignsQuery, listCampaigns } from './draft/list.ts'
 import { replaceCampaign } from './draft/replace.ts'
 import { CampaignStats, countRefused, statsOf } from './ledger/stats.ts'
 
-export const CampaignParam = z.object({ id: z.string() })
+/** Of the routes below `/campaigns/:id`. */
+export const campaignResource = (db: Pool) => resource('campaign', (key) => findCampaign(db, key))
 
 const Replacement = CampaignBody.extend({
   scheduledFor: ScheduledFor.nullish().describe(
@@ -28,6 +28,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
   const tags = ['Campaigns']
   const config = { caller: 'project' as const }
   const bodyLimit = CAMPAIGN_BODY_LIMIT
+  const { params, find, on } = campaignResource(db)
 
   app.get(
     '/campaigns',
@@ -60,36 +61,33 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
 
   app.get(
     '/campaigns/:id',
-    { config, schema: { tags, summary: 'Get a campaign', params: CampaignParam, response: { 200: Campaign } } },
+    { config, schema: { tags, summary: 'Get a campaign', params, response: { 200: Campaign } } },
     async (req, reply) => {
-      const campaign = showCampaign(await getCampaign(db, { projectId: req.project.id, id: req.params.id }))
-      return reply.header('etag', etagOf(campaign)).send(campaign)
+      return tagged(reply, showCampaign(await find(req)))
     },
   )
 
   app.put(
     '/campaigns/:id',
     {
-      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      config: { ...config, ...EDITING },
       bodyLimit,
       schema: {
         tags,
         summary: 'Replace a campaign',
         description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
-        params: CampaignParam,
+        params,
         body: Replacement,
         response: { 200: Campaign },
       },
     },
     async (req, reply) => {
-      const key = { projectId: req.project.id, id: req.params.id }
-      await getCampaign(db, key)
+      const { projectId } = await find(req)
       const { scheduledFor, ...given } = req.body
-      const content = await checkCampaign(db, key.projectId, given)
-      const edit = { ...key, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
-      const replaced = (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
-      const campaign = showCampaign(replaced)
-      return reply.header('etag', etagOf(campaign)).send(campaign)
+      const content = await checkCampaign(db, projectId, given)
+      const edit = { content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
+      const replaced = await on(req, (key) => transact(db, (tx) => replaceCampaign(tx, { ...key, ...edit })))
+      return tagged(reply, showCampaign(replaced))
     },
   )
 
@@ -101,14 +99,13 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
         tags,
         summary: 'Delete a campaign',
         description: 'Refused while it is scheduled or being sent. Its emails stay.',
-        params: CampaignParam,
-        response: { 204: z.null().describe('No content') },
+        params,
+        response: { 204: NoContent },
       },
     },
     async (req, reply) => {
-      const { id } = req.params
-      const deleted = isId(id) && (await transact(db, (tx) => deleteCampaign(tx, { projectId: req.project.id, id })))
-      return deleted ? reply.status(204).send(null) : campaignNotFound(id)
+      await on(req, (key) => transact(db, (tx) => deleteCampaign(tx, key)))
+      return reply.status(204).send(null)
     },
   )
 
@@ -120,22 +117,21 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
         tags,
         summary: 'Duplicate a campaign',
         description: 'Copies content and audience into a new draft.',
-        params: CampaignParam,
+        params,
         response: { 201: Campaign },
       },
     },
     async (req, reply) => {
-      const { id } = req.params
-      const copy = isId(id) && (await transact(db, (tx) => duplicateCampaign(tx, { projectId: req.project.id, id })))
-      return reply.status(201).send(showCampaign(copy || campaignNotFound(id)))
+      const copy = await on(req, (key) => transact(db, (tx) => duplicateCampaign(tx, key)))
+      return reply.status(201).send(showCampaign(copy))
     },
   )
 
   app.get(
     '/campaigns/:id/stats',
-    { config, schema: { tags, summary: 'Get the results of a campaign', params: CampaignParam, response: { 200: CampaignStats } } },
+    { config, schema: { tags, summary: 'Get the results of a campaign', params, response: { 200: CampaignStats } } },
     async (req) => {
-      const campaign = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const campaign = await find(req)
       const transport = transportKind ?? (await readTransport(db))
       const deliveryReported = campaign.deliveredCount > 0 || transport !== 'smtp'
       return statsOf(campaign, { refusedCount: await countRefused(db, campaign), deliveryReported })
@@ -150,13 +146,13 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
         tags,
         summary: 'List what was done to a campaign',
         description: 'Who started, scheduled, paused, resumed, cancelled or resent it, newest first.',
-        params: CampaignParam,
+        params,
         querystring: CursorQuery,
         response: { 200: cursorList(AuditEntry) },
       },
     },
     async (req) => {
-      const { projectId, id } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { projectId, id } = await find(req)
       return listActions(db, secrets, { projectId, id }, req.query)
     },
   )
