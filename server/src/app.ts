@@ -30,6 +30,7 @@ import type { HoldBack } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
 import { jobRoutes } from './projects/job-routes.ts'
+import { memberRoutes } from './projects/member-routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { reputationRoutes } from './reputation/routes.ts'
 import { segmentInsightRoutes } from './segments/insight-routes.ts'
@@ -80,6 +81,7 @@ export async function buildApp(
     },
     afterDelete: (tx, projectId) => endMeters(tx, projectId),
   })
+  memberRoutes(app, deps)
   jobRoutes(app, deps)
   contactRoutes(app, deps, segmentAccess)
   fieldRoutes(app, deps)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
+import { NoContent } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
@@ -98,7 +99,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     '/domains/:id',
     {
       config: { caller: 'project', role: 'ADMIN', refusals: ['CONFLICT'] },
-      schema: { tags, summary: 'Delete a domain', params: DomainId, response: { 204: z.null().describe('No content') } },
+      schema: { tags, summary: 'Delete a domain', params: DomainId, response: { 204: NoContent } },
     },
     async (req, reply) => {
       const { id } = req.params
