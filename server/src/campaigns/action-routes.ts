@@ -17,6 +17,10 @@ const Sending = z.object({
   delaySeconds: z.int().min(1).max(60).nullish().describe('Schedules the campaign in this many seconds; until then it can be changed.'),
 })
 
+const Resending = z.object({
+  includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
+})
+
 /** What changes the status of a campaign, or the pace at which it is sent. */
 export function campaignActionRoutes(app: App, { db }: Deps) {
   const tags = ['Campaigns']
@@ -126,9 +130,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
           'Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be ' +
           'SENT, and is SENDING until they have ended. Refused with 400 if there are none.',
         params,
-        body: z.object({
-          includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
-        }),
+        body: Resending,
         response,
       },
     },

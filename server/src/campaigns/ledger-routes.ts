@@ -13,12 +13,18 @@ import { CampaignReason, listReasons } from './ledger/reasons.ts'
 import { CampaignRecipient, listRecipients, RecipientsQuery } from './ledger/recipients.ts'
 import { campaignResource } from './routes.ts'
 
+const tags = ['Campaigns']
+const config = { caller: 'project' as const }
+const slow = { ...config, slowRead: true }
+
 /** Who gets a campaign, who does not, and why. */
-export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Campaigns']
-  const config = { caller: 'project' as const }
+export function campaignLedgerRoutes(app: App, deps: Deps) {
+  listRoutes(app, deps)
+  copyRoutes(app, deps)
+}
+
+function listRoutes(app: App, { db, secrets }: Deps) {
   const { params, find } = campaignResource(db)
-  const slow = { ...config, slowRead: true }
 
   app.get(
     '/campaigns/:id/recipients',
@@ -97,6 +103,11 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
     },
     async (req) => ({ data: await listHours(db, await find(req)) }),
   )
+}
+
+/** Copies of the lists, made by jobs. */
+function copyRoutes(app: App, { db }: Deps) {
+  const { params, find } = campaignResource(db)
 
   app.post(
     '/campaigns/:id/copy-to-segment',

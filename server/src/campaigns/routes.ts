@@ -24,12 +24,16 @@ const Replacement = CampaignBody.extend({
   ),
 })
 
-export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
-  const tags = ['Campaigns']
-  const config = { caller: 'project' as const }
-  const bodyLimit = CAMPAIGN_BODY_LIMIT
-  const { params, find, on } = campaignResource(db)
+const tags = ['Campaigns']
+const config = { caller: 'project' as const }
+const bodyLimit = CAMPAIGN_BODY_LIMIT
 
+export function campaignRoutes(app: App, deps: Deps) {
+  collectionRoutes(app, deps)
+  itemRoutes(app, deps)
+}
+
+function collectionRoutes(app: App, { db }: Deps) {
   app.get(
     '/campaigns',
     {
@@ -58,6 +62,10 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       return { success: true as const, data: showCampaign(created) }
     },
   )
+}
+
+function itemRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
+  const { params, find, on } = campaignResource(db)
 
   app.get(
     '/campaigns/:id',

@@ -23,6 +23,23 @@ const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */
 const Context = Data.optional().describe('Variables of this execution: in templates by their names, in conditions as `context.<path>`.')
 
+const ExecutionList = z.object({
+  data: z.array(ExecutionItem),
+  executions: z.array(ExecutionItem).describe('The same as `data`.'),
+  total: z.int(),
+  page: z.int(),
+  pageSize: z.int(),
+  totalPages: z.int(),
+})
+
+/** Strict: with a misspelt filter it would cancel every execution. */
+const CancelledQuery = z.strictObject({
+  status: z.enum(['RUNNING', 'WAITING']).optional(),
+  stepId: z.uuid().optional().describe('Executions that are at this step.'),
+  contactId: z.uuid().optional(),
+  ...STARTED_FILTER,
+})
+
 export function workflowExecutionRoutes(app: App, { db }: Deps) {
   const tags = ['Workflows']
   const config = { caller: 'project' as const }
@@ -68,14 +85,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
         params,
         querystring: ExecutionsQuery,
         response: {
-          200: z.object({
-            data: z.array(ExecutionItem),
-            executions: z.array(ExecutionItem).describe('The same as `data`.'),
-            total: z.int(),
-            page: z.int(),
-            pageSize: z.int(),
-            totalPages: z.int(),
-          }),
+          200: ExecutionList,
         },
       },
     },
@@ -126,13 +136,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
         summary: 'Cancel all active executions',
         description: 'Or those that match the filters.',
         params,
-        // Strict: with a misspelt filter it would cancel every execution.
-        querystring: z.strictObject({
-          status: z.enum(['RUNNING', 'WAITING']).optional(),
-          stepId: z.uuid().optional().describe('Executions that are at this step.'),
-          contactId: z.uuid().optional(),
-          ...STARTED_FILTER,
-        }),
+        querystring: CancelledQuery,
         response: { 200: z.object({ cancelled: z.int() }) },
       },
     },
