@@ -13,7 +13,7 @@ export type StepFormProps = {
 }
 
 export type Branch = { branch: string | null; label: string }
-export type Names = { templates: Record<string, string>; segments: Record<string, string> }
+type Names = { templates: Record<string, string>; segments: Record<string, string> }
 type Config = Step['config']
 
 /** Everything that the dashboard shows of one kind of step. */
