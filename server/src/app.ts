@@ -30,16 +30,13 @@ import type { HoldBack } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
 import { jobRoutes } from './projects/job-routes.ts'
-import { memberRoutes } from './projects/member-routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { reputationRoutes } from './reputation/routes.ts'
-import { segmentInsightRoutes } from './segments/insight-routes.ts'
 import { segmentMemberRoutes } from './segments/member-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
 import { templateTestRoutes } from './send/test-routes.ts'
-import { templatePreviewRoutes } from './templates/preview-routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
@@ -48,7 +45,6 @@ import { verifyRoutes } from './verify/routes.ts'
 import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { stopWorkflowsOf } from './workflows/executions/wiped.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
-import { workflowInsightRoutes } from './workflows/insight-routes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { webhookSecretRoutes } from './workflows/secret-routes.ts'
 
@@ -81,7 +77,6 @@ export async function buildApp(
     },
     afterDelete: (tx, projectId) => endMeters(tx, projectId),
   })
-  memberRoutes(app, deps)
   jobRoutes(app, deps)
   contactRoutes(app, deps, segmentAccess)
   fieldRoutes(app, deps)
@@ -92,12 +87,10 @@ export async function buildApp(
   trackRoutes(app, deps)
   await uploadRoutes(app, deps)
   templateRoutes(app, deps)
-  templatePreviewRoutes(app, deps)
   emailRoutes(app, deps)
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
   segmentRoutes(app, deps)
-  segmentInsightRoutes(app, deps)
   segmentMemberRoutes(app, deps)
   campaignRoutes(app, deps)
   campaignActionRoutes(app, deps)
@@ -108,7 +101,6 @@ export async function buildApp(
   workflowRoutes(app, deps)
   workflowGraphRoutes(app, deps)
   workflowExecutionRoutes(app, deps)
-  workflowInsightRoutes(app, deps)
   webhookSecretRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)

@@ -4,8 +4,8 @@ import type { App, Deps } from '../http/server.ts'
 import { fail } from '../lib/errors.ts'
 import { actorOf } from './draft/audit.ts'
 import { RatePerMinute, ScheduledFor } from './draft/body.ts'
-import { Campaign, showCampaign } from './draft/campaign.ts'
-import { campaignResource } from './routes.ts'
+import { Campaign, getCampaign, showCampaign } from './draft/campaign.ts'
+import { CampaignParam } from './routes.ts'
 import { cancelCampaign } from './sending/cancel.ts'
 import { changeRate, pauseCampaign, resumeCampaign } from './sending/pause.ts'
 import { resendCampaign } from './sending/resend.ts'
@@ -17,15 +17,11 @@ const Sending = z.object({
   delaySeconds: z.int().min(1).max(60).nullish().describe('Schedules the campaign in this many seconds; until then it can be changed.'),
 })
 
-const Resending = z.object({
-  includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
-})
-
 /** What changes the status of a campaign, or the pace at which it is sent. */
 export function campaignActionRoutes(app: App, { db }: Deps) {
   const tags = ['Campaigns']
   const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
-  const { params, find } = campaignResource(db)
+  const params = CampaignParam
   const response = { 200: Campaign }
 
   app.post(
@@ -45,7 +41,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const { id, projectId } = await find(req)
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
       const [key, actor] = [{ projectId, id }, actorOf(req)]
@@ -72,7 +68,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const { id, projectId } = await find(req)
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       return showCampaign(await transact(db, (tx) => cancelCampaign(tx, { projectId, id }, actorOf(req))))
     },
   )
@@ -81,7 +77,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     '/campaigns/:id/pause',
     { config, schema: { tags, summary: 'Pause a campaign that is being sent', params, response } },
     async (req) => {
-      const { id, projectId } = await find(req)
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       const pause = { reason: 'person' as const, actor: actorOf(req) }
       return showCampaign(await transact(db, (tx) => pauseCampaign(tx, { projectId, id }, pause)))
     },
@@ -94,7 +90,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       schema: { tags, summary: 'Resume a campaign', description: 'No recipient gets the email twice.', params, response },
     },
     async (req) => {
-      const { id, projectId } = await find(req)
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       return showCampaign(await transact(db, (tx) => resumeCampaign(tx, { projectId, id }, actorOf(req))))
     },
   )
@@ -113,7 +109,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const { id, projectId } = await find(req)
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       const rate = { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) }
       return showCampaign(await transact(db, (tx) => changeRate(tx, { projectId, id }, rate)))
     },
@@ -130,12 +126,14 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
           'Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be ' +
           'SENT, and is SENDING until they have ended. Refused with 400 if there are none.',
         params,
-        body: Resending,
+        body: z.object({
+          includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
+        }),
         response,
       },
     },
     async (req) => {
-      const { id, projectId } = await find(req)
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       const resend = { includeUnknown: req.body.includeUnknown ?? false, actor: actorOf(req) }
       return showCampaign(await transact(db, (tx) => resendCampaign(tx, { projectId, id }, resend)))
     },

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
@@ -6,18 +7,19 @@ import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
 import { findPreviewPage } from '../templates/preview-pages.ts'
+import { getCampaign } from './draft/campaign.ts'
 import { ClicksPreview, previewClicks } from './draft/clicks-preview.ts'
 import { contentOfCampaign } from './draft/content.ts'
 import { CampaignLink, listLinks } from './draft/links.ts'
 import { Preflight, preflightCampaign } from './draft/preflight.ts'
-import { campaignResource } from './routes.ts'
+import { CampaignParam } from './routes.ts'
 
 /** What one looks at before and after a campaign is sent. */
 export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRatePerSecond: ratePerSecond, publicUrl } }: Deps) {
   const tags = ['Campaigns']
   const config = { caller: 'project' as const }
-  const { params, find } = campaignResource(db)
   const quotas = createQuotaCounter(db, secrets)
+  const find = (req: FastifyRequest) => getCampaign(db, { projectId: req.project.id, id: (req.params as { id: string }).id })
 
   app.post(
     '/campaigns/:id/test',
@@ -29,7 +31,7 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         description:
           'Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores ' +
           'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
-        params,
+        params: CampaignParam,
         body: z.object({ email: Address }),
         response: { 200: TestEmailAnswer },
       },
@@ -53,7 +55,7 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         tags,
         summary: 'Check a campaign before sending it',
         description: 'Who will get it and who will not, what is missing, and how long it will take. Sending does not need it.',
-        params,
+        params: CampaignParam,
         response: { 200: Preflight },
       },
     },
@@ -70,7 +72,7 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         description:
           'Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is ' +
           'listed as it was clicked, or as it is written if nobody clicked it.',
-        params,
+        params: CampaignParam,
         response: { 200: z.object({ data: z.array(CampaignLink) }) },
       },
     },
@@ -87,7 +89,7 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         description:
           'Renders the email for a made-up recipient, with a label at each tracked link: the people that clicked it, and their share. A link that ' +
           'is at several places has one figure.',
-        params,
+        params: CampaignParam,
         response: { 200: ClicksPreview },
       },
     },

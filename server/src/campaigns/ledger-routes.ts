@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
@@ -5,26 +6,20 @@ import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
 import { csvExportRoutes } from '../projects/csv-export-routes.ts'
 import { AudienceContact, AudienceQuery, listAudience } from './draft/audience-list.ts'
+import { getCampaign } from './draft/campaign.ts'
 import { CopiedToSegment, CopyToSegmentBody, queueCopyToSegment } from './ledger/copy-to-segment.ts'
 import { ExcludedContact, ExcludedQuery, listExcluded } from './ledger/excluded.ts'
 import { CampaignExportBody, campaignExport, queueCampaignExport } from './ledger/export.ts'
 import { CampaignHour, listHours } from './ledger/hours.ts'
 import { CampaignReason, listReasons } from './ledger/reasons.ts'
 import { CampaignRecipient, listRecipients, RecipientsQuery } from './ledger/recipients.ts'
-import { campaignResource } from './routes.ts'
-
-const tags = ['Campaigns']
-const config = { caller: 'project' as const }
-const slow = { ...config, slowRead: true }
+import { CampaignParam } from './routes.ts'
 
 /** Who gets a campaign, who does not, and why. */
-export function campaignLedgerRoutes(app: App, deps: Deps) {
-  listRoutes(app, deps)
-  copyRoutes(app, deps)
-}
-
-function listRoutes(app: App, { db, secrets }: Deps) {
-  const { params, find } = campaignResource(db)
+export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
+  const tags = ['Campaigns']
+  const config = { caller: 'project' as const }
+  const slow = { ...config, slowRead: true }
 
   app.get(
     '/campaigns/:id/recipients',
@@ -34,7 +29,7 @@ function listRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'List the recipients of a campaign',
         description: 'With the outcome of each and its reason. Recipients are fixed when the campaign starts.',
-        params,
+        params: CampaignParam,
         querystring: RecipientsQuery,
         response: { 200: cursorList(CampaignRecipient) },
       },
@@ -50,7 +45,7 @@ function listRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'List the excluded contacts of a campaign',
         description: 'Contacts that matched the audience when the campaign started, and might not get the email.',
-        params,
+        params: CampaignParam,
         querystring: ExcludedQuery,
         response: { 200: cursorList(ExcludedContact) },
       },
@@ -66,7 +61,7 @@ function listRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'List the audience of a campaign',
         description: 'The contacts behind the numbers of `preflight`: who would get it now, and who would not.',
-        params,
+        params: CampaignParam,
         querystring: AudienceQuery,
         response: { 200: cursorList(AudienceContact) },
       },
@@ -82,7 +77,7 @@ function listRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'Count the recipients of a campaign by reason',
         description: 'Those that failed, were skipped or are open. Sent emails have no reason.',
-        params,
+        params: CampaignParam,
         response: { 200: z.object({ data: z.array(CampaignReason) }) },
       },
     },
@@ -97,17 +92,12 @@ function listRoutes(app: App, { db, secrets }: Deps) {
         tags,
         summary: 'List the first 48 hours of a campaign',
         description: 'Emails sent, and recipients that opened or clicked, by hour. Empty before the start.',
-        params,
+        params: CampaignParam,
         response: { 200: z.object({ data: z.array(CampaignHour) }) },
       },
     },
     async (req) => ({ data: await listHours(db, await find(req)) }),
   )
-}
-
-/** Copies of the lists, made by jobs. */
-function copyRoutes(app: App, { db }: Deps) {
-  const { params, find } = campaignResource(db)
 
   app.post(
     '/campaigns/:id/copy-to-segment',
@@ -117,7 +107,7 @@ function copyRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'Copy recipients of a campaign to a new static segment',
         description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
-        params,
+        params: CampaignParam,
         body: CopyToSegmentBody,
         response: { 202: CopiedToSegment },
       },
@@ -137,7 +127,7 @@ function copyRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'Export recipients or excluded contacts of a campaign',
         description: 'As CSV, by a job. At most two unfinished exports per project.',
-        params,
+        params: CampaignParam,
         body: CampaignExportBody,
         response: { 202: Queued },
       },
@@ -150,4 +140,6 @@ function copyRoutes(app: App, { db }: Deps) {
   )
 
   csvExportRoutes(app, { db }, { path: '/campaigns', tags, type: campaignExport.type, noun: 'a campaign', file: 'campaign' })
+
+  const find = (req: FastifyRequest) => getCampaign(db, { projectId: req.project.id, id: (req.params as { id: string }).id })
 }

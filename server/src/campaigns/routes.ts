@@ -1,22 +1,22 @@
 import { z } from 'zod'
-import { type Pool, transact } from '../db/index.ts'
+import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { readIfMatch } from '../http/if-match.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
+import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { CursorQuery, cursorList, pageList } from '../http/paging.ts'
-import { EDITING, NoContent, resource, tagged } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
+import { isId } from '../lib/id.ts'
 import { AuditEntry, actorOf, listActions } from './draft/audit.ts'
 import { CAMPAIGN_BODY_LIMIT, CampaignBody, checkCampaign, ScheduledFor } from './draft/body.ts'
-import { Campaign, findCampaign, showCampaign } from './draft/campaign.ts'
+import { Campaign, campaignNotFound, getCampaign, showCampaign } from './draft/campaign.ts'
 import { createCampaign, duplicateCampaign } from './draft/create.ts'
 import { deleteCampaign } from './draft/delete.ts'
 import { CampaignsQuery, listCampaigns } from './draft/list.ts'
 import { replaceCampaign } from './draft/replace.ts'
 import { CampaignStats, countRefused, statsOf } from './ledger/stats.ts'
 
-/** Of the routes below `/campaigns/:id`. */
-export const campaignResource = (db: Pool) => resource('campaign', (key) => findCampaign(db, key))
+export const CampaignParam = z.object({ id: z.string() })
 
 const Replacement = CampaignBody.extend({
   scheduledFor: ScheduledFor.nullish().describe(
@@ -24,16 +24,11 @@ const Replacement = CampaignBody.extend({
   ),
 })
 
-const tags = ['Campaigns']
-const config = { caller: 'project' as const }
-const bodyLimit = CAMPAIGN_BODY_LIMIT
+export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
+  const tags = ['Campaigns']
+  const config = { caller: 'project' as const }
+  const bodyLimit = CAMPAIGN_BODY_LIMIT
 
-export function campaignRoutes(app: App, deps: Deps) {
-  collectionRoutes(app, deps)
-  itemRoutes(app, deps)
-}
-
-function collectionRoutes(app: App, { db }: Deps) {
   app.get(
     '/campaigns',
     {
@@ -62,40 +57,39 @@ function collectionRoutes(app: App, { db }: Deps) {
       return { success: true as const, data: showCampaign(created) }
     },
   )
-}
-
-function itemRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
-  const { params, find, on } = campaignResource(db)
 
   app.get(
     '/campaigns/:id',
-    { config, schema: { tags, summary: 'Get a campaign', params, response: { 200: Campaign } } },
+    { config, schema: { tags, summary: 'Get a campaign', params: CampaignParam, response: { 200: Campaign } } },
     async (req, reply) => {
-      return tagged(reply, showCampaign(await find(req)))
+      const campaign = showCampaign(await getCampaign(db, { projectId: req.project.id, id: req.params.id }))
+      return reply.header('etag', etagOf(campaign)).send(campaign)
     },
   )
 
   app.put(
     '/campaigns/:id',
     {
-      config: { ...config, ...EDITING },
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
       bodyLimit,
       schema: {
         tags,
         summary: 'Replace a campaign',
         description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
-        params,
+        params: CampaignParam,
         body: Replacement,
         response: { 200: Campaign },
       },
     },
     async (req, reply) => {
-      const { projectId } = await find(req)
+      const key = { projectId: req.project.id, id: req.params.id }
+      await getCampaign(db, key)
       const { scheduledFor, ...given } = req.body
-      const content = await checkCampaign(db, projectId, given)
-      const edit = { content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
-      const replaced = await on(req, (key) => transact(db, (tx) => replaceCampaign(tx, { ...key, ...edit })))
-      return tagged(reply, showCampaign(replaced))
+      const content = await checkCampaign(db, key.projectId, given)
+      const edit = { ...key, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
+      const replaced = (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
+      const campaign = showCampaign(replaced)
+      return reply.header('etag', etagOf(campaign)).send(campaign)
     },
   )
 
@@ -107,13 +101,14 @@ function itemRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) 
         tags,
         summary: 'Delete a campaign',
         description: 'Refused while it is scheduled or being sent. Its emails stay.',
-        params,
-        response: { 204: NoContent },
+        params: CampaignParam,
+        response: { 204: z.null().describe('No content') },
       },
     },
     async (req, reply) => {
-      await on(req, (key) => transact(db, (tx) => deleteCampaign(tx, key)))
-      return reply.status(204).send(null)
+      const { id } = req.params
+      const deleted = isId(id) && (await transact(db, (tx) => deleteCampaign(tx, { projectId: req.project.id, id })))
+      return deleted ? reply.status(204).send(null) : campaignNotFound(id)
     },
   )
 
@@ -125,21 +120,22 @@ function itemRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) 
         tags,
         summary: 'Duplicate a campaign',
         description: 'Copies content and audience into a new draft.',
-        params,
+        params: CampaignParam,
         response: { 201: Campaign },
       },
     },
     async (req, reply) => {
-      const copy = await on(req, (key) => transact(db, (tx) => duplicateCampaign(tx, key)))
-      return reply.status(201).send(showCampaign(copy))
+      const { id } = req.params
+      const copy = isId(id) && (await transact(db, (tx) => duplicateCampaign(tx, { projectId: req.project.id, id })))
+      return reply.status(201).send(showCampaign(copy || campaignNotFound(id)))
     },
   )
 
   app.get(
     '/campaigns/:id/stats',
-    { config, schema: { tags, summary: 'Get the results of a campaign', params, response: { 200: CampaignStats } } },
+    { config, schema: { tags, summary: 'Get the results of a campaign', params: CampaignParam, response: { 200: CampaignStats } } },
     async (req) => {
-      const campaign = await find(req)
+      const campaign = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       const transport = transportKind ?? (await readTransport(db))
       const deliveryReported = campaign.deliveredCount > 0 || transport !== 'smtp'
       return statsOf(campaign, { refusedCount: await countRefused(db, campaign), deliveryReported })
@@ -154,13 +150,13 @@ function itemRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) 
         tags,
         summary: 'List what was done to a campaign',
         description: 'Who started, scheduled, paused, resumed, cancelled or resent it, newest first.',
-        params,
+        params: CampaignParam,
         querystring: CursorQuery,
         response: { 200: cursorList(AuditEntry) },
       },
     },
     async (req) => {
-      const { projectId, id } = await find(req)
+      const { projectId, id } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       return listActions(db, secrets, { projectId, id }, req.query)
     },
   )

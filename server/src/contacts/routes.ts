@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type Pool, transact } from '../db/index.ts'
+import { transact } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
 import { refusedPlainly } from '../http/limits/bounds.ts'
 import { CursorQuery, cursorList } from '../http/paging.ts'
-import { NoContent, resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { failPlainly } from '../lib/errors.ts'
+import { fail, failPlainly } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 import { changeContact, deleteContacts } from './change.ts'
 import { Contact, explainOversizedData, findContact, showContact } from './contact.ts'
 import { Data, NO_DATA } from './data.ts'
@@ -18,6 +18,7 @@ import { sourceOf } from './source.ts'
 import { Consent, listConsents } from './subscription.ts'
 import { toUpsert, upsertContacts } from './upsert.ts'
 
+const ContactId = z.object({ id: z.string() })
 const MAX_LOOKUP = 500
 /** The handler refuses a missing address with a plain error, so it is optional here and required in the OpenAPI document. */
 const NewContact = z
@@ -30,8 +31,7 @@ const NewContact = z
 
 const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
-/** Of the routes below `/contacts/:id`. */
-export const contactResource = (db: Pool) => resource('contact', ({ projectId, id }) => findContact(db, projectId, id))
+const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
 /** No index covers part of an address, a custom field or a condition, and the matches are counted. */
 const isSearch = ({ query }: FastifyRequest) => {
@@ -42,7 +42,6 @@ const isSearch = ({ query }: FastifyRequest) => {
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
   const tags = ['Contacts']
   const config = { caller: 'project' as const }
-  const { params, find, on } = contactResource(db)
 
   app.get(
     '/contacts',
@@ -96,8 +95,10 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
     },
   )
 
-  app.get('/contacts/:id', { config, schema: { tags, summary: 'Get a contact', params, response: { 200: Contact } } }, async (req) =>
-    showContact(await find(req)),
+  app.get(
+    '/contacts/:id',
+    { config, schema: { tags, summary: 'Get a contact', params: ContactId, response: { 200: Contact } } },
+    async (req) => showContact(await find(req.project.id, req.params.id)),
   )
 
   app.patch(
@@ -107,27 +108,29 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
       schema: {
         tags,
         summary: 'Update a contact',
-        params,
+        params: ContactId,
         body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullable().optional() }),
         response: { 200: Contact, 409: PlainError },
       },
     },
     async (req) => {
-      const changes = { ...req.body, source: sourceOf(req) }
-      const changed = await on(req, (key) => transact(db, (tx) => changeContact(tx, { ...key, ...changes })).catch(explainOversizedData))
-      return showContact(changed)
+      const { id } = req.params
+      if (!isId(id)) return contactNotFound(id)
+      const changed = await transact(db, (tx) =>
+        changeContact(tx, { projectId: req.project.id, id, ...req.body, source: sourceOf(req) }),
+      ).catch(explainOversizedData)
+      return showContact(changed ?? contactNotFound(id))
     },
   )
 
   app.delete(
     '/contacts/:id',
-    { config, schema: { tags, summary: 'Delete a contact', params, response: { 204: NoContent } } },
+    { config, schema: { tags, summary: 'Delete a contact', params: ContactId, response: { 204: z.null().describe('No content') } } },
     async (req, reply) => {
-      await on(req, async ({ projectId, id }) => {
-        const [deleted] = await transact(db, (tx) => deleteContacts(tx, { projectId, ids: [id] }))
-        return deleted
-      })
-      return reply.status(204).send(null)
+      const { id } = req.params
+      if (!isId(id)) return contactNotFound(id)
+      const [deleted] = await transact(db, (tx) => deleteContacts(tx, { projectId: req.project.id, ids: [id] }))
+      return deleted ? reply.status(204).send(null) : contactNotFound(id)
     },
   )
 
@@ -139,16 +142,18 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
         tags,
         summary: 'List subscription changes of a contact',
         description: 'Newest first, each with its source.',
-        params,
+        params: ContactId,
         querystring: CursorQuery,
         response: { 200: cursorList(Consent) },
       },
     },
     async (req) => {
-      const { id: contactId, projectId } = await find(req)
+      const { id: contactId, projectId } = await find(req.project.id, req.params.id)
       return listConsents(db, secrets, { projectId, contactId, ...req.query })
     },
   )
+
+  const find = async (projectId: string, id: string) => (isId(id) && (await findContact(db, projectId, id))) || contactNotFound(id)
 }
 
 const Upserted = Contact.extend({ _meta: z.object({ isNew: z.boolean(), isUpdate: z.boolean() }) }).meta({ id: 'UpsertedContact' })

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
-import { NoContent } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
@@ -99,7 +98,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     '/domains/:id',
     {
       config: { caller: 'project', role: 'ADMIN', refusals: ['CONFLICT'] },
-      schema: { tags, summary: 'Delete a domain', params: DomainId, response: { 204: NoContent } },
+      schema: { tags, summary: 'Delete a domain', params: DomainId, response: { 204: z.null().describe('No content') } },
     },
     async (req, reply) => {
       const { id } = req.params

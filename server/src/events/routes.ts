@@ -4,7 +4,7 @@ import { maybeOne } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, PageQuery, pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
-import { failPlainly, notFound } from '../lib/errors.ts'
+import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { countByName, listNames, MAX_EVENT_NAMES } from './counts.ts'
 import { readDays } from './day.ts'
@@ -46,7 +46,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       const { contactId } = req.params
       const isKnown =
         isId(contactId) && (await maybeOne(db, sql`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`))
-      if (!isKnown) return notFound('contact', contactId)
+      if (!isKnown) return fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId.slice(0, 100) } })
       return listEvents(db, secrets, req.project.id, { ...req.query, contactId })
     },
   )

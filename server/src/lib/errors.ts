@@ -79,16 +79,8 @@ export function fail(...args: ConstructorParameters<typeof AppError>): never {
   throw new AppError(...args)
 }
 
-/** Resources with a code of their own. */
-const NOT_FOUND = new Map<string, ErrorCode>([
-  ['contact', 'CONTACT_NOT_FOUND'],
-  ['template', 'TEMPLATE_NOT_FOUND'],
-  ['campaign', 'CAMPAIGN_NOT_FOUND'],
-  ['workflow', 'WORKFLOW_NOT_FOUND'],
-])
-
 export const notFound = (resource: string, id: string): never =>
-  fail(NOT_FOUND.get(resource) ?? 'RESOURCE_NOT_FOUND', { message: `No such ${resource}.`, details: { resource, id: id.slice(0, 100) } })
+  fail('RESOURCE_NOT_FOUND', { message: `No such ${resource}.`, details: { resource, id: id.slice(0, 100) } })
 
 /** Fails with a bare `{ error: message }`, where the specification defines no more. */
 export const failPlainly = (code: ErrorCode, message: string): never => fail(code, { message, plain: true })

@@ -1,21 +1,28 @@
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
-import type { Pool, Tx } from '../db/index.ts'
+import { findContact } from '../contacts/contact.ts'
+import type { Tx } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
 import { PlainError } from '../http/errors.ts'
-import { readIfMatch } from '../http/if-match.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
 import { pagePortions, sendList } from '../http/limits/page-stream.ts'
-import { EDITING, NoContent, resource, tagged } from '../http/resource.ts'
+import { IF_MATCH } from '../http/openapi/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
-import { failPlainly, notFound } from '../lib/errors.ts'
+import { Queued } from '../jobs/job.ts'
+import { fail, failPlainly, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 import { readOwnCondition } from './check-condition.ts'
-import { countAfterChange, refreshCounts } from './counts.ts'
+import { ContactSegment, listSegmentsOfContact } from './contact-segments.ts'
+import { countAfterChange, recount, refreshCounts } from './counts.ts'
 import { deleteSegment } from './delete.ts'
+import { explainMembership, MembershipExplanation } from './explain.ts'
 import { previewCondition, SegmentPreview } from './preview.ts'
 import { changeSegment, createSegment, duplicateSegment, MAX_SEGMENT_NAME } from './save.ts'
 import { findSegment, GivenCondition, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
+import { computeSegment } from './tracking/compute.ts'
 import { createSegmentTurns } from './turns.ts'
 
+const SegmentParam = z.object({ id: z.string() })
 const Name = z.string().trim().min(1).max(MAX_SEGMENT_NAME)
 const Description = z.string().max(500).nullish()
 /** The handler refuses a missing name with a plain error, so it is optional here and required in the OpenAPI document. */
@@ -35,24 +42,19 @@ const Changes = z.object({
   trackMembership: z.boolean().optional(),
 })
 
-/** Of the routes below `/segments/:id`. */
-export const segmentResource = (db: Pool) => resource('segment', ({ projectId, id }) => findSegment(db, projectId, id))
+const segmentNotFound = (id: string): never => notFound('segment', id)
 
-const tags = ['Segments']
-const config = { caller: 'project' as const }
-const slow = { ...config, slowRead: true }
+const NOT_TRACKED = 'The membership of this segment is not tracked.'
 
-export function segmentRoutes(app: App, deps: Deps) {
-  const turns = createSegmentTurns(deps.config)
-  const write: Write = (projectId, work) => turns.write(projectId, () => transactSurely(deps.db, work))
-  collectionRoutes(app, deps, { turns, write })
-  itemRoutes(app, deps, { turns, write })
-}
+const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
-type Write = <T>(projectId: string, work: (tx: Tx) => Promise<T>) => Promise<T>
-type Writing = { turns: ReturnType<typeof createSegmentTurns>; write: Write }
+export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
+  const turns = createSegmentTurns({ poolSize })
+  const write = <T>(projectId: string, work: (tx: Tx) => Promise<T>) => turns.write(projectId, () => transactSurely(db, work))
+  const tags = ['Segments']
+  const config = { caller: 'project' as const }
+  const slow = { ...config, slowRead: true }
 
-function collectionRoutes(app: App, { db }: Deps, { turns, write }: Writing) {
   app.get(
     '/segments',
     { config, schema: { tags, summary: 'List segments', description: 'All of them, newest first.', response: { 200: z.array(Segment) } } },
@@ -104,34 +106,32 @@ function collectionRoutes(app: App, { db }: Deps, { turns, write }: Writing) {
     },
     (req) => previewCondition(db, req.project.id, readCondition(req.body.condition, 'condition')),
   )
-}
-
-function itemRoutes(app: App, { db }: Deps, { turns, write }: Writing) {
-  const { params, find, on } = segmentResource(db)
 
   app.get(
     '/segments/:id',
-    { config, schema: { tags, summary: 'Get a segment', params, response: { 200: Segment } } },
+    { config, schema: { tags, summary: 'Get a segment', params: SegmentParam, response: { 200: Segment } } },
     async (req, reply) => {
-      const row = await find(req)
+      const row = await find(req.project.id, req.params.id)
       await refreshCounts(db, req.project.id, [row])
-      return tagged(reply, showSegment(row))
+      const segment = showSegment(row)
+      return reply.header('etag', etagOf(segment)).send(segment)
     },
   )
 
   app.patch(
     '/segments/:id',
     {
-      config: { ...config, ...EDITING },
-      schema: { tags, summary: 'Update a segment', params, body: Changes, response: { 200: Segment, 400: PlainError } },
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      schema: { tags, summary: 'Update a segment', params: SegmentParam, body: Changes, response: { 200: Segment, 400: PlainError } },
     },
     async (req, reply) => {
-      const { id, projectId, type } = await find(req)
+      const { id, projectId, type } = await find(req.project.id, req.params.id)
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
       const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
-      const changed = (await write(projectId, (tx) => changeSegment(tx, edit))) ?? notFound('segment', id)
-      return tagged(reply, showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row))
+      const changed = (await write(projectId, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
+      const segment = showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
+      return reply.header('etag', etagOf(segment)).send(segment)
     },
   )
 
@@ -143,13 +143,15 @@ function itemRoutes(app: App, { db }: Deps, { turns, write }: Writing) {
         tags,
         summary: 'Delete a segment',
         description: 'Refused while it is in use; `details.usedBy` names the users.',
-        params,
-        response: { 204: NoContent },
+        params: SegmentParam,
+        response: { 204: z.null().describe('No content') },
       },
     },
     async (req, reply) => {
-      await on(req, ({ projectId, id }) => write(projectId, (tx) => deleteSegment(tx, { projectId, segmentId: id })))
-      return reply.status(204).send(null)
+      const { id } = req.params
+      const projectId = req.project.id
+      const deleted = isId(id) && (await write(projectId, (tx) => deleteSegment(tx, { projectId, segmentId: id })))
+      return deleted ? reply.status(204).send(null) : segmentNotFound(id)
     },
   )
 
@@ -161,13 +163,91 @@ function itemRoutes(app: App, { db }: Deps, { turns, write }: Writing) {
         tags,
         summary: 'Duplicate a segment',
         description: 'A static segment is copied with its members. The copy is not tracked.',
-        params,
+        params: SegmentParam,
         response: { 201: Segment },
       },
     },
     async (req, reply) => {
-      const copy = await on(req, (key) => write(key.projectId, (tx) => duplicateSegment(tx, key)))
-      return reply.status(201).send(showSegment(await countAfterChange(db, turns, copy)))
+      const { id } = req.params
+      const projectId = req.project.id
+      const copy = isId(id) && (await write(projectId, (tx) => duplicateSegment(tx, { projectId, id })))
+      return reply.status(201).send(showSegment(await countAfterChange(db, turns, copy || segmentNotFound(id))))
     },
   )
+
+  app.post(
+    '/segments/:id/compute',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Recompute the members of a tracked segment',
+        description:
+          'Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation.',
+        params: SegmentParam,
+        response: { 200: z.object({ added: z.int(), removed: z.int(), total: z.int() }), 202: Queued, 400: PlainError },
+      },
+    },
+    async (req, reply) => {
+      const { id, projectId, type } = await find(req.project.id, req.params.id)
+      if (type === 'STATIC') failPlainly('BAD_REQUEST', 'A static segment has no condition to compute.')
+      const computed = (await computeSegment(db, { projectId, segmentId: id })) ?? failPlainly('BAD_REQUEST', NOT_TRACKED)
+      if (computed.result) return computed.result
+      return reply.status(202).send({ message: 'The segment is being computed.', jobId: computed.jobId })
+    },
+  )
+
+  app.post(
+    '/segments/:id/refresh',
+    {
+      config: { ...slow, onlyReads: true },
+      schema: {
+        tags,
+        summary: 'Count the members of a segment',
+        description: 'Refreshes `memberCount`. Changes no membership and records no event.',
+        params: SegmentParam,
+        response: { 200: z.object({ memberCount: z.int() }) },
+      },
+    },
+    async (req) => ({ memberCount: await recount(db, await find(req.project.id, req.params.id)) }),
+  )
+
+  app.get(
+    '/segments/:id/explain/:contactId',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Explain why a contact is in a segment, or not',
+        params: z.object({ id: z.string(), contactId: z.string() }),
+        response: { 200: MembershipExplanation },
+      },
+    },
+    async (req) => {
+      const segment = await find(req.project.id, req.params.id)
+      const { contactId } = req.params
+      return (isId(contactId) && (await explainMembership(db, segment, contactId))) || contactNotFound(contactId)
+    },
+  )
+
+  app.get(
+    '/contacts/:id/segments',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'List the segments of a contact',
+        description: 'Those that the contact is in now, newest segment first.',
+        params: SegmentParam,
+        response: { 200: z.array(ContactSegment) },
+      },
+    },
+    async (req) => {
+      const { id } = req.params
+      const contact = (isId(id) && (await findContact(db, req.project.id, id))) || contactNotFound(id)
+      return listSegmentsOfContact(db, { projectId: req.project.id, contactId: contact.id })
+    },
+  )
+
+  const find = async (projectId: string, id: string) => (isId(id) && (await findSegment(db, projectId, id))) || segmentNotFound(id)
 }

@@ -8,9 +8,10 @@ import { readIdempotencyKey } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY } from '../http/openapi/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
-import { invalid, notFound } from '../lib/errors.ts'
+import { invalid } from '../lib/errors.ts'
 import { KB, MB } from '../lib/text/units.ts'
 import { assertRenderable } from '../templates/content.ts'
+import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { type AcceptedSend, createAcceptor, refuseUnlessRepeat, type SendRequest } from './accept.ts'
 import { recipientSize, type SendBody, sendBody } from './body.ts'
@@ -83,7 +84,7 @@ const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'co
 /** Fields of the request take precedence over those of the template. */
 async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<SendRequest['content']> {
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
-  if (body.template !== undefined && !template) notFound('template', body.template)
+  if (body.template !== undefined && !template) templateNotFound(body.template)
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'Required: the template has no "from" address.', 'required')
   const fromName = body.from?.name || (body.from?.isText && body.name) || null
   return contentFrom(template, {

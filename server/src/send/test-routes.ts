@@ -5,8 +5,9 @@ import { contentFrom } from '../delivery/outbox/sending-rules.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { invalid, notFound } from '../lib/errors.ts'
+import { fail, invalid } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 
 /** In this layer, above templates and delivery: it needs both. */
@@ -33,7 +34,7 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
       const { email, contactId } = req.body
       const { id: projectId } = req.project
       const found = isId(req.params.id) ? await findTemplate(db, projectId, req.params.id) : undefined
-      const template = found ?? notFound('template', req.params.id)
+      const template = found ?? templateNotFound(req.params.id)
       const fromAddress = template.from ?? invalid('from', 'The template has no "from" address.', 'required')
       const content = contentFrom(template, { fromAddress })
       const vars = contactId === undefined ? {} : await dataOf(projectId, contactId)
@@ -43,6 +44,6 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
 
   async function dataOf(projectId: string, contactId: string) {
     const contact = await findContact(db, projectId, contactId)
-    return contact ? (contact.data ?? {}) : notFound('contact', contactId)
+    return contact ? (contact.data ?? {}) : fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
   }
 }

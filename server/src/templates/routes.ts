@@ -1,19 +1,25 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type Pool, transact } from '../db/index.ts'
+import { findContact } from '../contacts/contact.ts'
+import { Data } from '../contacts/data.ts'
+import { transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
-import { failStale, readIfMatch } from '../http/if-match.ts'
+import { etagOf, failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
+import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
-import { EDITING, NoContent, type ResourceRequest, resource, tagged } from '../http/resource.ts'
+import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { AppError, notFound } from '../lib/errors.ts'
+import { AppError, fail, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 import { showsOtherAddress } from '../lib/text/address.ts'
 import { KB, MB } from '../lib/text/units.ts'
 import { assertRenderable, Body, PreviewText, SenderName, Subject } from './content.ts'
 import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { LintIssue, lintTemplate } from './lint.ts'
+import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
+import { findPreviewPage, savePreviewPage } from './preview-pages.ts'
 import {
   changeTemplate,
   createTemplate,
@@ -28,6 +34,8 @@ import {
 } from './template.ts'
 import { findVersion, listVersions, TemplateVersion, TemplateVersionContent } from './versions.ts'
 
+const TemplateId = z.object({ id: z.string() })
+const VersionId = TemplateId.extend({ version: z.string() })
 const Name = z.string().trim().min(1).max(MAX_NAME)
 const Optional = {
   description: z.string().max(1_000).nullish(),
@@ -44,15 +52,28 @@ const Changes = z.object({
   type: z.enum(TYPES).optional(),
   ...Optional,
 })
-export const LintResult = z.object({ issues: z.array(LintIssue) })
+/** The recipient of a preview: a contact, made-up values, or both. */
+const Sample = {
+  contactId: z.uuid().optional(),
+  email: Address.optional(),
+  subscribed: z.boolean().optional(),
+  locale: z.string().max(100).optional(),
+  data: Data.optional(),
+  frame: z.boolean().optional().describe('Also return `frameUrl`, where a frame can show the HTML for 15 minutes.'),
+}
+const PREVIEWED =
+  'Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes ' +
+  'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.'
+const LintResult = z.object({ issues: z.array(LintIssue) })
 
 type StoredTemplate = z.output<typeof Template>
+type SampleBody = z.output<z.ZodObject<typeof Sample>>
 
 /** 2 MB for the template, and room for the JSON around it. */
-export const TEMPLATE_BODY_LIMIT = 2 * MB + 64 * KB
+const BODY_LIMIT = 2 * MB + 64 * KB
 
-/** Of the routes below `/templates/:id`. */
-export const templateResource = (db: Pool) => resource('template', ({ projectId, id }) => findTemplate(db, projectId, id))
+export const templateNotFound = (id: string): never =>
+  fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })
 
 function assertOwnFromName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
   if (!showsOtherAddress(fromName, from)) return
@@ -61,17 +82,12 @@ function assertOwnFromName({ from, fromName }: { from?: string | null | undefine
   })
 }
 
-const tags = ['Templates']
-const config = { caller: 'project' as const }
-const bodyLimit = TEMPLATE_BODY_LIMIT
+export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
+  const tags = ['Templates']
+  const config = { caller: 'project' as const }
+  const reading = { ...config, onlyReads: true }
+  const bodyLimit = BODY_LIMIT
 
-export function templateRoutes(app: App, deps: Deps) {
-  collectionRoutes(app, deps)
-  itemRoutes(app, deps)
-  copyRoutes(app, deps)
-}
-
-function collectionRoutes(app: App, { db }: Deps) {
   app.get(
     '/templates',
     {
@@ -97,7 +113,7 @@ function collectionRoutes(app: App, { db }: Deps) {
   app.post(
     '/templates/lint',
     {
-      config: { ...config, onlyReads: true },
+      config: reading,
       bodyLimit,
       schema: {
         tags,
@@ -113,54 +129,37 @@ function collectionRoutes(app: App, { db }: Deps) {
     },
     async (req) => ({ issues: await lintTemplate(db, req.project.id, req.body) }),
   )
-}
-
-function itemRoutes(app: App, { db }: Deps) {
-  const { params, find, on } = templateResource(db)
 
   app.get(
     '/templates/:id',
-    { config, schema: { tags, summary: 'Get a template', params, response: { 200: Template } } },
+    { config, schema: { tags, summary: 'Get a template', params: TemplateId, response: { 200: Template } } },
     async (req, reply) => {
-      return tagged(reply, await find(req))
+      const template = await find(req.project.id, req.params.id)
+      return reply.header('etag', etagOf(template)).send(template)
     },
   )
 
   app.patch(
     '/templates/:id',
     {
-      config: { ...config, ...EDITING },
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
       bodyLimit,
-      schema: { tags, summary: 'Update a template', params, body: Changes, response: { 200: Template } },
+      schema: { tags, summary: 'Update a template', params: TemplateId, body: Changes, response: { 200: Template } },
     },
     async (req, reply) => {
-      return tagged(reply, await change(db, req, await find(req), req.body))
+      const changed = await change(req, await find(req.project.id, req.params.id), req.body)
+      return reply.header('etag', etagOf(changed)).send(changed)
     },
   )
 
-  app.delete(
-    '/templates/:id',
-    {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Delete a template',
-        description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
-        params,
-        response: { 204: NoContent },
-      },
-    },
-    async (req, reply) => {
-      await on(req, (key) => transact(db, (tx) => deleteTemplate(tx, key)))
-      return reply.status(204).send(null)
-    },
-  )
-}
-
-/** Earlier versions, and copies. */
-function copyRoutes(app: App, { db }: Deps) {
-  const { params, find, on } = templateResource(db)
-  const VersionId = params.extend({ version: z.string() })
+  async function change(req: FastifyRequest, stored: StoredTemplate, changes: z.output<typeof Changes>) {
+    const [projectId, { id }] = [req.project.id, stored]
+    await assertRenderable(projectId, changes)
+    if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
+    if (changes.from) await assertVerified(db, projectId, changes.from)
+    const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
+    return (await transact(db, (tx) => changeTemplate(tx, edit))) ?? failStale((await find(projectId, id)).updatedAt)
+  }
 
   app.get(
     '/templates/:id/versions',
@@ -170,12 +169,12 @@ function copyRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'List the versions of a template, newest first',
         description: 'The newest 50 that came before the current one are kept, up to 20 MB.',
-        params,
+        params: TemplateId,
         response: { 200: z.object({ data: z.array(TemplateVersion) }) },
       },
     },
     async (req) => {
-      const { id } = await find(req)
+      const { id } = await find(req.project.id, req.params.id)
       return { data: await listVersions(db, { projectId: req.project.id, id }) }
     },
   )
@@ -183,13 +182,13 @@ function copyRoutes(app: App, { db }: Deps) {
   app.get(
     '/templates/:id/versions/:version',
     { config, schema: { tags, summary: 'Get a version of a template', params: VersionId, response: { 200: TemplateVersionContent } } },
-    (req) => findStoredVersion(req),
+    (req) => findStoredVersion(req.project.id, req.params),
   )
 
   app.post(
     '/templates/:id/versions/:version/restore',
     {
-      config: { ...config, ...EDITING },
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
       schema: {
         tags,
         summary: 'Restore a version of a template',
@@ -199,36 +198,113 @@ function copyRoutes(app: App, { db }: Deps) {
       },
     },
     async (req, reply) => {
-      const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(req)
-      return tagged(reply, await change(db, req, await find(req), { subject, previewText, body, from, fromName, replyTo, type }))
+      const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
+      const stored = await find(req.project.id, req.params.id)
+      const changed = await change(req, stored, { subject, previewText, body, from, fromName, replyTo, type })
+      return reply.header('etag', etagOf(changed)).send(changed)
     },
   )
 
-  async function findStoredVersion(req: ResourceRequest & { params: { version: string } }) {
-    const { id, projectId } = await find(req)
-    const { version } = req.params
-    const found = /^[1-9]\d{0,8}$/.test(version) ? await findVersion(db, { projectId, id }, Number(version)) : undefined
-    return found ?? notFound('version', version)
+  async function findStoredVersion(projectId: string, params: z.output<typeof VersionId>) {
+    const { id } = await find(projectId, params.id)
+    const version = /^[1-9]\d{0,8}$/.test(params.version) ? Number(params.version) : undefined
+    const found = version === undefined ? undefined : await findVersion(db, { projectId, id }, version)
+    return found ?? notFound('version', params.version)
   }
+
+  app.delete(
+    '/templates/:id',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Delete a template',
+        description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+        params: TemplateId,
+        response: { 204: z.null().describe('No content') },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const deleted = isId(id) && (await transact(db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id })))
+      return deleted ? reply.status(204).send(null) : templateNotFound(id)
+    },
+  )
 
   app.post(
     '/templates/:id/duplicate',
-    { config, schema: { tags, summary: 'Duplicate a template', params, response: { 201: Template } } },
+    { config, schema: { tags, summary: 'Duplicate a template', params: TemplateId, response: { 201: Template } } },
     async (req, reply) => {
-      const savedBy = req.person?.userId
-      return reply.status(201).send(await on(req, (key) => transact(db, (tx) => duplicateTemplate(tx, { ...key, savedBy }))))
+      const { id } = req.params
+      const copy =
+        isId(id) && (await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })))
+      return reply.status(201).send(copy || templateNotFound(id))
     },
   )
-}
 
-async function change(db: Pool, req: FastifyRequest, stored: StoredTemplate, changes: z.output<typeof Changes>) {
-  const [projectId, { id }] = [req.project.id, stored]
-  await assertRenderable(projectId, changes)
-  if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
-  if (changes.from) await assertVerified(db, projectId, changes.from)
-  const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
-  return (
-    (await transact(db, (tx) => changeTemplate(tx, edit))) ??
-    failStale(((await findTemplate(db, projectId, id)) ?? notFound('template', id)).updatedAt)
+  app.post(
+    '/templates/:id/preview',
+    {
+      config: { ...reading, bodyOptional: true },
+      schema: {
+        tags,
+        summary: 'Preview a template',
+        description: `Renders the template for a contact or a sample. ${PREVIEWED}`,
+        params: TemplateId,
+        body: z.object(Sample),
+        response: { 200: Preview },
+      },
+    },
+    async (req) => preview(req.project.id, await find(req.project.id, req.params.id), req.body),
   )
+
+  app.post(
+    '/templates/preview',
+    {
+      config: { ...reading, refusals: ['CONTACT_NOT_FOUND'] },
+      bodyLimit,
+      schema: {
+        tags,
+        summary: 'Preview unsaved content',
+        description: `Renders a subject and body for a contact or a sample. ${PREVIEWED}`,
+        body: z.object({
+          subject: Subject,
+          previewText: PreviewText.nullish(),
+          body: Body,
+          type: z.enum(TYPES).default('TRANSACTIONAL'),
+          from: Address.nullish(),
+          fromName: SenderName.nullish(),
+          ...Sample,
+        }),
+        response: { 200: Preview },
+      },
+    },
+    async (req) => {
+      const { subject, previewText = null, body, type, from = null, fromName = null, ...sample } = req.body
+      await assertRenderable(req.project.id, { subject, previewText, body })
+      return preview(req.project.id, { subject, previewText, body, type, from, fromName }, sample)
+    },
+  )
+
+  app.get('/preview/page/:token', { config: { caller: 'anyone' }, schema: frameSchema }, async (req, reply) => {
+    const page = await findPreviewPage(db, readFrameToken(secrets, 'page', req.params.token))
+    return sendFrame(reply, page?.html ?? notFound('preview', req.params.token), req.query)
+  })
+
+  app.post(
+    '/templates/:id/lint',
+    { config: reading, schema: { tags, summary: 'Lint a template', params: TemplateId, response: { 200: LintResult } } },
+    async (req) => ({ issues: await lintTemplate(db, req.project.id, await find(req.project.id, req.params.id)) }),
+  )
+
+  async function preview(projectId: string, template: Parameters<typeof previewTemplate>[2], { contactId, frame, ...sample }: SampleBody) {
+    const contact = contactId === undefined ? undefined : await findContact(db, projectId, contactId)
+    if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+    const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, sample)
+    const shown = await previewTemplate(db, projectId, template, recipient)
+    if (!frame) return shown
+    return { ...shown, frameUrl: await transact(db, (tx) => savePreviewPage(tx, secrets, { projectId, html: shown.html })) }
+  }
+
+  const find = async (projectId: string, id: string) => (isId(id) && (await findTemplate(db, projectId, id))) || templateNotFound(id)
 }

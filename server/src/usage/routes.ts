@@ -7,6 +7,7 @@ import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { findSegment } from '../segments/segment.ts'
+import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithSegment, listCampaignsWithTemplate } from './campaigns.ts'
 import { readEventUsage } from './event.ts'
@@ -167,7 +168,7 @@ export function usageRoutes(app: App, { db }: Deps) {
     },
     async (req) => {
       const { id } = req.params
-      if (!isId(id) || !(await findTemplate(db, req.project.id, id))) notFound('template', id)
+      if (!isId(id) || !(await findTemplate(db, req.project.id, id))) templateNotFound(id)
       const campaigns = await listCampaignsWithTemplate(db, req.project.id, id)
       return {
         campaigns,

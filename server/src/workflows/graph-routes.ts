@@ -1,15 +1,25 @@
 import { z } from 'zod'
-import { transact } from '../db/index.ts'
-import { readIfMatch } from '../http/if-match.ts'
-import { EDITING, NoContent, tagged } from '../http/resource.ts'
+import { type Tx, transact } from '../db/index.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { IF_MATCH } from '../http/openapi/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 import { newStep, newTransition, replaceGraph, type StepInput, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, stepOf, withoutStep } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
 import { readStepConfig } from './definition/step-config.ts'
-import { readGraph, showStep, showTransition, Transition, Workflow, WorkflowStep } from './definition/workflow.ts'
-import { describeWorkflow, workflowResource } from './routes.ts'
+import {
+  getWorkflow,
+  readGraph,
+  showStep,
+  showTransition,
+  Transition,
+  Workflow,
+  WorkflowStep,
+  workflowNotFound,
+} from './definition/workflow.ts'
+import { describeWorkflow, WorkflowParam } from './routes.ts'
 import { ALL_STEP_TYPES, STEP_TYPES } from './steps/kinds.ts'
 import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 
@@ -57,35 +67,28 @@ const BARE: Places = {
   step: () => '',
 }
 
-const tags = ['Workflows']
-const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
-const editing = { ...config, ...EDITING }
-
-/** Each change of a graph is a new version of it. */
-export function workflowGraphRoutes(app: App, deps: Deps) {
-  stepRoutes(app, deps)
-  transitionRoutes(app, deps)
-  replaceRoute(app, deps)
-}
-
-function stepRoutes(app: App, { db, config: settings }: Deps) {
-  const { params, find } = workflowResource(db)
+export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
+  const tags = ['Workflows']
+  const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
+  const editing = { ...config, takesHeaders: [IF_MATCH] }
   const target = webhookTargetOf(settings)
-  const StepParam = params.extend({ stepId: z.string() })
+  const StepParam = z.object({ id: z.string(), stepId: z.string() })
 
   app.post(
     '/workflows/:id/steps',
     {
       config,
-      schema: { tags, summary: 'Add a step', params, body: NewStep, response: { 201: WorkflowStep } },
+      schema: { tags, summary: 'Add a step', params: WorkflowParam, body: NewStep, response: { 201: WorkflowStep } },
     },
     async (req, reply) => {
-      const { projectId, id } = await find(req)
+      const projectId = req.project.id
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
       const { type, name, position } = req.body
       const read = await readStepConfig({ ...req.body, config: req.body.config }, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited = (await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))) ?? notFound('workflow', id)
+      const edited =
+        (await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))) ?? workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )
@@ -104,13 +107,14 @@ function stepRoutes(app: App, { db, config: settings }: Deps) {
       },
     },
     async (req) => {
+      const projectId = req.project.id
       const stepId = req.params.stepId.toLowerCase()
-      const row = await find(req)
+      const row = await getWorkflow(db, { projectId, id: req.params.id })
       const stored = stepOf(await readGraph(db, row), stepId) ?? notFound('step', stepId)
       const { config: given, templateId, name, position } = req.body
       const isConfigured = given !== undefined || (templateId !== undefined && templateId !== null)
       const changed = { type: stored.type, config: given ?? stored.config, templateId, storedTemplateId: stored.templateId }
-      const read = isConfigured ? await readStepConfig(changed, { path: '', target, projectId: row.projectId }) : {}
+      const read = isConfigured ? await readStepConfig(changed, { path: '', target, projectId }) : {}
       const places: Places = { violation: () => 'config', step: () => '' }
       const change = (graph: Graph) => {
         const current = stepOf(graph, stepId)
@@ -118,7 +122,7 @@ function stepRoutes(app: App, { db, config: settings }: Deps) {
         if (current && current.type !== stored.type) fail('CONFLICT', { message: 'The step was changed at the same moment.' })
         return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
       }
-      const edit = { projectId: row.projectId, id: row.id, revisions: readIfMatch(req), places, change }
+      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, change }
       const edited = (await transact(db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
       return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
     },
@@ -134,39 +138,37 @@ function stepRoutes(app: App, { db, config: settings }: Deps) {
         description: 'With its transitions. With `splice=true` transitions to it lead to the step after it instead.',
         params: StepParam,
         querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
-        response: { 204: NoContent },
+        response: { 204: z.null().describe('No content') },
       },
     },
     async (req, reply) => {
+      const projectId = req.project.id
       const stepId = req.params.stepId.toLowerCase()
-      const { projectId, id } = await find(req)
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
       const change = (graph: Graph) => {
         const step = stepOf(graph, stepId)
         if (step?.type === 'TRIGGER') fail('CONFLICT', { message: 'The TRIGGER step cannot be deleted.' })
         return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places, change }))
       return edited ? reply.status(204).send(null) : notFound('step', stepId)
     },
   )
-}
-
-function transitionRoutes(app: App, { db }: Deps) {
-  const { params, find } = workflowResource(db)
 
   app.post(
     '/workflows/:id/transitions',
     {
       config,
-      schema: { tags, summary: 'Add a transition', params, body: NewTransition, response: { 201: Transition } },
+      schema: { tags, summary: 'Add a transition', params: WorkflowParam, body: NewTransition, response: { 201: Transition } },
     },
     async (req, reply) => {
-      const { projectId, id } = await find(req)
+      const projectId = req.project.id
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
-      return edited ? reply.status(201).send(showTransition(transition)) : notFound('workflow', id)
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))
+      return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
   )
 
@@ -177,26 +179,22 @@ function transitionRoutes(app: App, { db }: Deps) {
       schema: {
         tags,
         summary: 'Delete a transition',
-        params: params.extend({ transitionId: z.string() }),
-        response: { 204: NoContent },
+        params: z.object({ id: z.string(), transitionId: z.string() }),
+        response: { 204: z.null().describe('No content') },
       },
     },
     async (req, reply) => {
+      const projectId = req.project.id
       const transitionId = req.params.transitionId.toLowerCase()
-      const { projectId, id } = await find(req)
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
       const change = (graph: Graph) => {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
       }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))
       return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
     },
   )
-}
-
-function replaceRoute(app: App, { db, config: settings }: Deps) {
-  const { params, find, on } = workflowResource(db)
-  const target = webhookTargetOf(settings)
 
   app.put(
     '/workflows/:id/graph',
@@ -206,13 +204,15 @@ function replaceRoute(app: App, { db, config: settings }: Deps) {
         tags,
         summary: 'Replace all steps and transitions',
         description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
-        params,
+        params: WorkflowParam,
         body: NewGraph,
         response: { 200: Workflow },
       },
     },
     async (req, reply) => {
-      const { projectId } = await find(req)
+      const projectId = req.project.id
+      const { id } = req.params
+      await getWorkflow(db, { projectId, id })
       const steps: StepInput[] = []
       for (const [index, step] of req.body.steps.entries()) {
         const read = await readStepConfig({ ...step, config: step.config }, { path: `steps.${index}.`, target, projectId })
@@ -224,14 +224,13 @@ function replaceRoute(app: App, { db, config: settings }: Deps) {
         step: (index) => `steps.${index}.`,
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
-      const edit = { revisions: readIfMatch(req), version: req.body.version, places, change }
-      const replaced = await on(req, (key) =>
-        transact(db, async (tx) => {
-          const edited = await editGraph(tx, { ...key, ...edit })
-          return edited && describeWorkflow(tx, edited.row, edited.graph)
-        }),
-      )
-      return tagged(reply, replaced)
+      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
+      const edited = async (tx: Tx) => {
+        const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
+        return describeWorkflow(tx, row, graph)
+      }
+      const workflow = isId(id) ? await transact(db, edited) : workflowNotFound(id)
+      return reply.header('etag', etagOf(workflow)).send(workflow)
     },
   )
 }

@@ -1,20 +1,20 @@
 import { z } from 'zod'
-import { type Db, type Pool, transact } from '../db/index.ts'
-import { readIfMatch } from '../http/if-match.ts'
+import { type Db, type Tx, transact } from '../db/index.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
-import { EDITING, NoContent, resource, tagged } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { invalid } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 import { listWorkflowFields, WorkflowFields } from './definition/fields.ts'
 import type { Graph } from './definition/graph.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
-import { findWorkflow, readGraph, showWorkflow, Workflow, type WorkflowRow } from './definition/workflow.ts'
+import { getWorkflow, readGraph, showWorkflow, Workflow, type WorkflowRow, workflowNotFound } from './definition/workflow.ts'
 import { listWorkflows, WorkflowItem, WorkflowsQuery } from './insight/list.ts'
 
-/** Of the routes below `/workflows/:id`. */
-export const workflowResource = (db: Pool) => resource('workflow', (key) => findWorkflow(db, key))
+export const WorkflowParam = z.object({ id: z.string() })
 const Name = z.string().trim().min(1).max(MAX_WORKFLOW_NAME)
 const Description = z.string().max(2_000).nullish()
 const TriggerConfig = z.unknown().describe('`EVENT`: `{eventName}`. `SCHEDULE`: `{schedule, timezone?, segmentId}`. `MANUAL`: nothing.')
@@ -42,7 +42,6 @@ export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) =
 export function workflowRoutes(app: App, { db }: Deps) {
   const tags = ['Workflows']
   const config = { caller: 'project' as const }
-  const { params, find, on } = workflowResource(db)
 
   app.get(
     '/workflows',
@@ -97,28 +96,30 @@ export function workflowRoutes(app: App, { db }: Deps) {
     '/workflows/:id',
     {
       config,
-      schema: { tags, summary: 'Get a workflow with its steps and transitions', params, response: { 200: Workflow } },
+      schema: { tags, summary: 'Get a workflow with its steps and transitions', params: WorkflowParam, response: { 200: Workflow } },
     },
     async (req, reply) => {
-      const row = await find(req)
-      return tagged(reply, await describeWorkflow(db, row, await readGraph(db, row)))
+      const row = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+      const workflow = await describeWorkflow(db, row, await readGraph(db, row))
+      return reply.header('etag', etagOf(workflow)).send(workflow)
     },
   )
 
   app.patch(
     '/workflows/:id',
     {
-      config: { ...config, ...EDITING },
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
       schema: {
         tags,
         summary: 'Update a workflow',
         description: 'Disabling keeps contacts from entering; executions that run go on.',
-        params,
+        params: WorkflowParam,
         body: Changes,
         response: { 200: Workflow },
       },
     },
     async (req, reply) => {
+      const { id } = req.params
       const { triggerType, triggerConfig, ...changes } = req.body
       const changesOf = (stored: WorkflowRow) => {
         if (triggerType === undefined && triggerConfig === undefined) return changes
@@ -126,13 +127,13 @@ export function workflowRoutes(app: App, { db }: Deps) {
         const given = triggerConfig ?? (type === stored.triggerType ? stored.triggerConfig : undefined)
         return { ...changes, trigger: { type, config: readTrigger(type, given) } }
       }
-      const changed = await on(req, (key) =>
-        transact(db, async (tx) => {
-          const row = await changeWorkflow(tx, { ...key, revisions: readIfMatch(req), changesOf })
-          return row && describeWorkflow(tx, row, await readGraph(tx, row))
-        }),
-      )
-      return tagged(reply, changed)
+      const edit = { projectId: req.project.id, id, revisions: readIfMatch(req), changesOf }
+      const changed = async (tx: Tx) => {
+        const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
+        return describeWorkflow(tx, row, await readGraph(tx, row))
+      }
+      const workflow = isId(id) ? await transact(db, changed) : workflowNotFound(id)
+      return reply.header('etag', etagOf(workflow)).send(workflow)
     },
   )
 
@@ -144,13 +145,14 @@ export function workflowRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'Delete a workflow',
         description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
-        params,
-        response: { 204: NoContent },
+        params: WorkflowParam,
+        response: { 204: z.null().describe('No content') },
       },
     },
     async (req, reply) => {
-      await on(req, (key) => transact(db, (tx) => deleteWorkflow(tx, key)))
-      return reply.status(204).send(null)
+      const { id } = req.params
+      const deleted = isId(id) && (await transact(db, (tx) => deleteWorkflow(tx, { projectId: req.project.id, id })))
+      return deleted ? reply.status(204).send(null) : workflowNotFound(id)
     },
   )
 
@@ -162,18 +164,17 @@ export function workflowRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'Duplicate a workflow',
         description: 'The copy is disabled.',
-        params,
+        params: WorkflowParam,
         response: { 201: Workflow },
       },
     },
     async (req, reply) => {
-      const copied = await on(req, (key) =>
-        transact(db, async (tx) => {
-          const copy = await duplicateWorkflow(tx, key)
-          return copy && describeWorkflow(tx, copy.row, copy.graph)
-        }),
-      )
-      return reply.status(201).send(copied)
+      const { id } = req.params
+      const copied = async (tx: Tx) => {
+        const { row, graph } = (await duplicateWorkflow(tx, { projectId: req.project.id, id })) ?? workflowNotFound(id)
+        return describeWorkflow(tx, row, graph)
+      }
+      return reply.status(201).send(isId(id) ? await transact(db, copied) : workflowNotFound(id))
     },
   )
 }

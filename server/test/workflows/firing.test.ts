@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
-import { findWorkflow } from '../../src/workflows/definition/workflow.ts'
+import { getWorkflow } from '../../src/workflows/definition/workflow.ts'
 import { enrol } from '../../src/workflows/executions/enrol.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
@@ -56,7 +56,7 @@ test('who has entered is looked up by contact, also in a workflow that is newer 
   const enter = async (id: string, contactIds: string[]) =>
     transact(sterna.db, async (tx) => {
       const starts = contactIds.map((contactId) => ({ contactId }))
-      await enrol(tx, (await findWorkflow(tx, { projectId: project.id, id }))!, starts)
+      await enrol(tx, await getWorkflow(tx, { projectId: project.id, id }), starts)
       return one(
         tx,
         sql<{ read: number }>`select idx_tup_fetch::int as read from pg_stat_xact_user_tables where relname = 'workflow_executions'`,

@@ -2,11 +2,12 @@ import { z } from 'zod'
 import type { Db, Pool } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import { Address } from '../../http/validate.ts'
-import { AppError, fail, invalid, notFound } from '../../lib/errors.ts'
+import { AppError, fail, invalid } from '../../lib/errors.ts'
 import { showsOtherAddress } from '../../lib/text/address.ts'
 import { KB, MB } from '../../lib/text/units.ts'
 import { GivenCondition } from '../../segments/segment.ts'
 import { assertRenderable, Body, PreviewText, SenderName, Subject } from '../../templates/content.ts'
+import { templateNotFound } from '../../templates/routes.ts'
 import { findTemplate, MAX_NAME, TYPES } from '../../templates/template.ts'
 import { type Audience, readAudience } from './audience.ts'
 import { AUDIENCE_TYPES } from './campaign.ts'
@@ -49,7 +50,7 @@ export async function checkCampaign(db: Pool, projectId: string, given: z.output
   const audience = readAudience({ audienceType, segmentId, audienceCondition })
   await assertRenderable(projectId, content)
   if (showsOtherAddress(content.fromName, content.from)) invalid('fromName', 'Must not contain another email address.')
-  if (content.templateId && !(await findTemplate(db, projectId, content.templateId))) notFound('template', content.templateId)
+  if (content.templateId && !(await findTemplate(db, projectId, content.templateId))) templateNotFound(content.templateId)
   await assertSender(db, projectId, content.from)
   return { ...content, audience }
 }

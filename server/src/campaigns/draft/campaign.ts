@@ -5,7 +5,8 @@ import { type Db, maybeOne } from '../../db/index.ts'
 import { SLOWDOWNS, slowdownsSql } from '../../delivery/outbox/streams/slowdowns.ts'
 import { derivedPauseSql } from '../../delivery/outbox/streams/streams.ts'
 import { Timestamp } from '../../http/validate.ts'
-import { fail, notFound } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors.ts'
+import { isId } from '../../lib/id.ts'
 import { TYPES } from '../../templates/template.ts'
 
 export const CAMPAIGN_STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'SENT', 'CANCELLED'] as const
@@ -141,7 +142,12 @@ export const findCampaign = (db: Db, { projectId, id }: CampaignKey) =>
     sql<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null`,
   )
 
-export const campaignNotFound = (id: string): never => notFound('campaign', id)
+export const campaignNotFound = (id: string): never =>
+  fail('CAMPAIGN_NOT_FOUND', { details: { resource: 'campaign', id: id.slice(0, 100) } })
+
+/** Fails unless the project has this campaign. */
+export const getCampaign = async (db: Db, { projectId, id }: CampaignKey): Promise<CampaignRow> =>
+  (isId(id) && (await findCampaign(db, { projectId, id }))) || campaignNotFound(id)
 
 /** For an action that the status does not allow. */
 export const failByStatus = (status: string, action: string): never =>

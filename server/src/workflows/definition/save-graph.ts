@@ -16,7 +16,7 @@ const MAX_GRAPH_BYTES = MB
 export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
 
 type Edit = WorkflowKey & {
-  revisions?: string[] | undefined
+  revisions: string[] | undefined
   /** The version that the caller has read. */
   version?: number
   places: Places

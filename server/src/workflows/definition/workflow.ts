@@ -2,6 +2,8 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, one, type Tx } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
+import { fail } from '../../lib/errors.ts'
+import { isId } from '../../lib/id.ts'
 import { ALL_STEP_TYPES } from '../steps/kinds.ts'
 import type { Graph, GraphStep, GraphTransition } from './graph.ts'
 import type { Problem } from './problems.ts'
@@ -90,10 +92,17 @@ export const WORKFLOW_COLUMNS = sql`
 const selectWorkflow = ({ projectId, id }: WorkflowKey, lock = sql``) => sql<WorkflowRow>`
   select ${WORKFLOW_COLUMNS} from workflows w where w.project_id = ${projectId} and w.id = ${id} ${lock}`
 
-export const findWorkflow = (db: Db, key: WorkflowKey) => maybeOne(db, selectWorkflow(key))
+const findWorkflow = (db: Db, key: WorkflowKey) => maybeOne(db, selectWorkflow(key))
 
 /** Keeps others from changing the workflow, and executions from starting. */
 export const lockWorkflow = (tx: Tx, key: WorkflowKey) => maybeOne(tx, selectWorkflow(key, sql`for update`))
+
+export const workflowNotFound = (id: string): never =>
+  fail('WORKFLOW_NOT_FOUND', { details: { resource: 'workflow', id: id.slice(0, 100) } })
+
+/** Fails unless the project has this workflow. */
+export const getWorkflow = async (db: Db, key: WorkflowKey): Promise<WorkflowRow> =>
+  (isId(key.id) && (await findWorkflow(db, key))) || workflowNotFound(key.id)
 
 /** The graph of a version, by default the current one of a workflow that exists. */
 export async function readGraph(db: Db, { projectId, id, version }: WorkflowKey & { version: number }): Promise<Graph> {
