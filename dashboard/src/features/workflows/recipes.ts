@@ -1,5 +1,5 @@
-import { type Graph, newId, type Place, type Step } from './graph.ts'
-import { insertStep, triggerOf } from './outline.ts'
+import { type Graph, newId, type Place, type Step } from './editor/graph.ts'
+import { insertStep, triggerOf } from './editor/outline.ts'
 import { branchesOf } from './steps/views.ts'
 
 type NewStep = Pick<Step, 'type' | 'name' | 'config'>

@@ -3,11 +3,12 @@ import { z } from 'zod'
 import { NO_DATA } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
 import { type Db, many, type Tx } from '../../db/index.ts'
-import { type EmailType, enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
+import { contentFrom } from '../../delivery/outbox/content.ts'
+import { enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
 import type { OwnVariables } from '../../delivery/outbox/own-variables.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
-import { contentFrom, isInvalidSql, isSuppressedSql, needsConsent } from '../../delivery/outbox/sending-rules.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
+import { type RecipientFacts, readAddressFacts, verdict } from '../../delivery/rules/may-send.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { Address, parseAt } from '../../http/validate.ts'
 import { invalid } from '../../lib/errors.ts'
@@ -39,7 +40,8 @@ type KnownTemplate = { content: Template; isVerified: boolean }
 type EmailFacts = {
   recipient: EmailRecipient | undefined
   template: KnownTemplate | undefined
-  blocked: Blocked
+  /** About its address. */
+  address: RecipientFacts
   isRunaway: boolean
 }
 type EmailStep = Running<SendEmail>
@@ -61,18 +63,19 @@ export const sendEmailKind: StepKind<SendEmail, EmailFacts> = {
     const templates = await readTemplates(db, batch.projectId, executions)
     const recipients = await readRecipients(db, batch, executions)
     const addresses = recipients.flatMap((recipient) => recipient?.email ?? [])
-    const blocked = await findBlocked(db, batch.projectId, addresses)
+    const factsOf = await readAddressFacts(db, batch.projectId, addresses)
     const runaways = await findRunaways(db, batch, executions, recipients)
     return executions.map(({ id, step }, index) => ({
       recipient: recipients[index],
       template: templates.get(step.config.templateId),
-      blocked,
+      address: recipients[index] ? factsOf(recipients[index].email) : {},
       isRunaway: runaways.has(id),
     }))
   },
-  decide(execution, { recipient, template, blocked, isRunaway }, { now }) {
+  decide(execution, { recipient, template, address, isRunaway }, { now }) {
     if (!recipient) return CONTACT_GONE
-    const reason = whySkipped(recipient, { blocked, type: template?.content.type })
+    // Before what is wrong with the template or its sender.
+    const reason = verdict({ ...address, subscribed: recipient.subscribed }, template?.content.type)
     if (reason) return { is: 'skipped', reason }
     if (!template) return { is: 'failed', error: 'template_deleted' }
     if (!template.content.from) return { is: 'failed', error: 'no_sender' }
@@ -149,31 +152,6 @@ async function readRecipients(db: Db, { projectId, contacts }: StepBatch, execut
     return { contactId: known.get(email)?.id, email, subscribed: known.get(email)?.subscribed ?? false, isCustom: true }
   })
 }
-
-type Blocked = Map<string, 'invalid' | 'suppressed'>
-
-/** Those of the addresses that get no email from the project. */
-async function findBlocked(db: Db, projectId: string, addresses: string[]): Promise<Blocked> {
-  const emails = [...new Set(addresses)]
-  if (!emails.length) return new Map()
-  const rows = await many(
-    db,
-    sql<{ email: string; isInvalid: boolean }>`
-      select email, ${isInvalidSql(sql`given.email`)} as "isInvalid" from unnest(${emails}::text[]) as given(email)
-      where ${isInvalidSql(sql`given.email`)} or ${isSuppressedSql(sql`${projectId}::uuid`, sql`given.email`)}
-    `,
-  )
-  return new Map(rows.map(({ email, isInvalid }) => [email, isInvalid ? 'invalid' : 'suppressed']))
-}
-
-/**
- * Why a recipient gets no email, whatever is wrong with the template or its sender. In the order in which an email is checked when it is
- * sent: a contact that bounced is suppressed and unsubscribed. Without `type`, because the template is gone, no consent is missing.
- */
-const whySkipped = (
-  { email, subscribed }: { email: string; subscribed: boolean },
-  { blocked, type }: { blocked: Blocked; type: EmailType | undefined },
-) => blocked.get(email) ?? (type && needsConsent(type) && !subscribed ? 'unsubscribed' : undefined)
 
 /** Executions that have sent too many emails to their recipient in the last hour. In a simulation those of the path count. */
 async function findRunaways(

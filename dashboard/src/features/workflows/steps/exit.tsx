@@ -1,6 +1,6 @@
 import { LogOut } from 'lucide-react'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
+import { Field } from '../../../ui/form/field.tsx'
+import { Input } from '../../../ui/form/input.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 export const exitView: StepView = {

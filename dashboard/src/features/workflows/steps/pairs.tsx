@@ -1,7 +1,7 @@
 import { Plus, X } from 'lucide-react'
 import { useState } from 'react'
-import { Button, IconButton } from '../../../ui/button.tsx'
-import { Input } from '../../../ui/input.tsx'
+import { Button, IconButton } from '../../../ui/form/button.tsx'
+import { Input } from '../../../ui/form/input.tsx'
 
 type Entry = [key: string, value: string]
 type PairsProps = {

@@ -1,5 +1,5 @@
-import { Field } from '../../../ui/field.tsx'
-import { Input, Select } from '../../../ui/input.tsx'
+import { Field } from '../../../ui/form/field.tsx'
+import { Input, Select } from '../../../ui/form/input.tsx'
 
 const UNITS = [
   ['days', 86_400],

@@ -1,6 +1,6 @@
 import { readConditionText } from '../../../conditions/condition-text.ts'
 import { describeCondition, describeField, describeFilter, type SegmentNames } from '../../../conditions/sentence.ts'
-import type { Step } from '../graph.ts'
+import type { Step } from '../editor/graph.ts'
 import { textOf } from './step-view.ts'
 
 /** Operators without a value, and those whose value is a period. */

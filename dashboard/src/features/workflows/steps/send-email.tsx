@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Mail } from 'lucide-react'
+import { templateNamesQuery } from '../../../data/templates.ts'
 import { useProject } from '../../../projects/current.ts'
-import { Field } from '../../../ui/field.tsx'
-import { Input, Select } from '../../../ui/input.tsx'
-import { describeReason } from '../describe.ts'
-import type { Step } from '../graph.ts'
-import { templateNamesQuery } from '../queries.ts'
+import { Field } from '../../../ui/form/field.tsx'
+import { Input, Select } from '../../../ui/form/input.tsx'
+import { describeReason } from '../editor/describe.ts'
+import type { Step } from '../editor/graph.ts'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const recipientOf = ({ recipient }: Step['config']) => (recipient ?? { type: 'CONTACT' }) as { type: string; customEmail?: string }

@@ -1,7 +1,7 @@
 import type { Workflow } from '@sterna/sdk'
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
-import type { Graph, Step } from '../graph.ts'
+import type { Graph, Step } from '../editor/graph.ts'
 
 export type StepFormProps = {
   step: Step

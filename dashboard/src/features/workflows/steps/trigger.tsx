@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleDot } from 'lucide-react'
+import { segmentNamesQuery } from '../../../data/segments.ts'
 import { useProject } from '../../../projects/current.ts'
-import { buttonClass } from '../../../ui/button.tsx'
-import { describeStart } from '../describe.ts'
-import { segmentNamesQuery } from '../queries.ts'
+import { buttonClass } from '../../../ui/form/button.tsx'
+import { describeStart } from '../editor/describe.ts'
 import type { StepFormProps, StepView } from './step-view.ts'
 
 export const triggerView: StepView = {

@@ -1,4 +1,4 @@
-import type { Graph, Step, StepType } from '../graph.ts'
+import type { Graph, Step, StepType } from '../editor/graph.ts'
 import { conditionView } from './condition.tsx'
 import { delayView } from './delay.tsx'
 import { exitView } from './exit.tsx'

@@ -1,7 +1,7 @@
 import { Webhook } from 'lucide-react'
-import { Field } from '../../../ui/field.tsx'
-import { Input, Select } from '../../../ui/input.tsx'
-import { JsonField } from '../json-field.tsx'
+import { Field } from '../../../ui/form/field.tsx'
+import { Input, Select } from '../../../ui/form/input.tsx'
+import { JsonField } from '../editor/json-field.tsx'
 import { Pairs } from './pairs.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
