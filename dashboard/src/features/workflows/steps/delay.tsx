@@ -1,5 +1,5 @@
 import { Clock } from 'lucide-react'
-import { describePeriod, Period } from './period.tsx'
+import { describePeriod, PeriodFields } from './period.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 export const delayView: StepView = {
@@ -15,7 +15,7 @@ function DelayForm(props: StepFormProps) {
   const set = setterOf(props)
   const { amount, unit } = props.step.config
   return (
-    <Period
+    <PeriodFields
       label="Wait"
       amount={Number(amount)}
       unit={textOf(unit) || 'days'}

@@ -18,7 +18,7 @@ export const secondsOf = (amount: number, unit: string): number => Math.round(am
 export const describePeriod = ({ amount, unit }: { amount: number; unit: string }) =>
   `${amount} ${amount === 1 ? unit.replace(/s$/, '') : unit}`
 
-type PeriodProps = {
+type PeriodFieldsProps = {
   label: string
   amount: number
   unit: string
@@ -26,7 +26,7 @@ type PeriodProps = {
   onChange: (period: { amount: number; unit: string }) => void
 }
 
-export function Period({ label, amount, unit, hint, onChange }: PeriodProps) {
+export function PeriodFields({ label, amount, unit, hint, onChange }: PeriodFieldsProps) {
   return (
     <div className="grid max-w-sm grid-cols-2 gap-4">
       <Field name="amount" label={label} hint={hint}>

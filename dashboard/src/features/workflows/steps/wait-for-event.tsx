@@ -7,7 +7,7 @@ import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { connect, newId, type Step, stepById, targetsOf, transitionAt } from '../editor/graph.ts'
 import { Suggestions } from '../editor/suggestions.tsx'
-import { describePeriod, Period, secondsOf, splitSeconds } from './period.tsx'
+import { describePeriod, PeriodFields, secondsOf, splitSeconds } from './period.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const DEFAULT_SECONDS = 259_200
@@ -63,7 +63,7 @@ function WaitForm(props: StepFormProps) {
       <Suggestions id={id} values={events} />
       {isLimited && (
         <>
-          <Period
+          <PeriodFields
             label="At most"
             amount={period.amount}
             unit={period.unit}
