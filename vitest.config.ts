@@ -60,6 +60,8 @@ export default defineConfig({
     include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/{src,test}/**/*.test.{ts,tsx}'],
     globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
     sequence: { sequencer: LongestFirst },
+    // Pages of the dashboard load the client from its sources, as in dashboard/vite.config.ts: it is not built for tests.
+    alias: { '@sterna/sdk': fileURLToPath(new URL('sdk/src/index.ts', import.meta.url)) },
     env: bundle,
     pool: explainedForks,
     testTimeout: 180_000,

@@ -10,7 +10,7 @@ import { fail, invalid, notFound } from '../lib/errors.ts'
 import { isId, newId } from '../lib/id.ts'
 import { KB } from '../lib/text/units.ts'
 import { stepOf } from './definition/graph.ts'
-import { ListenedEvent } from './definition/step-config.ts'
+
 import { getWorkflow, readGraph } from './definition/workflow.ts'
 import { cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
 import { startExecution } from './executions/start.ts'
@@ -25,10 +25,12 @@ import {
   listExecutions,
 } from './insight/execution.ts'
 import { explainWorkflow, WorkflowExplanation } from './insight/explain.ts'
-import { type SimulatedContact, Simulation, simulateWorkflow } from './insight/simulate.ts'
+import { Simulation, simulateWorkflow } from './insight/simulate.ts'
 import { readStats, WorkflowStats } from './insight/stats.ts'
 import { listVisits, StepVisit, VisitsQuery } from './insight/visits.ts'
 import { WorkflowParam } from './routes.ts'
+import type { SimulatedContact } from './steps/step.ts'
+import { ListenedEvent } from './steps/wait-for-event.ts'
 
 const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */

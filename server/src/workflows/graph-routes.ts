@@ -7,7 +7,7 @@ import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { newStep, newTransition, replaceGraph, type StepInput, withChangedStep } from './definition/edit-graph.ts'
-import { ALL_STEP_TYPES, type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, STEP_TYPES, stepOf, withoutStep } from './definition/graph.ts'
+import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, stepOf, withoutStep } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
 import { readStepConfig } from './definition/step-config.ts'
 import {
@@ -21,6 +21,7 @@ import {
   workflowNotFound,
 } from './definition/workflow.ts'
 import { describeWorkflow, WorkflowParam } from './routes.ts'
+import { ALL_STEP_TYPES, STEP_TYPES } from './steps/kinds.ts'
 import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 
 const MAX_STEP_NAME = 255

@@ -1,4 +1,6 @@
-import { type Graph, insertStep, newId, type Place, type Step, triggerOf } from './editor/graph.ts'
+import { type Graph, newId, type Place, type Step } from './editor/graph.ts'
+import { insertStep, triggerOf } from './editor/outline.ts'
+import { branchesOf } from './steps/views.ts'
 
 type NewStep = Pick<Step, 'type' | 'name' | 'config'>
 export type Recipe = { id: string; label: string; name: string; event: string; steps: NewStep[] }
@@ -48,7 +50,7 @@ export function withRecipe(graph: Graph, { steps }: Pick<Recipe, 'steps'>): Grap
   for (const step of steps) {
     const added = { ...step, id: newId(), position: { x: 0, y: 0 } }
     result = insertStep(result, place, added)
-    place = { fromStepId: added.id, branch: added.type === 'CONDITION' ? 'yes' : null }
+    place = { fromStepId: added.id, branch: branchesOf(added)[0]?.branch ?? null }
   }
   return result
 }

@@ -1,19 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
-import { type Graph, type GraphStep, type GraphTransition, type StepType, triggerOf } from './graph.ts'
-
-/** Default names of steps. */
-const NAMES: Record<StepType, string> = {
-  TRIGGER: 'Trigger',
-  SEND_EMAIL: 'Send email',
-  DELAY: 'Delay',
-  WAIT_FOR_EVENT: 'Wait for event',
-  CONDITION: 'Condition',
-  WEBHOOK: 'Webhook',
-  UPDATE_CONTACT: 'Update contact',
-  EXIT: 'Exit',
-}
+import { kindOf, type StepType } from '../steps/kinds.ts'
+import { type Graph, type GraphStep, type GraphTransition, triggerOf } from './graph.ts'
 
 /** A step whose config has been read. */
 export type StepInput = {
@@ -26,7 +15,7 @@ export type StepInput = {
 }
 
 export function newStep(
-  { id = newId(), type, name = NAMES[type], position = { x: 0, y: 0 }, config, templateId }: StepInput,
+  { id = newId(), type, name = kindOf(type).name, position = { x: 0, y: 0 }, config, templateId }: StepInput,
   now: string,
 ): GraphStep {
   return { id, type, name, position, config, templateId, createdAt: now, updatedAt: now }

@@ -1,15 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  type Graph,
-  type GraphStep,
-  type StepType,
-  selfEndingWaits,
-  transitionFor,
-  unreachableSteps,
-  violationsOf,
-  withoutStep,
-} from './graph.ts'
+import type { StepType } from '../steps/kinds.ts'
+import { type Graph, type GraphStep, selfEndingWaits, transitionFor, unreachableSteps, violationsOf, withoutStep } from './graph.ts'
 
 const step = (id: string, type: StepType = 'UPDATE_CONTACT', config = {}): GraphStep => ({
   id,

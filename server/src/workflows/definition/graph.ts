@@ -1,14 +1,11 @@
-/** Steps that a caller may add. Every workflow has one TRIGGER step besides, where executions start. */
-export const STEP_TYPES = ['SEND_EMAIL', 'DELAY', 'WAIT_FOR_EVENT', 'CONDITION', 'WEBHOOK', 'UPDATE_CONTACT', 'EXIT'] as const
-export const ALL_STEP_TYPES = ['TRIGGER', ...STEP_TYPES] as const
-export type StepType = (typeof ALL_STEP_TYPES)[number]
+import { kindOf, type StepType } from '../steps/kinds.ts'
 
 export type GraphStep = {
   id: string
   type: StepType
   name: string
   position: { x: number; y: number }
-  /** Valid for its type: see step-config.ts. */
+  /** Valid for its type. */
   config: Record<string, unknown>
   templateId: string | null
   createdAt: string
@@ -31,14 +28,15 @@ export const MAX_GRAPH_TRANSITIONS = 2_000
 /** What is wrong with a graph. `index` is that of the transition; undefined: the graph as a whole. */
 export type Violation = { index?: number; field: 'fromStepId' | 'toStepId' | 'branch' | 'steps' | 'transitions'; message: string }
 
+type Configured = Pick<GraphStep, 'type' | 'config'>
+
 /** The branches of a step. Null is the plain transition. */
-function branchesOf({ type, config }: Pick<GraphStep, 'type' | 'config'>): (string | null)[] {
-  if (type === 'EXIT') return []
-  if (type === 'WAIT_FOR_EVENT') return [null, 'timeout']
-  if (type !== 'CONDITION') return [null]
-  if (config.mode !== 'multi') return ['yes', 'no']
-  return [...(config.branches as { id: string }[]).map(({ id }) => id), 'default']
-}
+const branchesOf = ({ type, config }: Configured): (string | null)[] => kindOf(type).branches?.(config) ?? [null]
+
+const isPause = ({ type }: Configured) => kindOf(type).pauses === true
+
+/** The event that a step waits for. */
+export const awaitedBy = ({ type, config }: Configured): string | undefined => kindOf(type).awaits?.(config)
 
 /** Everything that a stored graph must not have. Empty: the graph is valid. */
 export function violationsOf({ steps, transitions }: Graph): Violation[] {
@@ -71,8 +69,8 @@ function violationOf(
   if (!to) return { field: 'toStepId', message: 'No such step in this workflow.' }
   if (from === to) return { field: 'toStepId', message: 'A step cannot lead to itself.' }
   if (to.type === 'TRIGGER') return { field: 'toStepId', message: 'Nothing leads to the TRIGGER step.' }
-  if (from.type === 'EXIT') return { field: 'fromStepId', message: 'Nothing follows an EXIT step.' }
   const branches = branchesOf(from)
+  if (!branches.length) return { field: 'fromStepId', message: `Nothing follows an ${from.type} step.` }
   if (!branches.includes(branch)) return { field: 'branch', message: describeBranches(branches) }
   const name = `${fromStepId} ${branch ?? ''}`
   if (taken.has(name)) return { field: 'branch', message: branch ? `The branch "${branch}" leads somewhere already.` : SECOND_PLAIN }
@@ -93,7 +91,7 @@ function describeBranches(branches: (string | null)[]) {
  * what follows them, are left; then the same in the other direction.
  */
 function findEndlessLoop({ steps, transitions }: Graph): number {
-  const left = new Set(steps.filter(({ type }) => type !== 'DELAY' && type !== 'WAIT_FOR_EVENT').map(({ id }) => id))
+  const left = new Set(steps.filter((step) => !isPause(step)).map(({ id }) => id))
   peel(left, transitions, ({ fromStepId, toStepId }) => [fromStepId, toStepId])
   peel(left, transitions, ({ fromStepId, toStepId }) => [toStepId, fromStepId])
   return transitions.findLastIndex(({ fromStepId, toStepId }) => left.has(fromStepId) && left.has(toStepId))
@@ -118,23 +116,21 @@ function peel(left: Set<string>, transitions: GraphTransition[], ends: (transiti
   }
 }
 
-/** What a step may cause: names of events that begin with it. */
-const CAUSES: Partial<Record<StepType, string[]>> = { SEND_EMAIL: ['email.', 'segment.'], UPDATE_CONTACT: ['contact.', 'segment.'] }
-
 /**
  * Waits of loops that never pause: each of their waits is for an event that another step of the loop causes. A loop by the timeout of a wait
  * pauses for that time.
  */
 export function selfEndingWaits({ steps, transitions }: Graph): GraphStep[] {
   const byId = new Map(steps.map((step) => [step.id, step]))
-  const isWait = (id: string) => byId.get(id)!.type === 'WAIT_FOR_EVENT'
+  const awaited = new Map(steps.map((step) => [step.id, awaitedBy(step)]))
+  const isWait = (id: string) => awaited.get(id) !== undefined
   const edges = transitions.filter(({ fromStepId, branch }) => !(isWait(fromStepId) && branch === 'timeout'))
-  const left = new Set(steps.filter(({ type }) => type !== 'DELAY').map(({ id }) => id))
+  const left = new Set(steps.filter((step) => isWait(step.id) || !isPause(step)).map(({ id }) => id))
   for (;;) {
     const loops = loopsOf(left, edges)
     const pausing = loops.flatMap((loop) => {
-      const causes = loop.flatMap((id) => CAUSES[byId.get(id)!.type] ?? [])
-      const isCaused = (id: string) => causes.some((prefix) => (byId.get(id)!.config.eventName as string).startsWith(prefix))
+      const causes = loop.flatMap((id) => kindOf(byId.get(id)!.type).causes ?? [])
+      const isCaused = (id: string) => causes.some((prefix) => awaited.get(id)!.startsWith(prefix))
       return loop.filter((id) => isWait(id) && !isCaused(id))
     })
     // Without its pauses a loop may fall apart into smaller ones, or into none.

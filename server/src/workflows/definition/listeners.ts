@@ -19,10 +19,7 @@ export async function listenForWorkflow(tx: Tx, { projectId, id, enabled, trigge
   const followed = await many(
     tx,
     sql<{ events: string[] }>`
-      select coalesce(array(
-        select step -> 'config' ->> 'eventName' from jsonb_array_elements(g.graph -> 'steps') as step where step ->> 'type' = 'WAIT_FOR_EVENT'
-      ), '{}') as events
-      from workflow_graphs g
+      select g.uses -> 'awaited' as events from workflow_graphs g
       where g.project_id = ${projectId} and g.workflow_id = ${id} and (
         ${enabled} and g.version = ${version}
         or exists (select from workflow_executions e where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and ${IS_ACTIVE}))

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Db, many } from '../../db/index.ts'
 import { type Graph, selfEndingWaits, triggerOf, unreachableSteps } from './graph.ts'
 import { nextFiringOf } from './schedule.ts'
-import { referencesOfCondition, type StepCondition } from './step-condition.ts'
+import { segmentsOfStep } from './uses.ts'
 import type { WorkflowRow } from './workflow.ts'
 
 export type Problem = {
@@ -75,8 +75,8 @@ async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph)
 
 /** Segments are not deleted while a workflow uses them, except by a reset of the project that is under way. */
 async function findSegmentProblems(db: Db, { projectId, triggerType, triggerConfig }: WorkflowRow, { steps }: Graph): Promise<Problem[]> {
-  const uses: { stepId: string | null; segmentId: string }[] = steps.flatMap(({ id, type, config }) =>
-    type === 'CONDITION' ? referencesOfCondition(config as StepCondition).segments.map((segmentId) => ({ stepId: id, segmentId })) : [],
+  const uses: { stepId: string | null; segmentId: string }[] = steps.flatMap((step) =>
+    segmentsOfStep(step).map((segmentId) => ({ stepId: step.id, segmentId })),
   )
   if (triggerType === 'SCHEDULE') uses.push({ stepId: null, segmentId: triggerConfig.segmentId as string })
   if (!uses.length) return []

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { parseAt } from '../../http/validate.ts'
 import { invalid } from '../../lib/errors.ts'
 import { isTimezone } from '../../lib/timezone.ts'
+import { ListenedEvent } from '../steps/wait-for-event.ts'
 import { readCron } from './cron.ts'
-import { ListenedEvent } from './step-config.ts'
 
 export const TRIGGER_TYPES = ['EVENT', 'MANUAL', 'SCHEDULE'] as const
 export type TriggerType = (typeof TRIGGER_TYPES)[number]

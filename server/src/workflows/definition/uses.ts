@@ -1,49 +1,33 @@
 import { sql } from 'kysely'
-import type { SegmentLookup } from '../../conditions/expression.ts'
-import { eventsOf } from '../../conditions/references.ts'
 import { many, type Tx } from '../../db/index.ts'
 import { invalid } from '../../lib/errors.ts'
 import { loadLookup } from '../../segments/expressions.ts'
-import type { Graph, GraphStep } from './graph.ts'
-import { compileCondition, referencesOfCondition, type StepCondition } from './step-condition.ts'
-import type { StepConfigs } from './step-config.ts'
+import { kindOf } from '../steps/kinds.ts'
+import type { StepUses } from '../steps/step.ts'
+import { awaitedBy, type Graph, type GraphStep } from './graph.ts'
 
 /** What a graph mentions, stored beside it: usage and references are found by a query. */
-export type GraphUses = {
-  fields: string[]
-  standard: string[]
-  events: string[]
-  segments: string[]
-  templates: string[]
-  awaited: string[]
-  ids: string[]
-}
+export type GraphUses = StepUses & { segments: string[]; templates: string[]; awaited: string[]; ids: string[] }
 
 const unique = (values: string[]) => [...new Set(values)]
 
+/** The segments that a step asks for. */
+export const segmentsOfStep = ({ type, config }: GraphStep): string[] => kindOf(type).segments?.(config) ?? []
+
 export function usesOfGraph({ steps, transitions }: Graph): GraphUses {
-  const conditions = steps.filter(({ type }) => type === 'CONDITION').map(({ config }) => config as StepCondition)
-  const references = conditions.map(referencesOfCondition)
-  const asked = conditions.flatMap((condition) => compileCondition(condition, AS_STATIC).cases.map(({ expression }) => expression))
+  const uses = steps.map(({ type, config }) => kindOf(type).uses?.(config) ?? {})
+  const all = (of: keyof StepUses) => uses.flatMap((each) => each[of] ?? [])
+  const awaited = unique(steps.flatMap((step) => awaitedBy(step) ?? []))
   return {
-    fields: unique([...references.flatMap(({ fields }) => fields), ...steps.flatMap(updatedFields)]),
-    standard: unique(references.flatMap(({ standard }) => standard)),
-    events: unique([...eventsOf(asked).map(({ name }) => name), ...awaitedEvents({ steps, transitions })]),
-    segments: unique(references.flatMap(({ segments }) => segments)),
+    fields: unique(all('fields')),
+    standard: unique(all('standard')),
+    events: unique([...all('events'), ...awaited]),
+    segments: unique(steps.flatMap(segmentsOfStep)),
     templates: unique(steps.flatMap(({ templateId }) => templateId ?? [])),
-    awaited: awaitedEvents({ steps, transitions }),
+    awaited,
     ids: [...steps, ...transitions].map(({ id }) => id),
   }
 }
-
-/** Segments are named, not opened. */
-const AS_STATIC: SegmentLookup = () => ({ type: 'STATIC' })
-
-const updatedFields = ({ type, config }: GraphStep) =>
-  type === 'UPDATE_CONTACT' ? Object.keys((config as StepConfigs['UPDATE_CONTACT']).updates) : []
-
-const awaitedEvents = ({ steps }: Graph): string[] =>
-  unique(steps.flatMap(({ type, config }) => (type === 'WAIT_FOR_EVENT' ? [(config as StepConfigs['WAIT_FOR_EVENT']).eventName] : [])))
 
 /**
  * Refuses references to templates and segments that do not exist. Templates are locked until the transaction ends, so that none is deleted
@@ -51,10 +35,8 @@ const awaitedEvents = ({ steps }: Graph): string[] =>
  */
 export async function checkGraphReferences(tx: Tx, projectId: string, steps: GraphStep[], pathOf: (step: GraphStep) => string) {
   await checkTemplates(tx, projectId, steps, pathOf)
-  const conditions = steps.filter(({ type }) => type === 'CONDITION')
-  const ids = conditions.flatMap(({ config }) => referencesOfCondition(config as StepCondition).segments)
-  const lookup = await loadLookup(tx, projectId, unique(ids))
-  for (const step of conditions) compileCondition(step.config as StepCondition, lookup, `${pathOf(step)}config`)
+  const lookup = await loadLookup(tx, projectId, unique(steps.flatMap(segmentsOfStep)))
+  for (const step of steps) kindOf(step.type).checkSegments?.(step.config, lookup, `${pathOf(step)}config`)
 }
 
 async function checkTemplates(tx: Tx, projectId: string, steps: GraphStep[], pathOf: (step: GraphStep) => string) {

@@ -5,29 +5,11 @@ import { createCache } from '../../lib/cache.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import { MB, SECOND } from '../../lib/text/units.ts'
-import { type Graph, type StepType, stepOf } from '../definition/graph.ts'
-import { runCondition } from '../steps/condition.ts'
-import { runDelay, runExit, runTrigger, runWait } from '../steps/pause.ts'
-import { runSendEmail } from '../steps/send-email.ts'
-import type { Running, StepBatch, StepOutcome, StepRunner } from '../steps/step.ts'
-import { runUpdateContact } from '../steps/update-contact.ts'
-import { runWebhook } from '../steps/webhook.ts'
-import { applyOutcomes } from './transition.ts'
+import { type Graph, stepOf } from '../definition/graph.ts'
+import { ALL_STEP_TYPES, decideSteps, kindOf } from '../steps/kinds.ts'
+import { CONTACT_GONE, type StepBatch, type StepOutcome } from '../steps/step.ts'
+import { type ActiveExecution, applyOutcomes } from './transition.ts'
 import { isBeingWiped, shareAdvance } from './wiped.ts'
-
-const RUNNERS: Record<StepType, StepRunner> = {
-  TRIGGER: runTrigger,
-  SEND_EMAIL: runSendEmail,
-  DELAY: runDelay,
-  WAIT_FOR_EVENT: runWait,
-  CONDITION: runCondition,
-  WEBHOOK: runWebhook,
-  UPDATE_CONTACT: runUpdateContact,
-  EXIT: runExit,
-}
-
-/** Steps that lock contacts. Only the last round of a transaction has them: two rounds would lock in no consistent order. */
-const WRITES_CONTACTS: ReadonlySet<StepType> = new Set(['UPDATE_CONTACT', 'SEND_EMAIL'])
 
 /** Steps that an execution takes in one transaction at most. */
 const MAX_ROUNDS = 20
@@ -35,7 +17,7 @@ const MAX_ROUNDS = 20
 /** Longer than a transaction that tracks events may take. */
 const TIMEOUT_AFTER_MS = 6 * SECOND
 
-export type Claimed = Omit<Running, 'step' | 'graph'> & { currentStepId: string | null }
+export type Claimed = Omit<ActiveExecution, 'step' | 'graph'> & { currentStepId: string | null }
 
 export const RUNNING_COLUMNS = sql`
   e.id, e.workflow_id as "workflowId", e.version, e.contact_id as "contactId", e.status, e.current_step_id as "currentStepId", e.visits,
@@ -67,22 +49,24 @@ export async function advanceExecutions(tx: Tx, projectId: string, claimed: Clai
   let open = await withGraphs(tx, projectId, claimed)
   for (let round = 0; open.length && round < MAX_ROUNDS; round++) {
     const outcomes = await runRound(tx, batch, open)
-    const hasWritten = open.some(({ step }) => WRITES_CONTACTS.has(step.type))
+    // Contacts are locked only in the last round of a transaction: two rounds would lock in no consistent order.
+    const hasWritten = open.some(({ step }) => kindOf(step.type).writesContacts)
     const isLast = hasWritten || round === MAX_ROUNDS - 1
     open = await applyOutcomes(tx, { projectId, now, isLast }, outcomes)
   }
   crash('executions-advanced')
 }
 
-async function runRound(tx: Tx, batch: StepBatch, open: Running[]) {
-  const outcomes: { execution: Running; outcome: StepOutcome }[] = []
+async function runRound(tx: Tx, batch: StepBatch, open: ActiveExecution[]) {
+  const outcomes: { execution: ActiveExecution; outcome: StepOutcome }[] = []
   const present = open.filter(({ contactId }) => batch.contacts.has(contactId))
-  for (const execution of open)
-    if (!batch.contacts.has(execution.contactId)) outcomes.push({ execution, outcome: { is: 'cancelled', reason: 'contact_deleted' } })
-  // Emails first: they lock the cap of the project, which comes before contacts.
-  const byType = [...groupBy(present, ({ step }) => step.type)].sort(([a], [b]) => Number(b === 'SEND_EMAIL') - Number(a === 'SEND_EMAIL'))
-  for (const [type, several] of byType) {
-    const results = await RUNNERS[type](tx, batch, several)
+  for (const execution of open) if (!batch.contacts.has(execution.contactId)) outcomes.push({ execution, outcome: CONTACT_GONE })
+  const byType = groupBy(present, ({ step }) => step.type)
+  for (const type of ALL_STEP_TYPES) {
+    const several = byType.get(type) ?? []
+    if (!several.length) continue
+    const decided = await decideSteps(tx, batch, type, several)
+    const results = (await kindOf(type).run?.(tx, batch, decided)) ?? decided.map(({ outcome }) => outcome)
     outcomes.push(...several.map((execution, index) => ({ execution, outcome: results[index]! })))
   }
   return outcomes
@@ -130,7 +114,7 @@ export async function readGraphs(db: Db, projectId: string, executions: { workfl
 }
 
 /** An execution without its graph, or without the step in it, cannot be: a graph is kept as long as executions follow it. */
-export async function withGraphs(db: Db, projectId: string, claimed: Claimed[]): Promise<Running[]> {
+export async function withGraphs(db: Db, projectId: string, claimed: Claimed[]): Promise<ActiveExecution[]> {
   const graphOf = await readGraphs(db, projectId, claimed)
   return claimed.map(({ currentStepId, ...execution }) => {
     const graph = graphOf(execution)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
 import type { EventPosition } from '../../events/first-events.ts'
 import { newId } from '../../lib/id.ts'
-import { stepOf, transitionFor } from '../definition/graph.ts'
+import { type Graph, type GraphStep, stepOf, transitionFor } from '../definition/graph.ts'
 import type { Running, StepOutcome } from '../steps/step.ts'
 import { addFigures, type EndKind, type Figure, figureOfEnd } from './figures.ts'
 import { type EndedExecution, recordExecutionEnds } from './record-ends.ts'
@@ -10,7 +10,9 @@ import { type EndedExecution, recordExecutionEnds } from './record-ends.ts'
 /** Steps that an execution may visit: ends loops that never pause for long. */
 const MAX_VISITS = 1_000
 
-type Judged = { execution: Running; outcome: StepOutcome }
+/** An execution at a step of its graph. */
+export type ActiveExecution = Running & { step: GraphStep; graph: Graph }
+type Judged = { execution: ActiveExecution; outcome: StepOutcome }
 type StepRecord = {
   executionId: string
   workflowId: string
@@ -49,7 +51,7 @@ export async function applyOutcomes(
   { projectId, now, isLast }: { projectId: string; now: Date; isLast: boolean },
   judged: Judged[],
 ) {
-  const moved = judged.map((each) => move(each, now))
+  const moved = judged.map((each) => moveOn(each, now))
   await writeRecords(
     tx,
     projectId,
@@ -70,10 +72,10 @@ export async function applyOutcomes(
   return goingOn
 }
 
-type Moved = { state: NextState; record: StepRecord; isNew: boolean; next?: Running; figures: Figure[] }
+type Moved = { state: NextState; record: StepRecord; isNew: boolean; next?: ActiveExecution; figures: Figure[] }
 
 /** Pure: what follows from the outcome of a step. */
-function move({ execution, outcome }: Judged, now: Date): Moved {
+export function moveOn({ execution, outcome }: Judged, now: Date): Moved {
   const { id, workflowId, step, status, context, arrival } = execution
   const isNew = status === 'RUNNING'
   const visits = execution.visits + (isNew ? 1 : 0)
@@ -135,7 +137,7 @@ function move({ execution, outcome }: Judged, now: Date): Moved {
 }
 
 type Followed = {
-  execution: Running
+  execution: ActiveExecution
   state: NextState
   record: StepRecord
   isNew: boolean
@@ -155,7 +157,7 @@ function follow({ execution, state, record, isNew, now, branch, arrival, figures
   if (state.visits >= MAX_VISITS)
     return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures: withEnd('failed') }
   const step = stepOf(execution.graph, transition.toStepId)!
-  const next: Running = {
+  const next: ActiveExecution = {
     ...execution,
     status: 'RUNNING',
     visits: state.visits,

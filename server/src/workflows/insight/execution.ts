@@ -5,10 +5,11 @@ import { PageQuery, severalOf } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
-import { ALL_STEP_TYPES, type Graph, stepOf } from '../definition/graph.ts'
+import { type Graph, stepOf } from '../definition/graph.ts'
 import { readGraphs } from '../executions/advance.ts'
 import { STARTED_FILTER, startedSql } from '../executions/started.ts'
 import { VISIT_OUTCOME, VISIT_OUTCOMES, type VisitOutcome } from '../executions/visit-outcome.ts'
+import { ALL_STEP_TYPES } from '../steps/kinds.ts'
 
 export const EXECUTION_STATUSES = ['RUNNING', 'WAITING', 'COMPLETED', 'EXITED', 'FAILED', 'CANCELLED'] as const
 export const STEP_STATUSES = ['PENDING', 'SCHEDULED', 'WAITING', 'RUNNING', 'COMPLETED', 'SKIPPED', 'FAILED'] as const

@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
-import { ALL_STEP_TYPES } from '../definition/graph.ts'
 import { readGraph, type WorkflowRow } from '../definition/workflow.ts'
 import { readFigures, stepFigures } from '../executions/figures.ts'
 import { listFirings } from '../executions/fire.ts'
+import { ALL_STEP_TYPES } from '../steps/kinds.ts'
 
 export const WorkflowStats = z.object({
   version: z.int(),

@@ -1,13 +1,13 @@
-import type { Tx } from '../../db/index.ts'
+import type { SegmentLookup } from '../../conditions/expression.ts'
+import type { Db, Tx } from '../../db/index.ts'
 import type { EventPosition } from '../../events/first-events.ts'
-import type { Graph, GraphStep } from '../definition/graph.ts'
-import type { ExecutionData } from '../definition/step-condition.ts'
+import type { WebhookTarget } from '../../lib/network/webhook-target.ts'
 
 /** The event that started an execution. */
 export type StartEvent = { id: string; name: string; data: Record<string, unknown>; createdAt: string }
 
 /** An execution that was claimed, with the step that it has come to. */
-export type Running = {
+export type Running<Config = Record<string, unknown>> = {
   id: string
   workflowId: string
   version: number
@@ -27,8 +27,7 @@ export type Running = {
   context: Record<string, unknown>
   event: StartEvent | null
   startedAt: Date
-  step: GraphStep
-  graph: Graph
+  step: { id: string; config: Config }
 }
 
 /** What a step does with an execution. */
@@ -56,22 +55,86 @@ export type StepOutcome =
       deadlineAt?: Date | null
       attempts?: number
       webhookHost?: string
-      output?: object
+      output?: { reason?: string }
     }
   /** The contact is gone. */
   | { is: 'cancelled'; reason: string }
 
-/** `now` is the time of the transaction. `contacts` has those that still exist. `timeoutAfterMs`: from the deadline of a wait to its timeout. */
+export const CONTACT_GONE: StepOutcome = { is: 'cancelled', reason: 'contact_deleted' }
+
+export type SimulatedContact = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
+
+/** What a simulation has instead of stored rows: the contact and the emails as earlier steps of the path have left them. */
+export type SimulatedWorld = {
+  contact: SimulatedContact
+  /** Whether the contact exists: then events and memberships are its own. */
+  isStored: boolean
+  workflow: { id: string; name: string }
+  emails: { to: string; at: Date }[]
+}
+
+/**
+ * `now` is the time of the transaction. `contacts` has those that still exist. `timeoutAfterMs`: from the deadline of a wait to its timeout.
+ * A batch with a `world` is simulated: one execution, and nothing is written.
+ */
 export type StepBatch = {
   projectId: string
   now: Date
   contacts: Map<string, { email: string; subscribed: boolean }>
   timeoutAfterMs: number
+  world?: SimulatedWorld
 }
 
-/** Runs one type of step for many executions at once. Returns the outcomes in order. */
-export type StepRunner = (tx: Tx, batch: StepBatch, executions: Running[]) => Promise<StepOutcome[]>
+export type Decided<Config, Facts> = { execution: Running<Config>; facts: Facts; outcome: StepOutcome }
 
-export const dataOf = ({ event, context }: Pick<Running, 'event' | 'context'>): ExecutionData => ({ event: event?.data ?? {}, context })
+/** Fields and events that a step mentions. */
+export type StepUses = { fields: string[]; standard: string[]; events: string[] }
+
+/** `at` is the place of the config in the request. `storedTemplateId`: that of the step before the change. */
+export type ConfigReading = {
+  at: string
+  target: WebhookTarget
+  projectId: string
+  templateId?: string | null | undefined
+  storedTemplateId?: string | null | undefined
+}
+
+/** Everything about one kind of step. `Config` as it is stored; `Facts`: what a decision depends on besides config and execution. */
+export type StepKind<Config, Facts = undefined> = {
+  /** Default name of a step. */
+  name: string
+  /** Reads the config that a caller sent. */
+  read: (given: Record<string, unknown>, reading: ConfigReading) => Config | Promise<Config>
+  /** Null is the plain transition, which a kind without this has. */
+  branches?: (config: Config) => (string | null)[]
+  uses?: (config: Config) => Partial<StepUses>
+  /** The template that it sends. */
+  template?: (config: Config) => string
+  /** Ids of the segments that it asks for. */
+  segments?: (config: Config) => string[]
+  /** Refuses segments that do not exist. */
+  checkSegments?: (config: Config, lookup: SegmentLookup, at: string) => void
+  /** Whether time passes at the step. A loop without such a step never ends. */
+  pauses?: true
+  /** The event that ends the pause. */
+  awaits?: (config: Config) => string
+  /** Events that the step may cause: their names begin with one of these. */
+  causes?: string[]
+  /** Whether `run` locks contacts. */
+  writesContacts?: true
+  /** Reads the facts of many executions at once, in order. */
+  facts?: (db: Db, batch: StepBatch, executions: Running<Config>[]) => Promise<Facts[]>
+  /** Pure: what happens. Executions and simulations have it in common. */
+  decide: (execution: Running<Config>, facts: Facts, batch: Pick<StepBatch, 'now' | 'timeoutAfterMs'>) => StepOutcome | Promise<StepOutcome>
+  /** Does what was decided. Returns the outcomes in order: as they were decided, except for what only the effect could show. */
+  run?: (tx: Tx, batch: StepBatch, decided: Decided<Config, Facts>[]) => Promise<StepOutcome[]>
+  /** What is different after the step, in a simulation. */
+  pretend?: (world: SimulatedWorld, decided: Decided<Config, Facts>, now: Date) => SimulatedWorld
+  /** What a simulation shows of the step. */
+  describe?: (decided: Decided<Config, Facts>, simulated: { world: SimulatedWorld; projectId: string }) => unknown
+}
 
 export const later = (from: Date, ms: number) => new Date(from.getTime() + ms)
+
+/** Where an execution comes to its next step when a pause ends by time. */
+export const arrivalAt = (time: Date): EventPosition => ({ at: time.toISOString(), eventId: null })

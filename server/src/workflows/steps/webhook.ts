@@ -1,19 +1,129 @@
-import { DAY } from '../../lib/text/units.ts'
-import type { StepConfigs } from '../definition/step-config.ts'
-import { later, type StepRunner } from './step.ts'
+import { z } from 'zod'
+import { parseAt } from '../../http/validate.ts'
+import { invalid } from '../../lib/errors.ts'
+import type { SafeOutcome } from '../../lib/network/safe-fetch.ts'
+import { refusalOfHeader, refusalOfUrl } from '../../lib/network/webhook-target.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
+import { checkTemplate, hasTags } from '../../templates/render.ts'
+import { describeProblem } from '../../templates/rendered-email.ts'
+import { CONTACT_GONE, type ConfigReading, later, type Running, type StepKind, type StepOutcome } from './step.ts'
+import { buildWebhookRequest, type WebhookConfig, type WebhookRequest } from './webhook-request.ts'
 
+const MAX_URL = 2_048
+const MAX_HEADERS = 50
+const MAX_HEADER_VALUE = 998
 /** Time in which a webhook is tried again. */
 const WEBHOOK_DEADLINE_MS = DAY
+/** Waits before the second to the eighth attempt: together somewhat less than 24 hours. */
+const WAITS_MS = [10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 14 * HOUR]
+/** Longest wait that a Retry-After header can ask for: a wrong one must not use up the whole day. */
+const MAX_RETRY_AFTER_MS = HOUR
 
-/** Hands the execution over to webhooks.ts: a request takes up to 10 s, which no transaction may. */
-export const runWebhook: StepRunner = async (_tx, { now }, executions) =>
-  executions.map(({ step }) => ({
-    is: 'wait',
-    as: 'WAITING',
-    until: now,
-    deadlineAt: later(now, WEBHOOK_DEADLINE_MS),
-    webhookHost: webhookHostOf(step.config as StepConfigs['WEBHOOK']),
-  }))
+const GivenConfig = z.object({
+  url: z.string().trim().min(1).max(MAX_URL),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('POST'),
+  headers: z.record(z.string(), z.string().max(MAX_HEADER_VALUE)).nullish(),
+  body: z.unknown().optional(),
+})
+
+/** `gone`: the contact or the workflow is. */
+export type WebhookAnswer = SafeOutcome | { is: 'gone' }
+/** Undefined: no request was made yet. `request` in a simulation, which makes none. */
+type WebhookFacts = { answer: WebhookAnswer; request: WebhookRequest | { problem: string } } | undefined
+type AtWebhook = Pick<Running<WebhookConfig>, 'attempts' | 'deadlineAt' | 'step'>
+
+export const webhookKind: StepKind<WebhookConfig, WebhookFacts> = {
+  name: 'Webhook',
+  async read(given, reading) {
+    const { url, method, headers, body } = parseAt(GivenConfig, given, reading.at)
+    const config = { url, method, headers: headers ?? {}, ...(body === undefined || body === null ? {} : { body }) }
+    await checkWebhook(config, reading)
+    return config
+  },
+  /** In a simulation every host answers with 200. */
+  async facts(_db, { projectId, world }, executions) {
+    if (!world) return []
+    const [execution] = executions
+    const request = await buildWebhookRequest({ ...execution!, ...world, config: execution!.step.config, projectId })
+    const answer: WebhookAnswer =
+      'problem' in request ? { is: 'refused', reason: request.problem, ms: 0 } : { is: 'status', status: 200, retryAfter: undefined, ms: 0 }
+    return [{ answer, request }]
+  },
+  decide: (execution, facts, { now }) => decideWebhook(execution, facts?.answer, now),
+  describe: ({ facts }) => facts?.request,
+}
+
+/** Without an answer the execution is handed over to webhooks.ts: a request takes up to 10 s, which no transaction may. */
+export function decideWebhook(execution: AtWebhook, answer: WebhookAnswer | undefined, now: Date): StepOutcome {
+  if (answer) return judge(execution, answer, now)
+  const webhookHost = webhookHostOf(execution.step.config)
+  return { is: 'wait', as: 'WAITING', until: now, deadlineAt: later(now, WEBHOOK_DEADLINE_MS), webhookHost }
+}
 
 /** Host and port; they contain no variable. */
-export const webhookHostOf = ({ url }: StepConfigs['WEBHOOK']) => (/^https?:\/\/([^/?#]*)/i.exec(url)?.[1] ?? '').toLowerCase()
+const webhookHostOf = ({ url }: WebhookConfig) => (/^https?:\/\/([^/?#]*)/i.exec(url)?.[1] ?? '').toLowerCase()
+
+/** The output holds status and duration only: the reply could be one of our own network. */
+function judge(execution: AtWebhook, result: WebhookAnswer, now: Date): StepOutcome {
+  if (result.is === 'gone') return CONTACT_GONE
+  const attempts = execution.attempts + 1
+  const output = { ...(result.is === 'status' ? { status: result.status } : {}), durationMs: result.ms, attempts }
+  if (result.is === 'refused') return { is: 'failed', error: result.reason, output }
+  if (result.is === 'status' && result.status >= 200 && result.status < 300) return { is: 'done', output }
+  const reason = result.is === 'status' ? `The host answered with status ${result.status}.` : result.reason
+  const mayRetry = result.is === 'failed' || result.status === 429 || result.status >= 500
+  const wait = WAITS_MS[attempts - 1]
+  if (!mayRetry || wait === undefined) return { is: 'failed', error: reason, output }
+  const asked = result.is === 'status' ? readRetryAfter(result.retryAfter, now) : 0
+  const until = later(now, Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS)))
+  if (execution.deadlineAt && until > execution.deadlineAt) return { is: 'failed', error: reason, output }
+  const webhookHost = webhookHostOf(execution.step.config)
+  return { is: 'wait', as: 'WAITING', until, attempts, deadlineAt: execution.deadlineAt, webhookHost, output: { ...output, reason } }
+}
+
+/** Milliseconds. The header is a number of seconds or a date; anything else counts as absent. */
+function readRetryAfter(text: string | undefined, now: Date): number {
+  if (text === undefined) return 0
+  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
+  const ms = Date.parse(text) - now.getTime()
+  return ms > 0 ? ms : 0
+}
+
+/** Texts of a webhook that are templates, with their paths. */
+function webhookTexts({ url, headers, body }: WebhookConfig): { path: string; text: string }[] {
+  return [
+    { path: 'url', text: url },
+    ...Object.entries(headers).map(([name, text]) => ({ path: `headers.${name}`, text })),
+    ...textsIn(body, 'body'),
+  ]
+}
+
+const textsIn = (value: unknown, path: string): { path: string; text: string }[] => {
+  if (typeof value === 'string') return [{ path, text: value }]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => textsIn(inner, `${path}.${key}`))
+}
+
+/** Templates in one webhook: each is rendered on its own. */
+const MAX_TEMPLATES = 100
+
+/** Refuses what a request could not be made with. */
+async function checkWebhook(config: WebhookConfig, { at, target, projectId }: ConfigReading) {
+  const { url, headers } = config
+  // Values may only follow the host: a value that decides where a request goes would be chosen by the contact.
+  const origin = /^https?:\/\/[^/?#]*/i.exec(url)?.[0] ?? url
+  if (hasTags(origin)) invalid(`${at}.url`, 'The host cannot be a variable.')
+  const read = refusalOfUrl(hasTags(url) ? origin : url, target)
+  if ('refusal' in read) invalid(`${at}.url`, read.refusal)
+  if (Object.keys(headers).length > MAX_HEADERS) invalid(`${at}.headers`, `At most ${MAX_HEADERS} keys.`, 'too_big')
+  for (const [name, value] of Object.entries(headers)) {
+    const refusal = refusalOfHeader(name, value)
+    if (refusal) invalid(`${at}.headers.${name}`, refusal)
+  }
+  const templates = webhookTexts(config).filter(({ text }) => hasTags(text))
+  if (templates.length > MAX_TEMPLATES) invalid(at, `At most ${MAX_TEMPLATES} texts with variables.`, 'too_big')
+  for (const { path, text } of templates) {
+    const [problem] = await checkTemplate({ subject: '', body: text, isText: true }, projectId)
+    if (problem) invalid(`${at}.${path}`, describeProblem(problem), 'invalid_string')
+  }
+}

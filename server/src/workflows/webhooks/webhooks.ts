@@ -5,18 +5,17 @@ import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts
 import type { WaitingWork } from '../../ledger/turns.ts'
 import { crash } from '../../lib/crash-point.ts'
 import type { Log } from '../../lib/log.ts'
-import type { SafeFetch, SafeOutcome } from '../../lib/network/safe-fetch.ts'
+import type { SafeFetch } from '../../lib/network/safe-fetch.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
-import type { StepConfigs } from '../definition/step-config.ts'
+import { SECOND } from '../../lib/text/units.ts'
 import { type Claimed, RUNNING_COLUMNS, withGraphs } from '../executions/advance.ts'
 import { notifyDue } from '../executions/enrol.ts'
-import { applyOutcomes } from '../executions/transition.ts'
+import { type ActiveExecution, applyOutcomes } from '../executions/transition.ts'
 import { isBeingWiped } from '../executions/wiped.ts'
-import { later, type Running, type StepOutcome } from '../steps/step.ts'
-import { webhookHostOf } from '../steps/webhook.ts'
-import { buildWebhookRequest, readWebhookContact } from './webhook-request.ts'
+import type { Running } from '../steps/step.ts'
+import { decideWebhook, type WebhookAnswer } from '../steps/webhook.ts'
+import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from '../steps/webhook-request.ts'
 import { getWebhookSecret, signWebhook } from './webhook-secret.ts'
 
 type Deps = { db: Pool; secrets: Secrets; log: Log; isHeld: () => boolean; safeFetch: SafeFetch; pollMs?: number }
@@ -31,12 +30,9 @@ const TIMEOUT_MS = 10 * SECOND
 const HANGS_MS = TIMEOUT_MS / 2
 /** After this time another worker takes over: longer than a request and its bookkeeping. */
 const LEASE_SECONDS = 30
-/** Waits before the second to the eighth attempt: together somewhat less than 24 hours. */
-const WAITS_MS = [10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 14 * HOUR]
-/** Longest wait that a Retry-After header can ask for: a wrong one must not use up the whole day. */
-const MAX_RETRY_AFTER_MS = HOUR
 
 type DueHost = WaitingWork & { host: string }
+type AtWebhook = ActiveExecution & Running<WebhookConfig>
 type Leased = Claimed & DueHost & { leasedUntil: Date }
 
 /**
@@ -48,24 +44,25 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
 
   /** A host whose last request timed out gets one at a time, until it answers. */
   async function request({ key: _key, owner: _owner, projectId, host: _host, leasedUntil, ...claimed }: Leased): Promise<LoopOutcome> {
-    const [execution] = await withGraphs(db, projectId, [claimed])
-    const result = await attempt(projectId, execution!).catch((err): Attempted => {
-      warn({ err, projectId, execution: execution!.id }, 'could not make a webhook request; retrying')
+    const [active] = await withGraphs(db, projectId, [claimed])
+    // Only WEBHOOK steps have a host.
+    const execution = active as AtWebhook
+    const result = await attempt(projectId, execution).catch((err): WebhookAnswer => {
+      warn({ err, projectId, execution: execution.id }, 'could not make a webhook request; retrying')
       return { is: 'failed', reason: 'The request could not be made.', ms: 0 }
     })
     crash('webhook-answered')
-    await transact(db, (tx) => settle(tx, projectId, { execution: execution!, leasedUntil, result })).catch((err) =>
-      warn({ err, projectId, execution: execution!.id }, 'could not settle a webhook request; retrying'),
+    await transact(db, (tx) => settle(tx, projectId, { execution, leasedUntil, result })).catch((err) =>
+      warn({ err, projectId, execution: execution.id }, 'could not settle a webhook request; retrying'),
     )
     return result.is === 'failed' && result.ms >= HANGS_MS ? 'timed_out' : 'done'
   }
 
-  async function attempt(projectId: string, execution: Running): Promise<Attempted> {
+  async function attempt(projectId: string, execution: AtWebhook): Promise<WebhookAnswer> {
     const contact = await readWebhookContact(db, projectId, execution.contactId)
     const workflow = await readWorkflowName(db, projectId, execution.workflowId)
     if (!contact || !workflow) return { is: 'gone' }
-    const config = execution.step.config as StepConfigs['WEBHOOK']
-    const built = await buildWebhookRequest({ ...execution, config, contact, workflow, projectId })
+    const built = await buildWebhookRequest({ ...execution, config: execution.step.config, contact, workflow, projectId })
     if ('problem' in built) return { is: 'refused', reason: built.problem, ms: 0 }
     const { now } = await one(db, sql<{ now: Date }>`select clock_timestamp() as now`)
     const id = `msg_${execution.id}_${execution.visits}`
@@ -86,8 +83,6 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     work: request,
   })
 }
-
-type Attempted = SafeOutcome | { is: 'gone' }
 
 /** Project and host, as keys of the loop and of exceptions. */
 const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
@@ -141,7 +136,7 @@ async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
 const readWorkflowName = (db: Db, projectId: string, id: string) =>
   maybeOne(db, sql<{ id: string; name: string }>`select id, name from workflows where project_id = ${projectId} and id = ${id}`)
 
-type Settled = { execution: Running; leasedUntil: Date; result: Attempted }
+type Settled = { execution: AtWebhook; leasedUntil: Date; result: WebhookAnswer }
 
 /** Only while the lease is ours and the execution is still at the step: it may have been cancelled, or taken over. */
 async function settle(tx: Tx, projectId: string, { execution, leasedUntil, result }: Settled) {
@@ -155,33 +150,7 @@ async function settle(tx: Tx, projectId: string, { execution, leasedUntil, resul
     `,
   )
   if (!held) return
-  const outcome = judge(execution, result, held.now)
+  const outcome = decideWebhook(execution, result, held.now)
   await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution, outcome }])
   if (outcome.is !== 'wait') await notifyDue(tx)
-}
-
-/** The output holds status and duration only: the reply could be one of our own network. */
-export function judge(execution: Pick<Running, 'attempts' | 'deadlineAt' | 'step'>, result: Attempted, now: Date): StepOutcome {
-  if (result.is === 'gone') return { is: 'cancelled', reason: 'contact_deleted' }
-  const attempts = execution.attempts + 1
-  const output = { ...(result.is === 'status' ? { status: result.status } : {}), durationMs: result.ms, attempts }
-  if (result.is === 'refused') return { is: 'failed', error: result.reason, output }
-  if (result.is === 'status' && result.status >= 200 && result.status < 300) return { is: 'done', output }
-  const reason = result.is === 'status' ? `The host answered with status ${result.status}.` : result.reason
-  const mayRetry = result.is === 'failed' || result.status === 429 || result.status >= 500
-  const wait = WAITS_MS[attempts - 1]
-  if (!mayRetry || wait === undefined) return { is: 'failed', error: reason, output }
-  const asked = result.is === 'status' ? readRetryAfter(result.retryAfter, now) : 0
-  const until = later(now, Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS)))
-  if (execution.deadlineAt && until > execution.deadlineAt) return { is: 'failed', error: reason, output }
-  const webhookHost = webhookHostOf(execution.step.config as StepConfigs['WEBHOOK'])
-  return { is: 'wait', as: 'WAITING', until, attempts, deadlineAt: execution.deadlineAt, webhookHost, output: { ...output, reason } }
-}
-
-/** Milliseconds. The header is a number of seconds or a date; anything else counts as absent. */
-function readRetryAfter(text: string | undefined, now: Date): number {
-  if (text === undefined) return 0
-  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
-  const ms = Date.parse(text) - now.getTime()
-  return ms > 0 ? ms : 0
 }

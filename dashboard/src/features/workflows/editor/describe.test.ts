@@ -1,17 +1,9 @@
 import { expect, test } from 'vitest'
-import {
-  ADDABLE,
-  describeQuestion,
-  describeReason,
-  describeStart,
-  describeStep,
-  describeTrigger,
-  NEW_CONFIGS,
-  parseValue,
-  problemOfStep,
-  secondsOf,
-  splitSeconds,
-} from './describe.ts'
+import { secondsOf, splitSeconds } from '../steps/period.tsx'
+import { describeQuestion } from '../steps/question.ts'
+import { parseValue } from '../steps/step-view.ts'
+import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
+import { describeReason, describeStart, describeTrigger } from './describe.ts'
 import type { StepType } from './graph.ts'
 
 const NAMES = { templates: { t1: 'Welcome' }, segments: { s1: 'Customers' } }
@@ -28,7 +20,7 @@ test.each<[StepType, Record<string, unknown>, string]>([
   ['UPDATE_CONTACT', { updates: { plan: 'pro', old: null }, subscriptionAction: 'subscribe' }, 'plan = “pro”, delete old, subscribe'],
   ['EXIT', { reason: 'bought' }, 'bought'],
 ])('%s %j reads as "%s"', (type, config, sentence) => {
-  expect(describeStep({ type, config }, NAMES)).toBe(sentence)
+  expect(STEP_VIEWS[type].describe(config, NAMES)).toBe(sentence)
 })
 
 test.each([
@@ -53,13 +45,13 @@ test('a trigger says what starts the workflow', () => {
 })
 
 test('new steps say what is missing, and those that need nothing more do not', () => {
-  const missing = ADDABLE.filter((type) => problemOfStep({ type, config: NEW_CONFIGS[type] }))
-  expect(missing).toEqual(['SEND_EMAIL', 'WAIT_FOR_EVENT', 'UPDATE_CONTACT', 'WEBHOOK'])
+  const missing = addableSteps({ isOpenEnd: true }).filter(({ type, config }) => STEP_VIEWS[type].problem?.(config))
+  expect(missing.map(({ type }) => type)).toEqual(['SEND_EMAIL', 'WAIT_FOR_EVENT', 'UPDATE_CONTACT', 'WEBHOOK'])
 })
 
 test('a condition that is typed as JSON is checked before it is saved', () => {
   const config = { logic: 'AND', groups: [{ filters: [{ operator: 'exists' }] }] }
-  expect(problemOfStep({ type: 'CONDITION', config })).toBe('condition.groups.0.filters.0.field must be a text.')
+  expect(STEP_VIEWS.CONDITION.problem?.(config)).toBe('condition.groups.0.filters.0.field must be a text.')
 })
 
 test('seconds are shown in the largest unit that fits, and read back', () => {

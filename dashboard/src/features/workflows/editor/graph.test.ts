@@ -1,17 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import {
-  branchesOf,
-  changeStep,
-  connect,
-  type Graph,
-  insertStep,
-  type Line,
-  newId,
-  outlineOf,
-  removeStep,
-  type Step,
-  strayLines,
-} from './graph.ts'
+import { branchesOf } from '../steps/views.ts'
+import { connect, type Graph, newId, type Step } from './graph.ts'
+import { changeStep, insertStep, type Line, outlineOf, removeStep, strayLines } from './outline.ts'
 
 const step = (id: string, type: Step['type'], config: Step['config'] = {}): Step => ({
   id,

@@ -1,20 +1,7 @@
 import type { Result, Workflow } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import {
-  ChevronDown,
-  CircleDot,
-  Clock,
-  GitBranch,
-  Hourglass,
-  LogOut,
-  type LucideIcon,
-  Mail,
-  Plus,
-  TriangleAlert,
-  UserPen,
-  Webhook,
-} from 'lucide-react'
+import { ChevronDown, Plus, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { segmentNamesQuery } from '../../../data/segments.ts'
 import { templateNamesQuery } from '../../../data/templates.ts'
@@ -22,35 +9,11 @@ import { useProject } from '../../../projects/current.ts'
 import { Menu, MenuItem } from '../../../ui/dialog/menu.tsx'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { formatCount } from '../../../ui/text/count.tsx'
-import { ADDABLE, describeStep, describeTrigger, NEW_CONFIGS, STEP_WORDS } from './describe.ts'
-import {
-  type Arm,
-  changeStep,
-  connect,
-  type Graph,
-  insertStep,
-  type Line,
-  newId,
-  outlineOf,
-  type Place,
-  removeStep,
-  type Step,
-  type StepType,
-  strayLines,
-  targetsOf,
-} from './graph.ts'
+import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
+import { describeTrigger } from './describe.ts'
+import { connect, type Graph, newId, type Place, type Step, targetsOf } from './graph.ts'
+import { type Arm, changeStep, insertStep, type Line, outlineOf, removeStep, strayLines } from './outline.ts'
 import { StepForm } from './step-form.tsx'
-
-export const STEP_ICONS: Record<StepType, LucideIcon> = {
-  TRIGGER: CircleDot,
-  SEND_EMAIL: Mail,
-  DELAY: Clock,
-  WAIT_FOR_EVENT: Hourglass,
-  CONDITION: GitBranch,
-  WEBHOOK: Webhook,
-  UPDATE_CONTACT: UserPen,
-  EXIT: LogOut,
-}
 
 type Stats = Result<'GET /workflows/{id}/stats'>
 
@@ -178,13 +141,11 @@ function LineEnd({ end, props }: { end: Line['end']; props: StepListProps }) {
 function AddStep({ place, props, isOpenEnd }: { place: Place; props: StepListProps; isOpenEnd: boolean }) {
   const { graph, onChange, onChoose } = props
   const before = graph.steps.find(({ id }) => id === place.fromStepId)?.name ?? ''
-  function add(type: (typeof ADDABLE)[number]) {
-    const step = { id: newId(), type, name: STEP_WORDS[type], position: { x: 0, y: 0 }, config: NEW_CONFIGS[type] }
+  function add({ type, config }: Pick<Step, 'type' | 'config'>) {
+    const step = { id: newId(), type, name: STEP_VIEWS[type].word, position: { x: 0, y: 0 }, config }
     onChange(insertStep(graph, place, step))
     onChoose(step.id)
   }
-  // Nothing follows an EXIT step, so that it fits only where nothing follows.
-  const types = ADDABLE.filter((type) => isOpenEnd || type !== 'EXIT')
   const targets = isOpenEnd ? targetsOf(graph, place) : []
   const where = `${before}${place.branch ? `, ${place.branch}` : ''}`
   return (
@@ -203,12 +164,12 @@ function AddStep({ place, props, isOpenEnd }: { place: Place; props: StepListPro
           )
         }
       >
-        {types.map((type) => {
-          const Icon = STEP_ICONS[type]
+        {addableSteps({ isOpenEnd }).map((addable) => {
+          const { Icon, word } = STEP_VIEWS[addable.type]
           return (
-            <MenuItem key={type} onSelect={() => add(type)}>
+            <MenuItem key={addable.type} onSelect={() => add(addable)}>
               <Icon aria-hidden="true" />
-              {STEP_WORDS[type]}
+              {word}
             </MenuItem>
           )
         })}
@@ -226,7 +187,7 @@ function AddStep({ place, props, isOpenEnd }: { place: Place; props: StepListPro
 
 function StepCard({ step, props }: { step: Step; props: StepListProps }) {
   const { workflow, graph, onChange, stats, problems, refused, chosen, onChoose } = props
-  const Icon = STEP_ICONS[step.type]
+  const { Icon } = STEP_VIEWS[step.type]
   const isOpen = step.id === chosen
   const problem = refused.get(step.id) ?? problems.get(step.id)
   const panelId = `step-${step.id}`
@@ -289,9 +250,9 @@ function Description({ step }: { step: Step }) {
   const templates = useQuery(templateNamesQuery(project.id)).data
   const segments = useQuery(segmentNamesQuery(project.id)).data
   if (!templates || !segments) return null
-  const words = describeStep(step, { templates, segments })
-  const isNamed = step.name === STEP_WORDS[step.type]
-  return <>{isNamed ? words : [STEP_WORDS[step.type], words].filter(Boolean).join(' · ')}</>
+  const { word, describe } = STEP_VIEWS[step.type]
+  const words = describe(step.config, { templates, segments })
+  return <>{step.name === word ? words : [word, words].filter(Boolean).join(' · ')}</>
 }
 
 /** Counts of the saved graph. Each opens the list that adds up to it. */

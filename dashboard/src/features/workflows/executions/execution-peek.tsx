@@ -10,8 +10,8 @@ import { CopyText } from '../../../ui/text/copy-field.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import { describeReason } from '../editor/describe.ts'
-import { STEP_ICONS } from '../editor/step-list.tsx'
 import { statusOfVisit } from '../list-query.ts'
+import { STEP_VIEWS } from '../steps/views.ts'
 import { tookOf } from './took.ts'
 
 type StepExecution = WorkflowExecutionDetails['stepExecutions'][number]
@@ -102,7 +102,7 @@ function ExecutionFacts({ execution, workflow }: { execution: WorkflowExecutionD
 
 function VisitedStep({ visited }: { visited: StepExecution }) {
   const project = useProject()
-  const Icon = STEP_ICONS[visited.step?.type ?? 'EXIT']
+  const { Icon } = STEP_VIEWS[visited.step?.type ?? 'EXIT']
   const took = tookOf(visited)
   return (
     <li className="rounded-lg border border-line p-3">

@@ -11,7 +11,7 @@ import { PageHeader } from '../../../ui/page/page.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { exactTime, Time } from '../../../ui/text/time.tsx'
 import { describeReason } from '../editor/describe.ts'
-import { STEP_ICONS } from '../editor/step-list.tsx'
+import { STEP_VIEWS } from '../steps/views.ts'
 import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
 import { Json } from './execution-peek.tsx'
 import { describeDuration } from './took.ts'
@@ -84,7 +84,7 @@ function Path({ workflow, person }: { workflow: Workflow; person: string | undef
 }
 
 function PathStep({ item, begun }: { item: Simulation['path'][number]; begun: string }) {
-  const Icon = STEP_ICONS[item.type]
+  const { Icon } = STEP_VIEWS[item.type]
   const after = Date.parse(item.at) - Date.parse(begun)
   const result = item.result as Record<string, unknown> | null
   return (
@@ -105,18 +105,9 @@ function PathStep({ item, begun }: { item: Simulation['path'][number]; begun: st
 }
 
 function StepResult({ type, result }: { type: Simulation['path'][number]['type']; result: Record<string, unknown> | null }) {
-  if (!result || type === 'CONDITION' || type === 'TRIGGER') return null
-  if (type === 'SEND_EMAIL') {
-    if (result.skipped) return <p className="text-ui text-warning">Skipped: {describeReason(String(result.skipped))}.</p>
-    // The end of the path says why it fails.
-    if (typeof result.subject !== 'string') return null
-    return (
-      <p className="text-ui">
-        “{result.subject}” to {String(result.to)}, from {String(result.from)}
-      </p>
-    )
-  }
-  if (type === 'WAIT_FOR_EVENT') return <p className="text-muted text-ui">{String(result.eventName)} does not happen.</p>
+  const { Result } = STEP_VIEWS[type]
+  if (!result) return null
+  if (Result) return <Result result={result} />
   return (
     <details>
       <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">What it does</summary>

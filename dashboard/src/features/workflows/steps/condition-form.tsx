@@ -9,10 +9,11 @@ import { useProject } from '../../../projects/current.ts'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { describeQuestion, parseValue, WITH_UNIT, WITHOUT_VALUE } from '../editor/describe.ts'
 import { newId, type Step } from '../editor/graph.ts'
 import { JsonField } from '../editor/json-field.tsx'
 import { Suggestions } from '../editor/suggestions.tsx'
+import { describeQuestion, WITH_UNIT, WITHOUT_VALUE } from './question.ts'
+import { parseValue, type StepFormProps } from './step-view.ts'
 
 type Filter = { field: string; operator: string; value?: unknown; unit?: string }
 type Answer = Omit<Filter, 'field'> & { id: string; name: string }
@@ -26,10 +27,8 @@ const KINDS: Record<Kind, string> = {
 
 const kindOf = (config: Step['config']): Kind => (config.mode === 'multi' ? 'multi' : Array.isArray(config.groups) ? 'tree' : 'single')
 
-type ConditionFormProps = { step: Step; workflow: Workflow; onStep: (step: Step, what?: string) => void }
-
 /** The question of a CONDITION step. */
-export function ConditionForm({ step, workflow, onStep }: ConditionFormProps) {
+export function ConditionForm({ step, workflow, onStep }: StepFormProps) {
   const project = useProject()
   const segments = useQuery(segmentNamesQuery(project.id)).data ?? {}
   const kind = kindOf(step.config)

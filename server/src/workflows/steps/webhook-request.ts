@@ -1,27 +1,25 @@
 import { sql } from 'kysely'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { refusalOfHeader } from '../../lib/network/webhook-target.ts'
-import type { Recipient } from '../../templates/language/variables.ts'
 import { renderText } from '../../templates/render.ts'
-import type { StepConfigs } from '../definition/step-config.ts'
-import { executionVariables } from '../steps/send-email.ts'
-import type { Running } from '../steps/step.ts'
+import { personOf } from './execution-variables.ts'
+import type { Running, SimulatedContact } from './step.ts'
 
-export type WebhookContact = { id: string; email: string; subscribed: boolean; data: Record<string, unknown>; createdAt: Date }
+export type WebhookConfig = { url: string; method: string; headers: Record<string, string>; body?: unknown }
 export type WebhookRequest = { url: string; method: string; headers: Record<string, string>; body: string | undefined }
 
 /** Of the step and the execution, all that a request shows. */
 export type WebhookSource = Pick<Running, 'id' | 'event' | 'context' | 'startedAt'> & {
-  config: StepConfigs['WEBHOOK']
+  config: WebhookConfig
   workflow: { id: string; name: string }
-  contact: WebhookContact
+  contact: SimulatedContact
   projectId: string
 }
 
 export const readWebhookContact = (db: Db, projectId: string, contactId: string) =>
   maybeOne(
     db,
-    sql<WebhookContact>`
+    sql<SimulatedContact>`
       select id, email, subscribed, data, created_at as "createdAt" from contacts where project_id = ${projectId} and id = ${contactId}
     `,
   )
@@ -32,7 +30,7 @@ const MAX_BODY_BYTES = 1_000_000
 /** Fills in the templates of a webhook. Values of url and headers must not break out of their place. */
 export async function buildWebhookRequest(source: WebhookSource): Promise<WebhookRequest | { problem: string }> {
   const { config, projectId } = source
-  const recipient = recipientOf(source)
+  const recipient = personOf(source.contact, source)
   const render = async (text: string) => {
     const rendered = await renderText(text, recipient, { projectId })
     if (!rendered.ok) throw new RenderProblem(rendered.reason)
@@ -90,15 +88,3 @@ async function renderValues(value: unknown, render: (text: string) => Promise<st
   for (const [key, each] of Object.entries(value)) rendered[key] = await renderValues(each, render)
   return rendered
 }
-
-/** Links for preferences belong into emails only. */
-const recipientOf = ({ contact, event, context }: WebhookSource): Recipient => ({
-  id: contact.id,
-  email: contact.email,
-  subscribed: contact.subscribed,
-  createdAt: contact.createdAt.toISOString(),
-  unsubscribeUrl: '',
-  subscribeUrl: '',
-  manageUrl: '',
-  data: { ...contact.data, ...executionVariables({ event, context }, contact.data) },
-})

@@ -126,6 +126,9 @@ const casesOf = (condition: StepCondition): { branch: string; tree: ConditionTre
       }))
     : [{ branch: 'yes', tree: isTree(condition) ? condition : (treeOf(condition) as ConditionTree) }]
 
+export const branchesOfCondition = (condition: StepCondition): string[] =>
+  isMulti(condition) ? [...condition.branches.map(({ id }) => id), 'default'] : ['yes', 'no']
+
 /** What the filters on the contact mention. */
 export function referencesOfCondition(condition: StepCondition) {
   const found = casesOf(condition).map(({ tree }) => referencesOf(onlyContact(tree)))

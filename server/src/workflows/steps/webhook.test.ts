@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'vitest'
 import { HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
-import type { Running } from '../steps/step.ts'
-import { judge } from './webhooks.ts'
+
+import { decideWebhook, type WebhookAnswer } from './webhook.ts'
 
 const now = new Date('2026-06-01T12:00:00.000Z')
-const step = { config: { url: 'https://Hook.example:8443/in', method: 'POST', headers: {} } } as unknown as Running['step']
+const step = { id: '', config: { url: 'https://Hook.example:8443/in', method: 'POST', headers: {} } }
 const after = (attempts: number, deadlineAt: Date | null = null) => ({ attempts, deadlineAt, step })
 const replied = (status: number, retryAfter?: string) => ({ is: 'status' as const, status, retryAfter, ms: 5 })
 
-const waitOf = (attempts: number, result: Parameters<typeof judge>[1]) => {
-  const outcome = judge(after(attempts), result, now)
+const waitOf = (attempts: number, result: WebhookAnswer) => {
+  const outcome = decideWebhook(after(attempts), result, now)
   if (outcome.is !== 'wait') throw new Error(`does not wait: ${JSON.stringify(outcome)}`)
   return outcome.until!.getTime() - now.getTime()
 }
 
 test.each([200, 201, 204, 299])('status %s ends the step', (status) => {
-  expect(judge(after(2), replied(status), now)).toEqual({ is: 'done', output: { status, durationMs: 5, attempts: 3 } })
+  expect(decideWebhook(after(2), replied(status), now)).toEqual({ is: 'done', output: { status, durationMs: 5, attempts: 3 } })
 })
 
 test.each([301, 302, 304, 400, 401, 404, 408, 410, 422])('status %s fails it without another attempt', (status) => {
-  expect(judge(after(0), replied(status), now)).toEqual({
+  expect(decideWebhook(after(0), replied(status), now)).toEqual({
     is: 'failed',
     error: `The host answered with status ${status}.`,
     output: { status, durationMs: 5, attempts: 1 },
@@ -27,11 +27,11 @@ test.each([301, 302, 304, 400, 401, 404, 408, 410, 422])('status %s fails it wit
 })
 
 test('a refused target fails it without another attempt', () => {
-  expect(judge(after(0), { is: 'refused', reason: 'No.', ms: 1 }, now)).toMatchObject({ is: 'failed', error: 'No.' })
+  expect(decideWebhook(after(0), { is: 'refused', reason: 'No.', ms: 1 }, now)).toMatchObject({ is: 'failed', error: 'No.' })
 })
 
 test('a deleted contact cancels the execution', () => {
-  expect(judge(after(0), { is: 'gone' }, now)).toEqual({ is: 'cancelled', reason: 'contact_deleted' })
+  expect(decideWebhook(after(0), { is: 'gone' }, now)).toEqual({ is: 'cancelled', reason: 'contact_deleted' })
 })
 
 describe('429, 5xx and missing replies are tried again', () => {
@@ -41,17 +41,17 @@ describe('429, 5xx and missing replies are tried again', () => {
       const waits = [0, 1, 2, 3, 4, 5, 6].map((attempts) => waitOf(attempts, result))
       expect(waits).toEqual([10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 14 * HOUR])
       expect(waits.reduce((sum, wait) => sum + wait)).toBeLessThan(24 * HOUR)
-      expect(judge(after(7), result, now)).toMatchObject({ is: 'failed', output: { attempts: 8 } })
+      expect(decideWebhook(after(7), result, now)).toMatchObject({ is: 'failed', output: { attempts: 8 } })
     },
   )
 
   test('but not after the deadline', () => {
     const soon = new Date(now.getTime() + 9 * SECOND)
-    expect(judge(after(0, soon), replied(503), now)).toMatchObject({ is: 'failed' })
+    expect(decideWebhook(after(0, soon), replied(503), now)).toMatchObject({ is: 'failed' })
   })
 
   test('and wait for the same host', () => {
-    expect(judge(after(0), replied(503), now)).toMatchObject({ webhookHost: 'hook.example:8443', attempts: 1 })
+    expect(decideWebhook(after(0), replied(503), now)).toMatchObject({ webhookHost: 'hook.example:8443', attempts: 1 })
   })
 })
 

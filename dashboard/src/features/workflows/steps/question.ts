@@ -1,0 +1,41 @@
+import { readConditionText } from '../../../conditions/condition-text.ts'
+import { describeCondition, describeField, describeFilter, type SegmentNames } from '../../../conditions/sentence.ts'
+import type { Step } from '../editor/graph.ts'
+import { textOf } from './step-view.ts'
+
+/** Operators without a value, and those whose value is a period. */
+export const WITHOUT_VALUE = new Set(['exists', 'notExists', 'triggered', 'notTriggered', 'memberOfSegment', 'notMemberOfSegment'])
+export const WITH_UNIT = new Set(['within', 'olderThan', 'triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
+
+type Filter = { operator: string; value?: unknown }
+
+/** The question of a CONDITION step as a sentence. */
+export function describeQuestion(config: Step['config'], segments: SegmentNames): string {
+  if (config.mode === 'multi') {
+    const branches = Array.isArray(config.branches) ? config.branches.length : 0
+    return `${describeField(textOf(config.field), segments)}: ${branches} ${branches === 1 ? 'answer' : 'answers'}`
+  }
+  if (config.groups !== undefined) {
+    const read = readConditionText(JSON.stringify(config))
+    // Stored conditions and typed ones have the same operators.
+    return 'problem' in read ? read.problem : describeCondition(read.condition as Parameters<typeof describeCondition>[0], segments)
+  }
+  return describeFilter(config as Parameters<typeof describeFilter>[0], segments)
+}
+
+/** Why the question of a CONDITION step cannot be asked yet. */
+export function problemOfQuestion(config: Step['config']): string | undefined {
+  if (config.groups !== undefined) {
+    const read = readConditionText(JSON.stringify(config))
+    return 'problem' in read ? read.problem : undefined
+  }
+  if (!textOf(config.field).trim()) return 'Name the field that it asks for.'
+  if (config.mode !== 'multi') return problemOfValue(config as unknown as Filter)
+  const branches = (config.branches ?? []) as (Filter & { name?: string })[]
+  if (branches.length === 0) return 'Add an answer.'
+  if (branches.some(({ name }) => !name?.trim())) return 'Name every answer.'
+  return branches.map(problemOfValue).find(Boolean)
+}
+
+const problemOfValue = ({ operator, value }: Filter) =>
+  !WITHOUT_VALUE.has(operator) && (value === undefined || value === '') ? 'Enter the value to compare with.' : undefined

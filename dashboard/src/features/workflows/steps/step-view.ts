@@ -1,0 +1,49 @@
+import type { Workflow } from '@sterna/sdk'
+import type { LucideIcon } from 'lucide-react'
+import type { ReactNode } from 'react'
+import type { Graph, Step } from '../editor/graph.ts'
+
+export type StepFormProps = {
+  step: Step
+  workflow: Workflow
+  graph: Graph
+  /** `what` names the field that is typed into. */
+  onStep: (step: Step, what?: string) => void
+  onGraph: (graph: Graph) => void
+}
+
+export type Branch = { branch: string | null; label: string }
+type Names = { templates: Record<string, string>; segments: Record<string, string> }
+type Config = Step['config']
+
+/** Everything that the dashboard shows of one kind of step. */
+export type StepView = {
+  word: string
+  Icon: LucideIcon
+  /** The config of a new step. What a user must choose is empty. Undefined: it cannot be added. */
+  newConfig?: Config
+  /** In the order in which they are shown. A kind without this has one plain transition. */
+  branches?: (config: Config) => Branch[]
+  /** What a step does, in one line. */
+  describe: (config: Config, names: Names) => string
+  /** Why a step cannot work yet; undefined if it can. The server checks all of it again. */
+  problem?: (config: Config) => string | undefined
+  Form: (props: StepFormProps) => ReactNode
+  /** What a simulation shows of it. A kind without this shows the result as JSON. */
+  Result?: (props: { result: Record<string, unknown> }) => ReactNode
+}
+
+/** Changes some keys of the config of a step. */
+export const setterOf =
+  ({ step, onStep }: Pick<StepFormProps, 'step' | 'onStep'>) =>
+  (patch: Record<string, unknown>, field = '') =>
+    onStep({ ...step, config: { ...step.config, ...patch } }, field && `${step.id} ${field}`)
+
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Text of an input as the value it looks like: `3` is a number, `true` a boolean, `null` deletes a field. */
+export function parseValue(input: string): string | number | boolean | null {
+  if (input === 'true' || input === 'false') return input === 'true'
+  if (input === 'null') return null
+  return /^-?\d+(\.\d+)?$/.test(input) ? Number(input) : input
+}

@@ -1,0 +1,103 @@
+import { useQuery } from '@tanstack/react-query'
+import { Hourglass } from 'lucide-react'
+import { useId, useState } from 'react'
+import { eventNamesQuery } from '../../../data/events.ts'
+import { useProject } from '../../../projects/current.ts'
+import { Field } from '../../../ui/form/field.tsx'
+import { Input, Select } from '../../../ui/form/input.tsx'
+import { connect, newId, type Step, stepById, targetsOf, transitionAt } from '../editor/graph.ts'
+import { Suggestions } from '../editor/suggestions.tsx'
+import { describePeriod, PeriodFields, secondsOf, splitSeconds } from './period.tsx'
+import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
+
+const DEFAULT_SECONDS = 259_200
+
+export const waitForEventView: StepView = {
+  word: 'Wait for an event',
+  Icon: Hourglass,
+  newConfig: { eventName: '', timeout: DEFAULT_SECONDS },
+  branches: () => [
+    { branch: null, label: 'When it happens' },
+    { branch: 'timeout', label: 'When the time is over' },
+  ],
+  describe({ eventName, timeout }) {
+    const event = textOf(eventName) || 'no event yet'
+    return typeof timeout === 'number' ? `${event}, at most ${describePeriod(splitSeconds(timeout))}` : `${event}, without a limit`
+  },
+  problem({ eventName, timeout }) {
+    if (!textOf(eventName).trim()) return 'Name the event.'
+    return timeout !== null && !(Number(timeout) >= 1) ? 'The limit must be longer than nothing.' : undefined
+  },
+  Form: WaitForm,
+  Result: ({ result }) => <p className="text-muted text-ui">{String(result.eventName)} does not happen.</p>,
+}
+
+function WaitForm(props: StepFormProps) {
+  const project = useProject()
+  const id = useId()
+  const events = useQuery(eventNamesQuery(project.id)).data ?? []
+  const set = setterOf(props)
+  const { eventName, timeout } = props.step.config
+  const isLimited = timeout !== null && timeout !== undefined
+  const [period, setPeriod] = useState(() => splitSeconds(typeof timeout === 'number' ? timeout : DEFAULT_SECONDS))
+  return (
+    <>
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+        <Field name="eventName" label="Event" hint="Counts from the moment the contact comes to this step.">
+          <Input
+            value={textOf(eventName)}
+            maxLength={255}
+            autoComplete="off"
+            list={id}
+            onChange={(event) => set({ eventName: event.target.value }, 'eventName')}
+          />
+        </Field>
+        <Field name="limit" label="How long">
+          <Select
+            options={{ limited: 'At most…', forever: 'Until it happens' }}
+            value={isLimited ? 'limited' : 'forever'}
+            onChange={(event) => set({ timeout: event.target.value === 'limited' ? secondsOf(period.amount, period.unit) : null })}
+          />
+        </Field>
+      </div>
+      <Suggestions id={id} values={events} />
+      {isLimited && (
+        <>
+          <PeriodFields
+            label="At most"
+            amount={period.amount}
+            unit={period.unit}
+            onChange={(next) => {
+              setPeriod(next as typeof period)
+              set({ timeout: secondsOf(next.amount, next.unit) || 0 }, 'timeout')
+            }}
+          />
+          <TimeoutTarget {...props} />
+        </>
+      )}
+    </>
+  )
+}
+
+const NEW_BRANCH = 'new'
+
+/** Where a wait goes on when its time is over. */
+function TimeoutTarget({ step, graph, onGraph }: StepFormProps) {
+  const place = { fromStepId: step.id, branch: 'timeout' }
+  const target = stepById(graph, transitionAt(graph, place)?.toStepId)
+  const options = {
+    '': 'The same step as when it happens',
+    [NEW_BRANCH]: 'A branch of its own',
+    ...Object.fromEntries(targetsOf(graph, place).map(({ id, name }) => [id, name])),
+  }
+  function choose(chosen: string) {
+    if (chosen !== NEW_BRANCH) return onGraph(connect(graph, place, chosen || undefined))
+    const exit: Step = { id: newId(), type: 'EXIT', name: 'It did not happen', position: { x: 0, y: 0 }, config: { reason: 'timeout' } }
+    onGraph(connect({ ...graph, steps: [...graph.steps, exit] }, place, exit.id))
+  }
+  return (
+    <Field name="timeoutTarget" label="When the time is over, continue at">
+      <Select options={options} value={target?.id ?? ''} onChange={(event) => choose(event.target.value)} />
+    </Field>
+  )
+}
