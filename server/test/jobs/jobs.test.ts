@@ -108,6 +108,8 @@ async function newProject() {
 type Project = Awaited<ReturnType<typeof newProject>>
 
 const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
+/** A busy machine may take that long to start a worker. */
+const PATIENCE_MS = 150_000
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const statusOf = (project: Project, jobId: string, kind = 'import') => project.call('GET', `/contacts/${kind}/${jobId}`)
@@ -117,7 +119,7 @@ const openJob = (project: Project, jobId: string) =>
 
 /** Reads the row meanwhile: a request every few milliseconds would take the API node as much time as the job takes the worker. */
 async function finished(project: Project, jobId: string, kind = 'import') {
-  await expect.poll(() => openJob(project, jobId), { timeout: 60_000, interval: 25 }).toBeUndefined()
+  await expect.poll(() => openJob(project, jobId), { timeout: PATIENCE_MS, interval: 25 }).toBeUndefined()
   return statusOf(project, jobId, kind)
 }
 
@@ -135,7 +137,7 @@ async function writer() {
 
 /** The worker that runs the job, as soon as one does; undefined when the job is done. */
 async function nextWriter(project: Project, jobId: string) {
-  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await pause(3)) {
+  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await pause(3)) {
     const name = await writer()
     if (name) return name
     if (!(await openJob(project, jobId))) return undefined
