@@ -81,13 +81,6 @@ test('a version whose sender is no longer verified is not restored', async () =>
   expect(outcome(await restore(id, 1))).toEqual([403, 'DOMAIN_NOT_VERIFIED'])
 })
 
-test('a template saved before versions existed has its content as first version', async () => {
-  const id = await project.template({ subject: 'old' })
-  await sql`update templates set saved_at = null, saved_by = null where id = ${id}`.execute(sterna.db)
-  await patch(id, { subject: 'new' })
-  expect(await subjects(id)).toEqual(['2 new', '1 old'])
-})
-
 test('the newest 50 older versions are kept, up to 20 MB', async () => {
   const id = await project.template({ subject: 'v1' })
   await sql`
