@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import { recountContactDays } from '../contacts/days.ts'
 import { many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { IS_COUNTED } from '../delivery/outbox/facts.ts'
+import { isLockTimeout } from '../db/sql-state.ts'
+import { IS_COUNTED } from '../delivery/outbox/email-ledger.ts'
 import { recountActivities } from '../events/activities.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
-import { foldProject, tryLockRollups } from './fold.ts'
+import { lockRollups } from './fold.ts'
 import { addToRollupsCte, columnList, DOMAIN_METRICS, FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, METRICS } from './rollup.ts'
 
 /** Emails read by one statement. */
@@ -23,14 +24,14 @@ export type RecountOutcome = {
 /**
  * Counts the roll-ups of a project anew, from its emails and contacts. Undefined if another process changes them now.
  *
- * The lock keeps facts from being added for as long as it takes: in each page, a fact counts unless it still waits in `email_facts`, so the
+ * The lock keeps facts from being added for as long as it takes: in each page, a fact counts unless it still waits in `email_ledger`, so the
  * pages together are what was added before. The new rows are collected under another id and take the place of the old ones in one
  * transaction. The lock belongs to a transaction without a snapshot, which holds up nothing else, and dies with the process.
  */
 export async function recountRollups(db: Pool, projectId: string): Promise<RecountOutcome | undefined> {
-  await foldProject(db, projectId)
   return transact(db, async (tx) => {
-    if (!(await tryLockRollups(tx, projectId)) || (await isBeingWiped(tx, projectId))) return undefined
+    await lockRollups(tx, projectId)
+    if (await isBeingWiped(tx, projectId)) return undefined
     const collected = collectedUnder(projectId)
     await transact(db, (other) => deleteRows(other, collected))
     for (let after: string | undefined = NIL_ID; after; ) {
@@ -47,6 +48,9 @@ export async function recountRollups(db: Pool, projectId: string): Promise<Recou
       on conflict (project_id) do update set recounted_at = now()
     `.execute(tx)
     return { wrong: { ...wrong, contacts } }
+  }).catch((err) => {
+    if (!isLockTimeout(err)) throw err
+    return undefined
   })
 }
 
@@ -72,7 +76,7 @@ async function countPage(tx: Tx, { projectId, collected, after }: Page): Promise
       with page as materialized (
         select * from emails where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
       ), waiting as materialized (
-        select kind, unnest(email_ids) as email_id from email_facts where project_id = ${projectId}
+        select kind, unnest(email_ids) as email_id from email_ledger where project_id = ${projectId} and email_ids is not null
       ), facts as materialized (
         select ${FACT_COLUMNS}
         from page e
@@ -82,7 +86,7 @@ async function countPage(tx: Tx, { projectId, collected, after }: Page): Promise
         cross join lateral (select k.kind, ${factTimeSql(sql`k.kind`)} as at) as f
         where ${IS_COUNTED} and f.at is not null
           and not exists (select from waiting w where w.kind = f.kind and w.email_id = e.id)
-      ), ${addToRollupsCte(sql`facts`, { projectId, rowsOf: collected })}
+      ), ${addToRollupsCte(sql`facts`, sql`${collected}::uuid`)}
       select case when count(*) = ${PAGE} then (array_agg(id order by id desc))[1] end as last from page
     `,
   )

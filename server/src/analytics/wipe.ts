@@ -5,7 +5,7 @@ import { collectedUnder } from './recount.ts'
 
 const DIMENSIONS = ['source', 'campaign_id', 'template_id', 'workflow_id']
 
-/** For a project reset or deletion: all rows, since no fact is added while a project is wiped (`foldFacts`). Also those of a recount. */
+/** For a project reset or deletion: all rows, since no fact is added while a project is wiped (`addToRollups`). Also those of a recount. */
 export async function wipeRollups(tx: Tx, scope: WipeScope) {
   let removed = 0
   for (const projectId of [scope.projectId, collectedUnder(scope.projectId)]) {

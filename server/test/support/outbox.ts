@@ -46,7 +46,7 @@ export function useOutbox() {
     await sql`update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${id}`.execute(
       sterna.db,
     )
-    return { id, domain, owner }
+    return { id, domain, owner, call }
   }
 
   /** A worker with a lease. Emails of other tests are left alone: the claim excludes all projects but one. */

@@ -1,18 +1,29 @@
-import { sql } from 'kysely'
+import fc from 'fast-check'
+import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { many, one, transact } from '../../src/db/index.ts'
+import { many, one, type Tx, transact } from '../../src/db/index.ts'
 import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
 import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.ts'
 import { cancelQueued } from '../../src/delivery/outbox/cancel.ts'
+import {
+  addEntries,
+  EMAIL_OUTCOMES,
+  type EmailFolds,
+  type EmailOutcome,
+  foldEmailLedger,
+  recountSql,
+} from '../../src/delivery/outbox/email-ledger.ts'
 import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { cancelStream } from '../../src/delivery/outbox/streams/streams.ts'
-import { recountSql, TALLY_KINDS, type TallyKind, takeTallies } from '../../src/delivery/outbox/tallies.ts'
+import { newId } from '../../src/lib/id.ts'
 import type { Interaction } from '../../src/opens-clicks/judge.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
+import { eventually } from '../support/eventually.ts'
+import { foldEmails } from '../support/fold-emails.ts'
 import { type Campaign, useOutbox } from '../support/outbox.ts'
 
-const { sterna, newWorker, newCampaign, claimOf } = useOutbox()
+const { sterna, newProject, newWorker, newCampaign, claimOf } = useOutbox()
 
 let worker: Awaited<ReturnType<typeof newWorker>>
 beforeAll(async () => {
@@ -20,15 +31,29 @@ beforeAll(async () => {
 })
 
 const inTx = <T>(work: Parameters<typeof transact<T>>[1]) => transact(sterna.db, work)
-type Counts = Record<TallyKind | 'total', number>
+type Counts = Record<EmailOutcome | 'total', number>
 
-/** Takes all tallies and adds them up for the campaign. */
+const NO_FOLDS: EmailFolds = {
+  rollups: async () => [],
+  counts: async () => {},
+  counters: async () => [],
+  lockCampaigns: async () => {},
+}
+
+/** Takes all entries and adds them up for the campaign. */
 async function takeAll({ campaignId }: Campaign, counts: Partial<Counts> = {}) {
-  for (;;) {
-    const taken = await inTx((tx) => takeTallies(tx, 3))
-    if (!taken.length) return counts
-    for (const { kind, n, ...tally } of taken) if (tally.campaignId === campaignId) counts[kind] = (counts[kind] ?? 0) + n
-  }
+  await foldEmailLedger(sterna.db, {
+    ...NO_FOLDS,
+    counters: async (tx, entries) => {
+      const taken = await many(
+        tx,
+        sql<{ kind: EmailOutcome; n: number }>`select kind, n from ${entries} as e where campaign_id = ${campaignId}`,
+      )
+      for (const { kind, n } of taken) counts[kind] = (counts[kind] ?? 0) + n
+      return []
+    },
+  })
+  return counts
 }
 
 async function recount(campaign: Campaign) {
@@ -48,8 +73,8 @@ const open = (at: number, by: 'human' | 'machine', kind: 'open' | 'click' = 'ope
   classification: { by, reason: 'known' },
 })
 
-describe('tallies of a campaign', () => {
-  test('add up to a recount, whatever happens to its emails and in whatever order it is corrected', async () => {
+describe('what happens to the emails of a campaign', () => {
+  test('adds up to a recount, whatever happens to its emails and in whatever order it is corrected', async () => {
     const campaign = await newCampaign({ emails: 12, type: 'MARKETING' })
     const { projectId, campaignId } = campaign
     const counts: Partial<Counts> = {}
@@ -102,10 +127,10 @@ describe('tallies of a campaign', () => {
     await inTx((tx) => cancelQueued(tx, { ...campaign.stream, limit: 10 }))
     await check()
     expect(counts).toMatchObject({ sent: 6, failed: 2, skipped: 3 })
-    expect(Object.keys(TALLY_KINDS)).toEqual(expect.arrayContaining(Object.keys(counts)))
+    expect(Object.keys(EMAIL_OUTCOMES)).toEqual(expect.arrayContaining(Object.keys(counts)))
   })
 
-  test('count people and machines apart, each email once', async () => {
+  test('is counted for people and machines apart, each email once', async () => {
     const campaign = await newCampaign()
     const emails = await claimOf(worker, campaign)
     for (const { projectId, id } of emails) await worker.settle({ projectId, id, attempts: 1, state: 'sent', error: null })
@@ -125,7 +150,7 @@ describe('tallies of a campaign', () => {
     expect(counts).toEqual(await recount(campaign))
   })
 
-  test('count an unsubscription for the email whose link was used, once', async () => {
+  test('counts an unsubscription for the email whose link was used, once', async () => {
     const campaign = await newCampaign()
     const [email] = await many(
       sterna.db,
@@ -138,7 +163,7 @@ describe('tallies of a campaign', () => {
     expect([await takeAll(campaign), await recount(campaign)]).toEqual([{ unsubscribed: 1 }, { unsubscribed: 1 }])
   })
 
-  test('are not written for transactional and test emails', async () => {
+  test('is not counted for transactional and test emails', async () => {
     const campaign = await newCampaign({ emails: 2 })
     const [first, second] = await claimOf(worker, campaign)
     await sql`update emails set test = true where id = ${first!.id}`.execute(sterna.db)
@@ -147,16 +172,109 @@ describe('tallies of a campaign', () => {
       await worker.settle({ projectId, id, attempts: 1, state: 'sent', error: null })
       await inTx((tx) => recordFeedbacks(tx, [{ projectId, id, feedback: { is: 'delivery', at: new Date().toISOString() } }]))
     }
-    expect(await many(sterna.db, sql`select 1 from email_tallies where campaign_id = ${campaign.campaignId}`)).toEqual([])
+    expect(await many(sterna.db, sql`select 1 from email_ledger where campaign_id = ${campaign.campaignId}`)).toEqual([])
     expect(await recount(campaign)).toEqual({})
   })
 
-  test('are taken once by concurrent workers', async () => {
+  test('is taken once by concurrent workers', async () => {
     const campaign = await newCampaign({ emails: 10 })
     for (const { projectId, id } of await claimOf(worker, campaign))
       await worker.settle({ projectId, id, attempts: 1, state: 'sent', error: null })
     const counts: Partial<Counts> = {}
     await Promise.all([takeAll(campaign, counts), takeAll(campaign, counts), takeAll(campaign, counts)])
+    await takeAll(campaign, counts)
     expect(counts).toEqual({ sent: 10 })
+  })
+})
+
+describe('the consumers of the ledger', () => {
+  /** One campaign per project, so that `busy` names both. */
+  type Step = { projects: number[]; n: number } | { busyProjects: number[]; busyCampaigns: number[]; dies: boolean }
+  const someOf = fc.subarray([0, 1, 2])
+  const anyStep: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ projects: someOf, n: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({ busyProjects: someOf, busyCampaigns: someOf, dies: fc.boolean() }),
+  )
+
+  test('each get every entry once, whichever of them cannot take it and whenever a worker dies', async () => {
+    await sql`create table added_up (consumer text, project_id uuid, n int)`.execute(sterna.db)
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyStep, { maxLength: 12 }), async (steps) => {
+        const refs = [0, 1, 2].map(() => ({ projectId: newId(), campaignId: newId() }))
+        const appended = [0, 0, 0]
+        for (const step of [...steps, { busyProjects: [], busyCampaigns: [], dies: false }])
+          if ('n' in step) {
+            const entries = step.projects.flatMap((p) =>
+              Array.from({ length: step.n }, () => ({ ...refs[p]!, id: newId(), kind: 'sent' as const, countedAt: new Date() })),
+            )
+            for (const p of step.projects) appended[p]! += step.n
+            await inTx((tx) => addEntries(tx, entries))
+          } else await foldEmailLedger(sterna.db, foldsWith(refs, step)).catch(() => {})
+        const sums = await many(
+          sterna.db,
+          sql`select consumer, project_id as "projectId", sum(n)::int as n from added_up where project_id = any(${refs.map(({ projectId }) => projectId)}::uuid[]) group by 1, 2`,
+        )
+        const expected = ['counters', 'counts', 'rollups'].flatMap((consumer) =>
+          refs.flatMap(({ projectId }, index) => (appended[index] ? [{ consumer, projectId, n: appended[index] }] : [])),
+        )
+        expect(sums).toHaveLength(expected.length)
+        expect(sums).toEqual(expect.arrayContaining(expected))
+        expect(await many(sterna.db, sql`select 1 from email_ledger`)).toEqual([])
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  type Ref = { projectId: string; campaignId: string }
+  function foldsWith(refs: Ref[], { busyProjects, busyCampaigns, dies }: Exclude<Step, { n: number }>): EmailFolds {
+    const busy = busyProjects.map((index) => refs[index]!.projectId)
+    const locked = busyCampaigns.map((index) => refs[index]!)
+    const add = (tx: Tx, consumer: string, n: RawBuilder<unknown>, entries: RawBuilder<unknown>, except: string[] = []) =>
+      sql`
+        insert into added_up select ${consumer}, project_id, ${n} from ${entries} as e
+        where ${n} is not null and project_id <> all(${except}::uuid[])
+      `.execute(tx)
+    let runs = 0
+    return {
+      rollups: async (tx, entries) => {
+        await add(tx, 'rollups', sql`cardinality(email_ids)`, entries, busy)
+        return busy
+      },
+      counts: (tx, entries) => add(tx, 'counts', sql`case when hour is not null then n end`, entries),
+      counters: async (tx, entries) => {
+        // The second time it has waited for them.
+        const waits = runs++ ? [] : locked
+        const except = waits.map(({ projectId }) => projectId)
+        await add(tx, 'counters', sql`case when campaign_id is not null then n end`, entries, except)
+        if (dies) throw new Error('killed')
+        return waits
+      },
+      lockCampaigns: async () => {},
+    }
+  }
+
+  test('do not wait for a campaign whose row is locked, and its counters follow', async () => {
+    const { id: projectId, domain, call } = await newProject()
+    await sql`update instance set transport = 'smtp'`.execute(sterna.db)
+    const campaign = await newCampaign({ projectId, fromDomain: domain, emails: 2 })
+    await sql`update instance set transport = 'sandbox'`.execute(sterna.db)
+    const draft = { name: 'News', subject: 'News', body: 'News', from: `news@${domain}`, audienceType: 'ALL' }
+    const { id } = (await call('POST', '/campaigns', draft)).body.data
+    await sql`update emails set campaign_id = ${id} where campaign_id = ${campaign.campaignId}`.execute(sterna.db)
+    for (const email of await claimOf(worker, campaign))
+      await worker.settle({ projectId, id: email.id, attempts: 1, state: 'sent', error: null })
+    const attempted = () =>
+      many(sterna.db, sql`select sum(count)::int as n from email_counts where project_id = ${projectId} and kind = 'attempted'`)
+    const left = () => many(sterna.db, sql`select n, hour, email_ids as ids from email_ledger where project_id = ${projectId}`)
+    let folding: Promise<unknown> | undefined
+    await inTx(async (tx) => {
+      await sql`select from campaigns where project_id = ${projectId} and id = ${id} for update`.execute(tx)
+      folding = foldEmails(sterna.db)
+      await eventually(async () => expect(await attempted()).toEqual([{ n: 2 }]))
+      expect(await left()).toEqual(Array(2).fill({ n: 1, hour: null, ids: null }))
+    })
+    await folding
+    expect(await many(sterna.db, sql`select sent_count as n from campaigns where id = ${id}`)).toEqual([{ n: 2 }])
+    expect(await left()).toEqual([])
   })
 })
