@@ -1,16 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { IS_COUNTED } from '../delivery/outbox/email-ledger.ts'
+import { lock, tryLockSql } from '../ledger/locks.ts'
 import { addToRollupsCte, FACT_COLUMNS, factTimeSql } from './rollup.ts'
 
-const ROLLUPS_LOCK = sql.lit(7_357_101)
 /** Time to wait for the lock: more than a fold takes, less than a recount. */
 const WAIT_MS = 2_000
 
 /** Held by whatever changes the roll-ups of a project: a fold, or a recount for as long as it takes. Fails if it cannot be had. */
 export async function lockRollups(tx: Tx, projectId: string) {
   await sql`set local lock_timeout = ${sql.lit(WAIT_MS)}`.execute(tx)
-  await sql`select pg_advisory_xact_lock(${ROLLUPS_LOCK}, hashtext(${projectId}))`.execute(tx)
+  await lock(tx, 'roll-ups', projectId)
 }
 
 /**
@@ -22,7 +22,7 @@ export async function addToRollups(tx: Tx, entries: RawBuilder<unknown>): Promis
     tx,
     sql<{ id: string; free: boolean }>`
       select project_id as id, not exists (select from project_wipes w where w.project_id = p.project_id)
-        and pg_try_advisory_xact_lock(${ROLLUPS_LOCK}, hashtext(project_id::text)) as free
+        and ${tryLockSql('roll-ups', sql`project_id::text`)} as free
       from (select distinct project_id from ${entries} as e where email_ids is not null) as p
     `,
   )

@@ -15,6 +15,8 @@ const LOCKS = {
   7357010: 'fold',
   // Corrects the sums of a ledger for a project: two corrections at a time would both add the difference.
   7357011: 'repair',
+  // Changes the roll-ups of emails of a project: a fold, or a recount for as long as it takes.
+  7357012: 'roll-ups',
 } as const
 
 type LockName = (typeof LOCKS)[keyof typeof LOCKS]
@@ -28,8 +30,8 @@ export async function lock(tx: Tx, name: LockName, of: string) {
   await sql`select pg_advisory_xact_lock(${keySql(name, sql`${of}`)})`.execute(tx)
 }
 
-/** Returns false if another transaction holds it. */
-export async function tryLock(tx: Tx, name: LockName, of: string): Promise<boolean> {
-  const { free } = await one(tx, sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${keySql(name, sql`${of}`)}) as free`)
-  return free
-}
+/** False if another transaction holds it. */
+export const tryLockSql = (name: LockName, of: RawBuilder<unknown>) => sql<boolean>`pg_try_advisory_xact_lock(${keySql(name, of)})`
+
+export const tryLock = async (tx: Tx, name: LockName, of: string): Promise<boolean> =>
+  (await one(tx, sql<{ free: boolean }>`select ${tryLockSql(name, sql`${of}`)} as free`)).free

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
+import { countAffected, type Db, many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { lock, tryLock } from '../ledger/locks.ts'
 
 /** What caps and billing count: emails that were accepted and not skipped, by the hour in which they were accepted. */
 export const USAGE_CATEGORIES = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
@@ -28,14 +29,11 @@ export const countsOfSql = (entries: RawBuilder<unknown> = sql`email_ledger`) =>
     then ${categorySql(sql`source`)} when kind = 'sent' then 'attempted' else kind end as kind
   from ${entries} as entries where hour is not null)`
 
-const COUNTS_LOCK = 7_357_110
-
 /** For adding up: false if another worker does it. */
-export const tryLockEmailCounts = async (tx: Tx) =>
-  (await one(tx, sql<{ locked: boolean }>`select pg_try_advisory_xact_lock(${COUNTS_LOCK}) as locked`)).locked
+export const tryLockEmailCounts = (tx: Tx) => tryLock(tx, 'fold', 'email_ledger')
 
-/** Nothing is added up meanwhile. A statement of its own, so that the next statement sees what the previous holder committed. */
-export const lockEmailCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
+/** Nothing is added up meanwhile. */
+export const lockEmailCounts = (tx: Tx) => lock(tx, 'fold', 'email_ledger')
 
 /** Adds the changes to sums of its own, in the transaction that takes them out of the ledger. */
 export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>

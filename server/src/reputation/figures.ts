@@ -110,6 +110,8 @@ export async function startAnew(tx: Tx, projectId: string, by: string) {
 
 /** The last acknowledgement. The row is locked, so that two requests at the same moment are not both the first. */
 export const lockAcknowledgement = async (tx: Tx, projectId: string) => {
+  // Before the row: so does whoever adds up counts.
+  await lockEmailCounts(tx)
   await sql`insert into reputations (project_id) values (${projectId}) on conflict do nothing`.execute(tx)
   return one(
     tx,
