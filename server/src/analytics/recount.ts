@@ -7,7 +7,7 @@ import { recountActivities } from '../events/activities.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { lockRollups } from './fold.ts'
-import { addToRollupsCte, columnList, DOMAIN_METRICS, FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, METRICS } from './rollup.ts'
+import { addToRollupsCte, columnList, FACT_COLUMNS, factTimeSql, METRICS, ROLLUPS, type Rollup } from './rollup.ts'
 
 /** Emails read by one statement. */
 const PAGE = 10_000
@@ -61,9 +61,7 @@ const isBeingWiped = (tx: Tx, projectId: string) => maybeOne(tx, sql`select 1 fr
 
 /** All rows of a recount that did not end. */
 async function deleteRows(tx: Tx, collected: string) {
-  await sql`delete from email_hours where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_days where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_domain_days where project_id = ${collected}`.execute(tx)
+  for (const { table } of Object.values(ROLLUPS)) await sql`delete from ${sql.table(table)} where project_id = ${collected}`.execute(tx)
 }
 
 type Page = { projectId: string; collected: string; after: string }
@@ -114,37 +112,33 @@ async function replaceRows(tx: Tx, { projectId, collected }: Omit<Page, 'after'>
     insert into email_domain_days (project_id, day, domain)
     select ${collected}, day, '' from email_domain_days where project_id = ${projectId} and domain = '' on conflict do nothing
   `.execute(tx)
-  const fromHour = sql`(${fromDay}::timestamp at time zone 'utc')`
-  const countWrong = async (table: string, key: string[], columns: readonly string[]) => {
-    const since = key[0] === 'hour' ? sql`hour >= ${fromHour}` : sql`day >= ${fromDay}::date`
-    const rows = (id: string) => sql`
-      select ${columnList([...key, ...columns])} from ${sql.table(table)} where project_id = ${id} and ${since}`
-    const { wrong } = await one(
-      tx,
-      sql<{ wrong: number }>`
-        select count(*)::int as wrong from (
-          select distinct ${columnList(key)} from (
-            ((${rows(projectId)}) except (${rows(collected)})) union all ((${rows(collected)}) except (${rows(projectId)}))
-          ) as different
-        ) as keys
-      `,
-    )
-    return wrong
+  return {
+    hours: await replaceTable(tx, ROLLUPS.hours, { projectId, collected, fromDay }),
+    days: await replaceTable(tx, ROLLUPS.days, { projectId, collected, fromDay }),
+    domains: await replaceTable(tx, ROLLUPS.domains, { projectId, collected, fromDay }),
   }
-  const wrong = {
-    hours: await countWrong('email_hours', ['hour', 'source', 'campaign_id', 'template_id', 'workflow_id'], HOUR_COLUMNS),
-    days: await countWrong('email_days', ['day', 'source', 'campaign_id', 'template_id', 'workflow_id'], HOUR_COLUMNS),
-    domains: await countWrong('email_domain_days', ['day', 'domain'], DOMAIN_METRICS),
-  }
-  await sql`delete from email_hours where project_id = ${collected} and hour < ${fromHour}`.execute(tx)
-  await sql`delete from email_hours where project_id = ${projectId} and hour >= ${fromHour}`.execute(tx)
-  await sql`update email_hours set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_days where project_id = ${collected} and day < ${fromDay}::date`.execute(tx)
-  await sql`delete from email_days where project_id = ${projectId} and day >= ${fromDay}::date`.execute(tx)
-  await sql`update email_days set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_domain_days where project_id = ${collected} and day < ${fromDay}::date`.execute(tx)
-  await sql`delete from email_domain_days where project_id = ${projectId} and day >= ${fromDay}::date`.execute(tx)
-  await sql`update email_domain_days set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
+}
+
+type Replacement = { projectId: string; collected: string; fromDay: string }
+
+/** Returns the number of rows that were wrong, missing or too many. */
+async function replaceTable(tx: Tx, { table, key, columns }: Rollup, { projectId, collected, fromDay }: Replacement): Promise<number> {
+  const name = sql.table(table)
+  const isKept = sql`${sql.ref(key[0]!)} < ${key[0] === 'hour' ? sql`(${fromDay}::timestamp at time zone 'utc')` : sql`${fromDay}::date`}`
+  const rows = (id: string) => sql`select ${columnList([...key, ...columns])} from ${name} where project_id = ${id} and not ${isKept}`
+  const { wrong } = await one(
+    tx,
+    sql<{ wrong: number }>`
+      select count(*)::int as wrong from (
+        select distinct ${columnList(key)} from (
+          ((${rows(projectId)}) except (${rows(collected)})) union all ((${rows(collected)}) except (${rows(projectId)}))
+        ) as different
+      ) as keys
+    `,
+  )
+  await sql`delete from ${name} where project_id = ${collected} and ${isKept}`.execute(tx)
+  await sql`delete from ${name} where project_id = ${projectId} and not ${isKept}`.execute(tx)
+  await sql`update ${name} set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
   return wrong
 }
 

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Schema } from '../db/schema.ts'
 import { FACT_TIMES, type FactKind } from '../delivery/outbox/email-ledger.ts'
 import { NIL_ID } from '../lib/id.ts'
 
@@ -48,6 +49,17 @@ const METRIC_NAMES = Object.values(METRIC_COLUMNS)
 const BUCKET_NAMES = DELIVERY_BUCKETS.map(({ column }) => column)
 export const HOUR_COLUMNS = [...METRIC_NAMES, ...BUCKET_NAMES]
 export const DOMAIN_METRICS = METRIC_NAMES
+
+const DIMENSIONS = ['source', 'campaign_id', 'template_id', 'workflow_id']
+
+export type Rollup = { table: keyof Schema; key: string[]; columns: string[] }
+
+/** The tables of roll-ups. The first column of a key is the time. */
+export const ROLLUPS = {
+  hours: { table: 'email_hours', key: ['hour', ...DIMENSIONS], columns: HOUR_COLUMNS },
+  days: { table: 'email_days', key: ['day', ...DIMENSIONS], columns: HOUR_COLUMNS },
+  domains: { table: 'email_domain_days', key: ['day', 'domain'], columns: DOMAIN_METRICS },
+} satisfies Record<string, Rollup>
 
 export const columnList = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)))
 

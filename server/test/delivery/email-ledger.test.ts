@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many, one, type Tx, transact } from '../../src/db/index.ts'
+import { wipeEmailLedger } from '../../src/delivery/emails/wipe.ts'
 import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
 import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.ts'
 import { cancelQueued } from '../../src/delivery/outbox/cancel.ts'
@@ -185,6 +186,24 @@ describe('what happens to the emails of a campaign', () => {
     await takeAll(campaign, counts)
     expect(counts).toEqual({ sent: 10 })
   })
+})
+
+test('a reset keeps what usage and reputation have not counted yet, and a deletion nothing', async () => {
+  const { id: projectId } = await newProject()
+  const entry = { projectId, campaignId: newId(), kind: 'sent' as const }
+  await inTx((tx) =>
+    addEntries(tx, [
+      { ...entry, id: newId(), countedAt: new Date() },
+      { ...entry, id: newId() },
+    ]),
+  )
+  const wipe = () => inTx((tx) => wipeEmailLedger(tx, { projectId, before: 'infinity', limit: 10 }))
+  const kept = () => many(sterna.db, sql`select hour is not null as counts from email_ledger where project_id = ${projectId}`)
+  await wipe()
+  expect(await kept()).toEqual([{ counts: true }])
+  await sql`update projects set deleted_at = now() where id = ${projectId}`.execute(sterna.db)
+  await wipe()
+  expect(await kept()).toEqual([])
 })
 
 describe('the consumers of the ledger', () => {

@@ -75,6 +75,9 @@ export type LedgerEntry = {
   countedAt?: Date | null
 }
 
+/** Callers pass more of an email than is written. */
+const ENTRY_COLUMNS: (keyof LedgerEntry)[] = ['projectId', 'id', 'kind', 'n', 'source', 'campaignId', 'test', 'countedAt']
+
 const HAS_FACT = sql`n > 0 and kind in (${sql.join(Object.keys(FACT_TIMES).map((kind) => sql.lit(kind)))})`
 
 /** Appends what happened to emails, given as rows of the columns of a LedgerEntry: one row per project, kind, source, campaign and hour. */
@@ -92,11 +95,9 @@ export const insertAcceptedSql = (emails: RawBuilder<unknown>) => sql`
 /** The same, for what the caller knows. */
 export async function addEntries(tx: Tx, entries: LedgerEntry[]) {
   if (!entries.length) return
-  const rows = entries.map(({ projectId, id, kind, n = 1, source, campaignId, test = false, countedAt }) => ({
-    ...{ projectId, id, kind, n, source, campaignId, test, countedAt },
-  }))
   await insertEntriesSql(sql`
-    select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
+    select "projectId", id, kind, coalesce(n, 1) as n, source, "campaignId", coalesce(test, false) as test, "countedAt"
+    from jsonb_to_recordset(${JSON.stringify(entries, ENTRY_COLUMNS)}::jsonb) as e(
       "projectId" uuid, id uuid, kind text, n int, source text, "campaignId" uuid, test boolean, "countedAt" timestamptz)`).execute(tx)
 }
 
