@@ -3,6 +3,7 @@ import { sourceOf } from '../contacts/source.ts'
 import { PlainError } from '../http/errors.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { cursorList } from '../http/paging.ts'
+import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
@@ -28,82 +29,59 @@ const Added = z.object({
 })
 
 export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Segments']
-  const config = { caller: 'project' as const }
+  const route = resource(app, {
+    tags: ['Segments'],
+    caller: 'project',
+    params: SegmentParam,
+    find: async (req, { id }) => (isId(id) && (await findSegment(db, req.project.id, id))) || notFound('segment', id),
+  })
 
-  app.get(
+  route.get(
     '/segments/:id/contacts',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'List the members of a segment',
-        description: 'Newest contacts first. A dynamic segment is evaluated now. Take `page`, or continue with the `cursor` of a page.',
-        params: SegmentParam,
-        querystring: MembersQuery,
-        response: { 200: MemberList },
-      },
+      summary: 'List the members of a segment',
+      description: 'Newest contacts first. A dynamic segment is evaluated now. Take `page`, or continue with the `cursor` of a page.',
+      querystring: MembersQuery,
+      response: MemberList,
+      slowRead: true,
     },
-    async (req, reply) => {
-      const segment = await find(req.project.id, req.params.id)
+    async (req, segment, reply) => {
       if (req.query.cursor !== undefined) return listSegmentMembersAfter(db, secrets, segment, req.query)
       return sendPage(reply, await listSegmentMembers(db, secrets, segment, req.query), { alias: 'contacts' }) as never
     },
   )
 
-  app.get(
+  route.get(
     '/segments/:id/history',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'List entries and exits of a segment',
-        description: 'Newest first. They are recorded while the segment is tracked.',
-        params: SegmentParam,
-        querystring: HistoryQuery,
-        response: { 200: cursorList(SegmentChange) },
-      },
+      summary: 'List entries and exits of a segment',
+      description: 'Newest first. They are recorded while the segment is tracked.',
+      querystring: HistoryQuery,
+      response: cursorList(SegmentChange),
+      slowRead: true,
     },
-    async (req) => listMembershipChanges(db, secrets, await find(req.project.id, req.params.id), req.query),
+    (req, segment) => listMembershipChanges(db, secrets, segment, req.query),
   )
 
-  app.post(
+  route.post(
     '/segments/:id/members',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Add contacts to a static segment',
-        params: SegmentParam,
-        body: NewMembers,
-        response: { 200: Added, 400: PlainError },
-      },
-    },
-    async (req) => {
-      const { id: segmentId, projectId } = await find(req.project.id, req.params.id)
+    { summary: 'Add contacts to a static segment', body: NewMembers, response: { 200: Added, 400: PlainError } },
+    (req, { id: segmentId, projectId }) => {
       const { emails, createMissing = false, subscribed = true } = req.body
       return addAddresses(db, { projectId, segmentId, emails, createMissing, subscribed, source: sourceOf(req) })
     },
   )
 
-  app.delete(
+  route.delete(
     '/segments/:id/members',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Remove contacts from a static segment',
-        description: 'Unknown addresses are ignored.',
-        params: SegmentParam,
-        body: z.object({ emails: Emails }),
-        response: { 200: z.object({ removed: z.int() }), 400: PlainError },
-      },
+      summary: 'Remove contacts from a static segment',
+      description: 'Unknown addresses are ignored.',
+      body: z.object({ emails: Emails }),
+      response: { 200: z.object({ removed: z.int() }), 400: PlainError },
     },
-    async (req) => {
-      const { id: segmentId, projectId } = await find(req.project.id, req.params.id)
+    (req, { id: segmentId, projectId }) => {
       return removeAddresses(db, { projectId, segmentId, emails: req.body.emails })
     },
   )
-
-  const find = async (projectId: string, id: string) => (isId(id) && (await findSegment(db, projectId, id))) || notFound('segment', id)
 }

@@ -5,7 +5,7 @@ import { type CountKind, readEmailCounts, recountEmails } from '../../src/projec
 import { useApp } from './app.ts'
 import { eventually } from './eventually.ts'
 import { foldEmails } from './fold-emails.ts'
-import { startSmtpServer } from './smtp-server.ts'
+import { startSmtpServer } from './servers/smtp-server.ts'
 
 const SOURCE_OF: Partial<Record<CountKind, string>> = {
   workflows: 'WORKFLOW',

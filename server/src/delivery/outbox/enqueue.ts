@@ -3,10 +3,9 @@ import { prepared, type Tx } from '../../db/index.ts'
 import { recordActivities } from '../../events/activities.ts'
 import { randomDigits } from '../../lib/id.ts'
 import { METERED } from '../../projects/email-counts.ts'
+import type { EmailType } from '../rules/may-send.ts'
 import { insertAcceptedSql } from './email-ledger.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './streams/stream-of.ts'
-
-export type EmailType = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
 
 export type NewContent = {
   projectId: string
