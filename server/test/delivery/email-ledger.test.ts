@@ -208,11 +208,11 @@ test('a reset keeps what usage and reputation have not counted yet, and a deleti
 
 describe('the consumers of the ledger', () => {
   /** One campaign per project, so that `busy` names both. */
-  type Step = { projects: number[]; n: number } | { busyProjects: number[]; busyCampaigns: number[]; dies: boolean }
+  type Step = { projects: number[]; n: number } | { busyProjects: number[]; busyCampaigns: number[]; meanwhile: number[]; dies: boolean }
   const someOf = fc.subarray([0, 1, 2])
   const anyStep: fc.Arbitrary<Step> = fc.oneof(
     fc.record({ projects: someOf, n: fc.integer({ min: 1, max: 3 }) }),
-    fc.record({ busyProjects: someOf, busyCampaigns: someOf, dies: fc.boolean() }),
+    fc.record({ busyProjects: someOf, busyCampaigns: someOf, meanwhile: someOf, dies: fc.boolean() }),
   )
 
   test('each get every entry once, whichever of them cannot take it and whenever a worker dies', async () => {
@@ -221,14 +221,23 @@ describe('the consumers of the ledger', () => {
       fc.asyncProperty(fc.array(anyStep, { maxLength: 12 }), async (steps) => {
         const refs = [0, 1, 2].map(() => ({ projectId: newId(), campaignId: newId() }))
         const appended = [0, 0, 0]
-        for (const step of [...steps, { busyProjects: [], busyCampaigns: [], dies: false }])
-          if ('n' in step) {
-            const entries = step.projects.flatMap((p) =>
-              Array.from({ length: step.n }, () => ({ ...refs[p]!, id: newId(), kind: 'sent' as const, countedAt: new Date() })),
-            )
-            for (const p of step.projects) appended[p]! += step.n
-            await inTx((tx) => addEntries(tx, entries))
-          } else await foldEmailLedger(sterna.db, foldsWith(refs, step)).catch(() => {})
+        const append = (projects: number[], n: number) => {
+          for (const p of projects) appended[p]! += n
+          const entryOf = (p: number) => ({ ...refs[p]!, id: newId(), kind: 'sent' as const, countedAt: new Date() })
+          return inTx((tx) =>
+            addEntries(
+              tx,
+              projects.flatMap((p) => Array.from({ length: n }, () => entryOf(p))),
+            ),
+          )
+        }
+        for (const step of [...steps, { busyProjects: [], busyCampaigns: [], meanwhile: [], dies: false }])
+          if ('n' in step) await append(step.projects, step.n)
+          else
+            await foldEmailLedger(
+              sterna.db,
+              foldsWith(refs, step, () => append(step.meanwhile, 1)),
+            ).catch(() => {})
         const sums = await many(
           sterna.db,
           sql`select consumer, project_id as "projectId", sum(n)::int as n from added_up where project_id = any(${refs.map(({ projectId }) => projectId)}::uuid[]) group by 1, 2`,
@@ -245,7 +254,12 @@ describe('the consumers of the ledger', () => {
   })
 
   type Ref = { projectId: string; campaignId: string }
-  function foldsWith(refs: Ref[], { busyProjects, busyCampaigns, dies }: Exclude<Step, { n: number }>): EmailFolds {
+  /** In its first transaction some are busy, and more is appended. */
+  function foldsWith(
+    refs: Ref[],
+    { busyProjects, busyCampaigns, dies }: Exclude<Step, { n: number }>,
+    append: () => Promise<unknown>,
+  ): EmailFolds {
     const busy = busyProjects.map((index) => refs[index]!.projectId)
     const locked = busyCampaigns.map((index) => refs[index]!)
     const add = (tx: Tx, consumer: string, n: RawBuilder<unknown>, entries: RawBuilder<unknown>, except: string[] = []) =>
@@ -256,15 +270,16 @@ describe('the consumers of the ledger', () => {
     let runs = 0
     return {
       rollups: async (tx, entries) => {
-        await add(tx, 'rollups', sql`cardinality(email_ids)`, entries, busy)
-        return busy
+        const waits = runs ? [] : busy
+        await add(tx, 'rollups', sql`cardinality(email_ids)`, entries, waits)
+        return waits
       },
       counts: (tx, entries) => add(tx, 'counts', sql`case when hour is not null then n end`, entries),
       counters: async (tx, entries) => {
-        // The second time it has waited for them.
-        const waits = runs++ ? [] : locked
+        const waits = runs ? [] : locked
         const except = waits.map(({ projectId }) => projectId)
         await add(tx, 'counters', sql`case when campaign_id is not null then n end`, entries, except)
+        if (!runs++) await append()
         if (dies) throw new Error('killed')
         return waits
       },

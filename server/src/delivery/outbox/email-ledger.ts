@@ -150,12 +150,15 @@ async function foldSome(tx: Tx, folds: EmailFolds, busy: Busy): Promise<boolean>
   const chosen = sql`(
     select l.* from unnest(${rows.map(({ projectId }) => projectId)}::uuid[], ${rows.map(({ id }) => id)}::bigint[]) as t(project_id, id)
     join email_ledger l on l.project_id = t.project_id and l.id = t.id)`
-  busy.projects.push(...(await folds.rollups(tx, chosen)))
+  const projects = await folds.rollups(tx, chosen)
   await folds.counts(tx, chosen)
   // Last, because requests wait for the rows of campaigns.
-  busy.campaigns.push(...(await folds.counters(tx, chosen)))
-  await removeFolded(tx, chosen, busy)
+  const campaigns = await folds.counters(tx, chosen)
+  // Not what was busy before: that may have been added now.
+  await removeFolded(tx, chosen, { projects, campaigns })
   crash('facts-added')
+  busy.projects.push(...projects)
+  busy.campaigns.push(...campaigns)
   return true
 }
 
@@ -177,8 +180,9 @@ const chooseRows = (tx: Tx, busy: Busy) => {
           select l.project_id from email_ledger l where l.project_id > waiting.project_id order by l.project_id limit 1
         ) as next
       ), oldest as (
-        select w.project_id, l.* from (select project_id from waiting limit ${MAX_PROJECTS}) as w cross join lateral (
-          select l.id, row_number() over (order by l.id) as turn, case when l.email_ids is null then 1 else l.n end as emails
+        select w.project_id, l.id, l.emails, row_number() over (partition by w.project_id order by l.id) as turn
+        from (select project_id from waiting limit ${MAX_PROJECTS}) as w cross join lateral (
+          select l.id, case when l.email_ids is null then 1 else l.n end as emails
           from email_ledger l where l.project_id = w.project_id
             and (l.hour is not null or l.email_ids is not null and not ${is.rollups} or l.campaign_id is not null and not ${is.counters})
           order by l.id limit ${MAX_ROWS}) as l
