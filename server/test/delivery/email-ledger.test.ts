@@ -287,6 +287,21 @@ describe('the consumers of the ledger', () => {
     }
   }
 
+  test('get fewer entries at a time when these took too long', async () => {
+    await foldEmailLedger(sterna.db, NO_FOLDS)
+    const ofProject = () => ({ projectId: newId(), id: newId(), kind: 'sent' as const })
+    await inTx((tx) => addEntries(tx, [ofProject(), ofProject(), ofProject()]))
+    let taken = 0
+    const rollups = async (tx: Tx, entries: RawBuilder<unknown>) => {
+      const { n } = await one(tx, sql<{ n: number }>`select count(*)::int as n from ${entries} as e`)
+      if (n > 1) await sql`set local statement_timeout = 10; select pg_sleep(1)`.execute(tx)
+      taken += n
+      return []
+    }
+    await foldEmailLedger(sterna.db, { ...NO_FOLDS, rollups })
+    expect([taken, await many(sterna.db, sql`select 1 from email_ledger`)]).toEqual([3, []])
+  })
+
   test('do not wait for a campaign whose row is locked, and its counters follow', async () => {
     const { id: projectId, domain, call } = await newProject()
     await sql`update instance set transport = 'smtp'`.execute(sterna.db)

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { isStatementTimeout } from '../../db/sql-state.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { hourSql, lockEmailCounts, tryLockEmailCounts } from '../../projects/email-counts.ts'
@@ -121,31 +122,41 @@ export type EmailFolds = {
 /** Projects of one transaction, and rows of each: they take turns. */
 const MAX_PROJECTS = 500
 const MAX_ROWS = 50
-/** Emails that the roll-ups read in one transaction: more could exceed the time limit of a statement on a busy machine. */
+/** Emails that the roll-ups read in one transaction: more could exceed the time limit of a statement on a busy machine. After it was, fewer. */
 const MAX_EMAILS = 10_000
+const SHRINK = 10
 /** Transactions of one run. */
 const MAX_ROUNDS = 60
 
 /** What waits for the next run. */
 type Busy = { projects: string[]; campaigns: CampaignRef[] }
+type Turn = { busy: Busy; emails: number }
 
 /** Adds up what was appended. One worker at a time. */
 export async function foldEmailLedger(db: Pool, folds: EmailFolds) {
   const busy: Busy = { projects: [], campaigns: [] }
-  for (let round = 0; round < MAX_ROUNDS; round++)
-    if (!(await transact(db, async (tx) => (await tryLockEmailCounts(tx)) && (await foldSome(tx, folds, busy))))) break
+  let emails = MAX_EMAILS
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const fold = async (tx: Tx) => (await tryLockEmailCounts(tx)) && (await foldSome(tx, folds, { busy, emails }))
+    const hasMore = await transact(db, fold).catch((err) => {
+      if (!isStatementTimeout(err) || emails === 1) throw err
+      emails = Math.ceil(emails / SHRINK)
+      return true
+    })
+    if (!hasMore) break
+  }
   if (!busy.campaigns.length) return
   // Their recipients are being written, page after page. Waits for the rows before it has any other lock: nobody waits for the page with it.
   await transact(db, async (tx) => {
     await folds.lockCampaigns(tx, busy.campaigns)
     await lockEmailCounts(tx)
-    await foldSome(tx, folds, { ...busy, campaigns: [] })
+    await foldSome(tx, folds, { busy: { ...busy, campaigns: [] }, emails })
   })
 }
 
 /** Each consumer adds an entry up exactly once: what it has added is removed from the row in the same transaction. Returns whether there were any. */
-async function foldSome(tx: Tx, folds: EmailFolds, busy: Busy): Promise<boolean> {
-  const rows = await chooseRows(tx, busy)
+async function foldSome(tx: Tx, folds: EmailFolds, { busy, emails }: Turn): Promise<boolean> {
+  const rows = await chooseRows(tx, { busy, emails })
   if (!rows.length) return false
   const chosen = sql`(
     select l.* from unnest(${rows.map(({ projectId }) => projectId)}::uuid[], ${rows.map(({ id }) => id)}::bigint[]) as t(project_id, id)
@@ -168,7 +179,7 @@ const isBusy = ({ projects, campaigns }: Busy) => ({
 })
 
 /** The oldest rows of each project. A skip scan finds the projects: it reads one row of each, however many it has. */
-const chooseRows = (tx: Tx, busy: Busy) => {
+const chooseRows = (tx: Tx, { busy, emails }: Turn) => {
   const is = isBusy(busy)
   return many(
     tx,
@@ -189,7 +200,7 @@ const chooseRows = (tx: Tx, busy: Busy) => {
       )
       select project_id as "projectId", id from (
         select project_id, id, sum(emails) over (order by turn, project_id) - emails as before from oldest
-      ) as summed where before < ${MAX_EMAILS}
+      ) as summed where before < ${emails}
     `,
   )
 }
