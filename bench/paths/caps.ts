@@ -20,7 +20,7 @@ export async function timeCaps(free: Product, capped: Product, scale: Scale): Pr
   )
   await client.query('update projects set billing_limit_transactional = 2000000000 where id = $1', [capped.projectId])
   // No worker runs: the counts that it would add up are removed.
-  const merging = setInterval(() => void client.query('delete from email_count_deltas').catch(() => {}), MERGE_MS)
+  const merging = setInterval(() => void client.query('delete from email_ledger').catch(() => {}), MERGE_MS)
   try {
     const cpu: [number[], number[]] = [[], []]
     for (let pair = 0; pair < PAIRS; pair++)

@@ -317,7 +317,7 @@ const countOpen = async (db: Db, projectId: string) =>
       sql<{ open: number }>`
         select ((select count(*) from campaigns where status in ('SCHEDULED', 'SENDING') or status = 'CANCELLED' and settled_at is null)
           + (select count(*) from emails where project_id = ${projectId} and state not in ('sent', 'failed', 'skipped', 'cancelled'))
-          + (select count(*) from email_tallies)
+          + (select count(*) from email_ledger where campaign_id is not null)
           + (select count(*) from provider_notifications where due_at is not null))::int as open
       `,
     )

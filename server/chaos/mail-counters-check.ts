@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, METRIC_COLUMNS, METRICS } from '../src/analytics/rollup.ts'
 import type { Tx } from '../src/db/index.ts'
-import { IS_COUNTED } from '../src/delivery/outbox/facts.ts'
+import { IS_COUNTED } from '../src/delivery/outbox/email-ledger.ts'
 import { readEmailCounts, recountEmails } from '../src/projects/email-counts.ts'
 import { type Broken, type Check, checkRules } from './check.ts'
 
@@ -17,7 +17,7 @@ const checkRollups = (projectId: string) => {
   return checkRules({
     'hours of analytics that differ from the emails': sql`
       with waiting as (
-        select kind, unnest(email_ids) as email_id from email_facts where project_id = ${projectId}
+        select kind, unnest(email_ids) as email_id from email_ledger where project_id = ${projectId} and email_ids is not null
       ), facts as (
         select ${FACT_COLUMNS}
         from emails e

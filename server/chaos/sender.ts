@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startRollups } from '../src/analytics/fold.ts'
 import { startCampaignWork } from '../src/campaigns/sending/work.ts'
 import { connect } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
@@ -11,7 +10,7 @@ import { createLog } from '../src/lib/log.ts'
 import { readMasterKeys } from '../src/lib/master-key.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
 import { recheckSegments } from '../src/segments/tracking/recheck.ts'
-import { countEmailsEvery, outgoingEmail } from '../src/worker.ts'
+import { addUpEmailsEvery, outgoingEmail } from '../src/worker.ts'
 import { buildWorkerApp } from '../src/worker-app.ts'
 import { startWorkflowEngine } from '../src/workflows/executions/engine.ts'
 import { reactForWorkflows } from '../src/workflows/executions/react.ts'
@@ -65,8 +64,7 @@ stops.push(startCampaignWork({ ...deps, isHeld }).stop)
 const handlers = { segment: recheckSegments, workflow: reactForWorkflows }
 stops.push((await startDispatcher({ ...deps, url, isHeld, handlers })).stop)
 stops.push(startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: TIMEOUT_AFTER_MS }).stop)
-stops.push(startRollups({ ...deps, isHeld }).stop)
-stops.push(countEmailsEvery(COUNT_MS, deps, isHeld).stop)
+stops.push(addUpEmailsEvery(COUNT_MS, deps, isHeld).stop)
 
 /** The database may be killed between the moment at which this process is ready and the first query of the sender. */
 async function startWithDatabase<T>(start: () => Promise<T>): Promise<T> {

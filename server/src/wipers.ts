@@ -5,7 +5,7 @@ import { wipeContactChanges, wipeContactDays } from './contacts/days.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import {
   wipeContents,
-  wipeEmailFacts,
+  wipeEmailLedger,
   wipeEmails,
   wipeHeldRefusals,
   wipeNotifications,
@@ -15,7 +15,6 @@ import {
   wipeStreamRates,
   wipeStreams,
   wipeSuppressions,
-  wipeTallies,
 } from './delivery/emails/wipe.ts'
 import { wipeDomains } from './domains/wipe.ts'
 import { wipeActivities, wipeActivityCounts } from './events/activities.ts'
@@ -80,8 +79,7 @@ export const WIPERS: Wiper[] = [
   wipeEmails,
   wipeStreams,
   wipeStreamRates,
-  wipeTallies,
-  wipeEmailFacts,
+  wipeEmailLedger,
   wipeRollups,
   wipeActivities,
   wipeActivityCounts,

@@ -1,4 +1,4 @@
-import { startRollups } from './analytics/fold.ts'
+import { addToRollups } from './analytics/fold.ts'
 import { recountDueProjects } from './analytics/recount.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
@@ -6,6 +6,7 @@ import { reportUsage, sendReports } from './billing/reports.ts'
 import { endSubscription, syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
 import { continueCopyToSegment } from './campaigns/ledger/copy-to-segment.ts'
+import { addToCampaigns, lockCampaigns } from './campaigns/ledger/counters.ts'
 import { campaignExport } from './campaigns/ledger/export.ts'
 import { type CampaignIntervals, startCampaignWork } from './campaigns/sending/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
@@ -21,6 +22,7 @@ import { emailExport } from './delivery/emails/export.ts'
 import { suppressionExport } from './delivery/emails/export-suppressions.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
 import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
+import { type EmailFolds, foldEmailLedger } from './delivery/outbox/email-ledger.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
 import { type SenderTiming, startSender } from './delivery/sender/loop.ts'
 import { createSandboxTransport } from './delivery/transport/sandbox.ts'
@@ -46,7 +48,7 @@ import type { Log } from './lib/log.ts'
 import { createDns } from './lib/network/dns.ts'
 import { createSafeFetch } from './lib/network/safe-fetch.ts'
 import { continueCsvExport } from './projects/csv-export.ts'
-import { mergeEmailCounts } from './projects/email-counts.ts'
+import { createCountsFold } from './projects/email-counts.ts'
 import { wipeProject } from './projects/wipe.ts'
 import { addToReputations } from './reputation/figures.ts'
 import { judgeDueProjects } from './reputation/judge-due.ts'
@@ -158,12 +160,11 @@ export async function startWorker(
   const notifications = startNotifications(deps, intervals.notificationsMs)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   const campaignWork = startCampaignWork({ ...deps, isHeld, intervals: intervals.campaigns })
-  const rollups = startRollups({ ...deps, isHeld })
   const workflows = startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: intervals.timeoutAfterMs })
   const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
   const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
   const firings = startFirings(deps.db, deps.log, isHeld)
-  const emailCounts = countEmailsEvery(COUNT_MS, deps, isHeld)
+  const emailLedger = addUpEmailsEvery(intervals.campaigns?.countMs ?? ADD_UP_MS, deps, isHeld)
   return {
     async stop() {
       await Promise.all([
@@ -171,11 +172,10 @@ export async function startWorker(
         dispatcher.stop(),
         segmentSweep.stop(),
         campaignWork.stop(),
-        rollups.stop(),
         workflows.stop(),
         webhooks.stop(),
         firings.stop(),
-        emailCounts.stop(),
+        emailLedger.stop(),
         notifications.stop(),
         listener?.stop(),
         accountEmails?.stop(),
@@ -193,17 +193,24 @@ const accountEmailDeps = ({ config, log, secrets }: Pick<Deps, 'config' | 'log' 
   isDelivered: sendsAccountEmails(config),
 })
 
-/** Checks of caps read what is not added up yet, so this must not be much. */
-const COUNT_MS = 2_000
+/** Counters of campaigns and roll-ups are this far behind. Checks of caps read what is not added up yet, so this must not be much. */
+const ADD_UP_MS = 1_000
 
-/** Adds up accepted and sent emails, for caps, billing and reputation. */
-export function countEmailsEvery(ms: number, deps: Deps, isHeld: () => boolean) {
-  const listeners = [addToReputations, addToMeters, createUsageWarner(accountEmailDeps(deps))]
+/** Whoever adds up what happens to emails, in one list. */
+const emailFoldsFor = (deps: Deps): EmailFolds => ({
+  rollups: addToRollups,
+  counts: createCountsFold([addToReputations, addToMeters, createUsageWarner(accountEmailDeps(deps))]),
+  counters: addToCampaigns,
+  lockCampaigns,
+})
+
+export function addUpEmailsEvery(ms: number, deps: Deps, isHeld: () => boolean) {
+  const folds = emailFoldsFor(deps)
   return every(
     ms,
-    'count emails',
+    'add up emails',
     async () => {
-      if (isHeld()) await mergeEmailCounts(deps.db, listeners)
+      if (isHeld()) await foldEmailLedger(deps.db, folds)
     },
     deps.log,
   )

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import type { FactKind } from '../delivery/outbox/facts.ts'
+import type { FactKind } from '../delivery/outbox/email-ledger.ts'
 import { METRIC_COLUMNS } from './rollup.ts'
 
 const FIGURES = {

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { recountContactDays } from '../contacts/days.ts'
 import { many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { IS_COUNTED } from '../delivery/outbox/facts.ts'
+import { isLockTimeout } from '../db/sql-state.ts'
+import { IS_COUNTED } from '../delivery/outbox/email-ledger.ts'
 import { recountActivities } from '../events/activities.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
-import { foldProject, tryLockRollups } from './fold.ts'
-import { addToRollupsCte, columnList, DOMAIN_METRICS, FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, METRICS } from './rollup.ts'
+import { lockRollups } from './fold.ts'
+import { addToRollupsCte, columnList, FACT_COLUMNS, factTimeSql, METRICS, ROLLUPS, type Rollup } from './rollup.ts'
 
 /** Emails read by one statement. */
 const PAGE = 10_000
@@ -23,14 +24,14 @@ export type RecountOutcome = {
 /**
  * Counts the roll-ups of a project anew, from its emails and contacts. Undefined if another process changes them now.
  *
- * The lock keeps facts from being added for as long as it takes: in each page, a fact counts unless it still waits in `email_facts`, so the
+ * The lock keeps facts from being added for as long as it takes: in each page, a fact counts unless it still waits in `email_ledger`, so the
  * pages together are what was added before. The new rows are collected under another id and take the place of the old ones in one
  * transaction. The lock belongs to a transaction without a snapshot, which holds up nothing else, and dies with the process.
  */
 export async function recountRollups(db: Pool, projectId: string): Promise<RecountOutcome | undefined> {
-  await foldProject(db, projectId)
   return transact(db, async (tx) => {
-    if (!(await tryLockRollups(tx, projectId)) || (await isBeingWiped(tx, projectId))) return undefined
+    await lockRollups(tx, projectId)
+    if (await isBeingWiped(tx, projectId)) return undefined
     const collected = collectedUnder(projectId)
     await transact(db, (other) => deleteRows(other, collected))
     for (let after: string | undefined = NIL_ID; after; ) {
@@ -47,6 +48,9 @@ export async function recountRollups(db: Pool, projectId: string): Promise<Recou
       on conflict (project_id) do update set recounted_at = now()
     `.execute(tx)
     return { wrong: { ...wrong, contacts } }
+  }).catch((err) => {
+    if (!isLockTimeout(err)) throw err
+    return undefined
   })
 }
 
@@ -57,9 +61,7 @@ const isBeingWiped = (tx: Tx, projectId: string) => maybeOne(tx, sql`select 1 fr
 
 /** All rows of a recount that did not end. */
 async function deleteRows(tx: Tx, collected: string) {
-  await sql`delete from email_hours where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_days where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_domain_days where project_id = ${collected}`.execute(tx)
+  for (const { table } of Object.values(ROLLUPS)) await sql`delete from ${sql.table(table)} where project_id = ${collected}`.execute(tx)
 }
 
 type Page = { projectId: string; collected: string; after: string }
@@ -72,7 +74,7 @@ async function countPage(tx: Tx, { projectId, collected, after }: Page): Promise
       with page as materialized (
         select * from emails where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
       ), waiting as materialized (
-        select kind, unnest(email_ids) as email_id from email_facts where project_id = ${projectId}
+        select kind, unnest(email_ids) as email_id from email_ledger where project_id = ${projectId} and email_ids is not null
       ), facts as materialized (
         select ${FACT_COLUMNS}
         from page e
@@ -82,7 +84,7 @@ async function countPage(tx: Tx, { projectId, collected, after }: Page): Promise
         cross join lateral (select k.kind, ${factTimeSql(sql`k.kind`)} as at) as f
         where ${IS_COUNTED} and f.at is not null
           and not exists (select from waiting w where w.kind = f.kind and w.email_id = e.id)
-      ), ${addToRollupsCte(sql`facts`, { projectId, rowsOf: collected })}
+      ), ${addToRollupsCte(sql`facts`, sql`${collected}::uuid`)}
       select case when count(*) = ${PAGE} then (array_agg(id order by id desc))[1] end as last from page
     `,
   )
@@ -110,37 +112,33 @@ async function replaceRows(tx: Tx, { projectId, collected }: Omit<Page, 'after'>
     insert into email_domain_days (project_id, day, domain)
     select ${collected}, day, '' from email_domain_days where project_id = ${projectId} and domain = '' on conflict do nothing
   `.execute(tx)
-  const fromHour = sql`(${fromDay}::timestamp at time zone 'utc')`
-  const countWrong = async (table: string, key: string[], columns: readonly string[]) => {
-    const since = key[0] === 'hour' ? sql`hour >= ${fromHour}` : sql`day >= ${fromDay}::date`
-    const rows = (id: string) => sql`
-      select ${columnList([...key, ...columns])} from ${sql.table(table)} where project_id = ${id} and ${since}`
-    const { wrong } = await one(
-      tx,
-      sql<{ wrong: number }>`
-        select count(*)::int as wrong from (
-          select distinct ${columnList(key)} from (
-            ((${rows(projectId)}) except (${rows(collected)})) union all ((${rows(collected)}) except (${rows(projectId)}))
-          ) as different
-        ) as keys
-      `,
-    )
-    return wrong
+  return {
+    hours: await replaceTable(tx, ROLLUPS.hours, { projectId, collected, fromDay }),
+    days: await replaceTable(tx, ROLLUPS.days, { projectId, collected, fromDay }),
+    domains: await replaceTable(tx, ROLLUPS.domains, { projectId, collected, fromDay }),
   }
-  const wrong = {
-    hours: await countWrong('email_hours', ['hour', 'source', 'campaign_id', 'template_id', 'workflow_id'], HOUR_COLUMNS),
-    days: await countWrong('email_days', ['day', 'source', 'campaign_id', 'template_id', 'workflow_id'], HOUR_COLUMNS),
-    domains: await countWrong('email_domain_days', ['day', 'domain'], DOMAIN_METRICS),
-  }
-  await sql`delete from email_hours where project_id = ${collected} and hour < ${fromHour}`.execute(tx)
-  await sql`delete from email_hours where project_id = ${projectId} and hour >= ${fromHour}`.execute(tx)
-  await sql`update email_hours set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_days where project_id = ${collected} and day < ${fromDay}::date`.execute(tx)
-  await sql`delete from email_days where project_id = ${projectId} and day >= ${fromDay}::date`.execute(tx)
-  await sql`update email_days set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
-  await sql`delete from email_domain_days where project_id = ${collected} and day < ${fromDay}::date`.execute(tx)
-  await sql`delete from email_domain_days where project_id = ${projectId} and day >= ${fromDay}::date`.execute(tx)
-  await sql`update email_domain_days set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
+}
+
+type Replacement = { projectId: string; collected: string; fromDay: string }
+
+/** Returns the number of rows that were wrong, missing or too many. */
+async function replaceTable(tx: Tx, { table, key, columns }: Rollup, { projectId, collected, fromDay }: Replacement): Promise<number> {
+  const name = sql.table(table)
+  const isKept = sql`${sql.ref(key[0]!)} < ${key[0] === 'hour' ? sql`(${fromDay}::timestamp at time zone 'utc')` : sql`${fromDay}::date`}`
+  const rows = (id: string) => sql`select ${columnList([...key, ...columns])} from ${name} where project_id = ${id} and not ${isKept}`
+  const { wrong } = await one(
+    tx,
+    sql<{ wrong: number }>`
+      select count(*)::int as wrong from (
+        select distinct ${columnList(key)} from (
+          ((${rows(projectId)}) except (${rows(collected)})) union all ((${rows(collected)}) except (${rows(projectId)}))
+        ) as different
+      ) as keys
+    `,
+  )
+  await sql`delete from ${name} where project_id = ${collected} and ${isKept}`.execute(tx)
+  await sql`delete from ${name} where project_id = ${projectId} and not ${isKept}`.execute(tx)
+  await sql`update ${name} set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
   return wrong
 }
 

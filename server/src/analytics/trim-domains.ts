@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { isLockTimeout } from '../db/sql-state.ts'
 import { NIL_ID } from '../lib/id.ts'
-import { tryLockRollups } from './fold.ts'
+import { lockRollups } from './fold.ts'
 import { columnList, DOMAIN_METRICS } from './rollup.ts'
 
 /** Domains of a day that are kept apart once the day is over; the others are one row. */
@@ -29,7 +30,7 @@ export async function trimDomains(db: Pool) {
     )
     if (!next) return
     after = next.projectId
-    for (const trim of await listTrims(db, after)) await transact(db, (tx) => trimDay(tx, trim))
+    for (const trim of await listTrims(db, after)) await transact(db, (tx) => trimDay(tx, trim)).catch(ignoreLockTimeout)
   }
 }
 
@@ -48,9 +49,14 @@ const listTrims = (db: Pool, projectId: string) =>
     `,
   )
 
-/** Keeps the domains with the most emails. A later run does a day whose roll-ups are locked. */
+/** A later run does a day whose roll-ups are locked. */
+const ignoreLockTimeout = (err: unknown) => {
+  if (!isLockTimeout(err)) throw err
+}
+
+/** Keeps the domains with the most emails. */
 async function trimDay(tx: Tx, { projectId, day, keep }: Trim) {
-  if (!(await tryLockRollups(tx, projectId))) return
+  await lockRollups(tx, projectId)
   const sums = sql.join(DOMAIN_METRICS.map((column) => sql`sum(${sql.ref(column)})`))
   const adding = sql.join(
     DOMAIN_METRICS.map((column) => sql`${sql.ref(column)} = ${sql.ref(`r.${column}`)} + ${sql.ref(`excluded.${column}`)}`),

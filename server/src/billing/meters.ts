@@ -3,7 +3,15 @@ import { maybeOne, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { lowestId } from '../lib/id.ts'
 import { HOUR, SECOND } from '../lib/text/units.ts'
-import { allEmailCounts, categorySql, type EmailCount, isUsage, lockEmailCounts, USAGE_CATEGORIES } from '../projects/email-counts.ts'
+import {
+  allEmailCounts,
+  categorySql,
+  countsOfSql,
+  type EmailCount,
+  isUsage,
+  lockEmailCounts,
+  USAGE_CATEGORIES,
+} from '../projects/email-counts.ts'
 
 const hasMeters = async (tx: Tx, projectId: string) =>
   Boolean(await maybeOne(tx, sql`select 1 from billing_meters where project_id = ${projectId} limit 1`))
@@ -63,7 +71,7 @@ export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
 const carryAppended = (tx: Tx, projectId: string) =>
   sql`
     update billing_meters m set carry = m.carry + coalesce((
-      select sum(d.n) from email_count_deltas d
+      select sum(d.n) from ${countsOfSql()} as d
       where d.project_id = m.project_id and d.kind = m.category and d.hour >= m.since and d.hour <= m.reported_to), 0)
     where m.project_id = ${projectId}
   `.execute(tx)
@@ -81,7 +89,7 @@ const NEXT_HOUR = sql`m.reported_to + interval '1 hour'`
 const ADDED_UP = sql`coalesce((
   select c.count from email_counts c where c.project_id = m.project_id and c.kind = m.category and c.hour = ${NEXT_HOUR}), 0)`
 const APPENDED = sql`coalesce((
-  select sum(d.n) from email_count_deltas d where d.project_id = m.project_id and d.kind = m.category and d.hour = ${NEXT_HOUR}), 0)`
+  select sum(d.n) from ${countsOfSql()} as d where d.project_id = m.project_id and d.kind = m.category and d.hour = ${NEXT_HOUR}), 0)`
 
 /** Every full hour that is over. Changes that are not added up yet are carried to the next report. */
 const FULL_HOURS: Move = {

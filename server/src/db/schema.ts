@@ -245,13 +245,6 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }
-  email_count_deltas: {
-    project_id: string
-    id: string
-    kind: string
-    hour: Timestamp
-    n: string
-  }
   email_counts: {
     project_id: string
     kind: string
@@ -300,13 +293,6 @@ export interface Schema {
     complained: Generated<number>
     unsubscribed: Generated<number>
   }
-  email_facts: {
-    project_id: string
-    id: string
-    kind: string
-    email_ids: string[]
-    created_at: Generated<Timestamp>
-  }
   email_hits: {
     project_id: string
     email_id: string
@@ -346,13 +332,16 @@ export interface Schema {
     within_6h: Generated<number>
     later: Generated<number>
   }
-  email_tallies: {
+  email_ledger: {
     project_id: string
     id: string
-    campaign_id: string
     kind: string
     n: number
-    at: Generated<Timestamp>
+    source: string | null
+    hour: Timestamp | null
+    campaign_id: string | null
+    email_ids: string[] | null
+    created_at: Generated<Timestamp>
   }
   emails: {
     project_id: string

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, one, orFail, prepared, type Tx } from '../db/index.ts'
 import { AppError } from '../lib/errors.ts'
-import { hourSql, METERED, PERIOD_START, USAGE_CATEGORIES, type UsageCategory } from './email-counts.ts'
+import { countsOfSql, METERED, PERIOD_START, USAGE_CATEGORIES, type UsageCategory } from './email-counts.ts'
 
 const LIMIT_OF: Record<UsageCategory, ReturnType<typeof sql.ref>> = {
   workflows: sql.ref('p.billing_limit_workflows'),
@@ -10,13 +10,13 @@ const LIMIT_OF: Record<UsageCategory, ReturnType<typeof sql.ref>> = {
   inbound: sql.ref('p.billing_limit_inbound'),
 }
 
-/** Emails of the current period of a project `p`: merged ones, and those that are not merged yet. */
+/** Emails of the current period of a project `p`: those added up, and those that are not yet. */
 const countedSql = (category: UsageCategory) => sql`(
   coalesce(
     (select u.used from usage_periods u where u.project_id = p.id and u.category = ${sql.lit(category)} and u.period_start = ${PERIOD_START}),
     (select sum(c.count) from email_counts c where c.project_id = p.id and c.kind = ${sql.lit(category)} and c.hour >= ${PERIOD_START}), 0)
   + coalesce((
-    select sum(d.n) from email_count_deltas d where d.project_id = p.id and d.kind = ${sql.lit(category)} and d.hour >= ${PERIOD_START}), 0))`
+    select sum(d.n) from ${countsOfSql()} as d where d.project_id = p.id and d.kind = ${sql.lit(category)} and d.hour >= ${PERIOD_START}), 0))`
 
 /**
  * Recipients that campaigns of a project `p` have reserved and not written yet. Those of a campaign that has ended do not count; a pause that
@@ -70,19 +70,13 @@ export async function lockCaps(tx: Tx, projectIds: string[], category: UsageCate
 }
 
 /**
- * Counts transactional emails of several projects and fails as a whole if a cap would be exceeded: one statement of the batch that accepts
- * them, after `lockCapsSql`. A project without a cap costs a look-up of its row.
+ * Fails if the transactional emails of a project exceed its cap: one statement of the batch that accepts them, after `lockCapsSql` and after they
+ * were counted. A project without a cap costs a look-up of its row.
  */
-export const countTransactionalSql = (wanted: { projectId: string; emails: number }[]) => sql`${prepared}
-  with wanted as materialized (
-    select * from unnest(${wanted.map(({ projectId }) => projectId)}::uuid[], ${wanted.map(({ emails }) => emails)}::int[]) as w(project_id, n)
-  ), counted as (
-    insert into email_count_deltas (project_id, kind, hour, n)
-    select project_id, 'transactional', ${hourSql(sql`now()`)}, n from wanted where ${METERED}
-  )
+export const requireRoomSql = (projectIds: string[]) => sql`${prepared}
   select ${orFail(sql`not exists (
-    select from wanted w join projects p on p.id = w.project_id
-    where p.billing_limit_transactional is not null and ${METERED} and ${usedSql('transactional')} + w.n > p.billing_limit_transactional)`)}`
+    select from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap('transactional')}
+      and ${usedSql('transactional')} > p.billing_limit_transactional)`)}`
 
 type Cap = { projectId: string; limit: number; used: number }
 

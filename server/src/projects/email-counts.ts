@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, type Db, many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { lock, tryLock } from '../ledger/locks.ts'
 
 /** What caps and billing count: emails that were accepted and not skipped, by the hour in which they were accepted. */
 export const USAGE_CATEGORIES = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
@@ -22,68 +23,41 @@ export const hourSql = (time: RawBuilder<unknown>) => sql`date_trunc('hour', ${t
 export const categorySql = (sourceType: RawBuilder<unknown>) => sql`case ${sourceType} when 'WORKFLOW' then 'workflows'
   when 'CAMPAIGN' then 'campaigns' when 'TRANSACTIONAL' then 'transactional' when 'INBOUND' then 'inbound' end`
 
-/**
- * Appends changes, given as a select of (project_id, kind, hour, n), as a statement or a CTE. Appending takes no lock that another writer
- * waits for.
- */
-export const insertCountsSql = (changes: RawBuilder<unknown>) => sql`
-  insert into email_count_deltas (project_id, kind, hour, n)
-  select project_id, kind, hour, sum(n) from (${changes}) as changes group by 1, 2, 3 having sum(n) <> 0`
+/** Entries of `email_ledger`, all or the given ones, as changes of counts: rows of (project_id, kind, hour, n). */
+export const countsOfSql = (entries: RawBuilder<unknown> = sql`email_ledger`) => sql`(
+  select project_id, hour, case kind when 'skipped' then -n else n end as n, case when kind in ('accepted', 'skipped')
+    then ${categorySql(sql`source`)} when kind = 'sent' then 'attempted' else kind end as kind
+  from ${entries} as entries where hour is not null)`
 
-/** The same for changes that the caller knows. */
-export async function countEmails(tx: Tx, changes: { projectId: string; kind: CountKind; at: Date; n: number }[]) {
-  if (!changes.length) return
-  await insertCountsSql(sql`
-    select "projectId" as project_id, kind, ${hourSql(sql`at`)} as hour, n
-    from jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as c("projectId" uuid, kind text, at timestamptz, n int)`).execute(tx)
-}
+/** For adding up: false if another worker does it. */
+export const tryLockEmailCounts = (tx: Tx) => tryLock(tx, 'fold', 'email_ledger')
 
-/** Rows taken by one transaction; what is left is taken by the next one. */
-const MAX_TAKEN = 20_000
-/** Transactions of one run. */
-const MAX_ROUNDS = 20
-const COUNTS_LOCK = 7_357_110
+/** Nothing is added up meanwhile. */
+export const lockEmailCounts = (tx: Tx) => lock(tx, 'fold', 'email_ledger')
 
-/** Adds the changes to sums of its own, in the transaction that takes them out of the table. */
+/** Adds the changes to sums of its own, in the transaction that takes them out of the ledger. */
 export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
 
-/** Adds appended changes to the counts. One worker at a time. */
-export async function mergeEmailCounts(db: Pool, listeners: CountListener[]) {
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const taken = await transact(db, async (tx) => ((await tryLockCounts(tx)) ? mergeSome(tx, listeners) : 0))
-    if (taken < MAX_TAKEN) return
+/** Adds entries of `email_ledger` to the counts. The caller holds the lock. */
+export const createCountsFold = (listeners: CountListener[]) =>
+  async function addToCounts(tx: Tx, entries: RawBuilder<unknown>) {
+    const changes = await many(
+      tx,
+      sql<EmailCount>`
+        with summed as materialized (
+          select project_id, kind, hour, sum(n) as n from ${countsOfSql(entries)} as changes group by 1, 2, 3 having sum(n) <> 0
+        ), added as (
+          insert into email_counts as c (project_id, kind, hour, count)
+          select project_id, kind, hour, n from summed order by 1, 2, 3
+          on conflict (project_id, kind, hour) do update set count = c.count + excluded.count
+        )
+        select project_id as "projectId", kind, hour, n::float8 as n from summed
+      `,
+    )
+    if (!changes.length) return
+    await addToPeriods(tx, changes)
+    for (const listen of listeners) await listen(tx, changes)
   }
-}
-
-const tryLockCounts = async (tx: Tx) =>
-  (await one(tx, sql<{ locked: boolean }>`select pg_try_advisory_xact_lock(${COUNTS_LOCK}) as locked`)).locked
-
-/** Nothing is merged meanwhile. A statement of its own, so that the next statement sees what the previous holder committed. */
-export const lockEmailCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
-
-/** Merges what is there now. The caller holds the lock. Returns the number of rows taken. */
-async function mergeSome(tx: Tx, listeners: CountListener[]): Promise<number> {
-  const changes = await many(
-    tx,
-    sql<EmailCount & { taken: number }>`
-      with taken as (
-        delete from email_count_deltas where ctid = any(array(select ctid from email_count_deltas limit ${MAX_TAKEN}))
-        returning project_id, kind, hour, n
-      ), summed as materialized (
-        select project_id, kind, hour, sum(n) as n, count(*) as taken from taken group by 1, 2, 3
-      ), added as (
-        insert into email_counts as c (project_id, kind, hour, count)
-        select project_id, kind, hour, n from summed order by 1, 2, 3
-        on conflict (project_id, kind, hour) do update set count = c.count + excluded.count
-      )
-      select project_id as "projectId", kind, hour, n::float8 as n, taken::int as taken from summed
-    `,
-  )
-  if (!changes.length) return 0
-  await addToPeriods(tx, changes)
-  for (const listen of listeners) await listen(tx, changes)
-  return changes.reduce((sum, { taken }) => sum + taken, 0)
-}
 
 /** The start of the current period of a project `p`, to the hour: that of its subscription, else the calendar month in UTC. */
 export const PERIOD_START = hourSql(sql`case when p.period_end is null then date_trunc('month', now(), 'UTC')
@@ -112,11 +86,11 @@ async function addToPeriods(tx: Tx, changes: EmailCount[]) {
 
 export const isUsage = (kind: string): kind is UsageCategory => (USAGE_CATEGORIES as readonly string[]).includes(kind)
 
-/** Merged and appended counts of a project, read in one snapshot. */
+/** Counts of a project, with what is not added up yet, read in one snapshot. */
 export const allEmailCounts = (projectId: string, which: RawBuilder<unknown>) => sql`(
   select kind, hour, count as n from email_counts where project_id = ${projectId} and ${which}
   union all
-  select kind, hour, n from email_count_deltas where project_id = ${projectId} and ${which}
+  select kind, hour, n from ${countsOfSql()} as changes where project_id = ${projectId} and ${which}
 ) as counted`
 
 /** Counts of one hour. */
@@ -169,6 +143,5 @@ const OF_DELETED = sql`exists (select from projects p where p.id = t.project_id 
 
 /** A reset keeps the counts: otherwise it would lift a cap. */
 export const wipeEmailCounts = async (tx: Tx, scope: WipeScope) =>
-  (await wipeRows(tx, 'email_count_deltas', scope, { which: OF_DELETED })) +
   (await wipeRows(tx, 'email_counts', scope, { key: ['kind', 'hour'], which: OF_DELETED })) +
   (await wipeRows(tx, 'usage_periods', scope, { key: ['category'], which: OF_DELETED }))

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
-import { allEmailCounts, type EmailCount, isUsage, lockEmailCounts, REPUTATION_KINDS } from '../projects/email-counts.ts'
+import { allEmailCounts, countsOfSql, type EmailCount, isUsage, lockEmailCounts, REPUTATION_KINDS } from '../projects/email-counts.ts'
 import type { Figures, Windows } from './levels.ts'
 
 /**
@@ -64,7 +64,7 @@ export async function readReputation(db: Db, projectId: string): Promise<Reputat
         select kind, hour, count as n, true as merged from email_counts
         where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]}) and hour > now() - interval '7 days'
         union all
-        select kind, hour, n, false from email_count_deltas where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]})
+        select kind, hour, n, false from ${countsOfSql()} as changes where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]})
       )
       select ${sql.join(sums)}, r.acknowledged_at as "acknowledgedAt", r.acknowledged_by as "acknowledgedBy"
       from r left join counted on true
@@ -93,7 +93,7 @@ export async function startAnew(tx: Tx, projectId: string, by: string) {
   const columns = REPUTATION_KINDS.map((kind) => sql.ref(`before_${kind}`))
   // Appended counts are added to the sums later, although they are older.
   const waiting = REPUTATION_KINDS.map(
-    (kind) => sql`- coalesce((select sum(n) from email_count_deltas
+    (kind) => sql`- coalesce((select sum(n) from ${countsOfSql()} as changes
     where project_id = ${projectId} and kind = ${sql.lit(kind)} and hour >= date_trunc('hour', now(), 'UTC')), 0)`,
   )
   await sql`
@@ -110,6 +110,8 @@ export async function startAnew(tx: Tx, projectId: string, by: string) {
 
 /** The last acknowledgement. The row is locked, so that two requests at the same moment are not both the first. */
 export const lockAcknowledgement = async (tx: Tx, projectId: string) => {
+  // Before the row: so does whoever adds up counts.
+  await lockEmailCounts(tx)
   await sql`insert into reputations (project_id) values (${projectId}) on conflict do nothing`.execute(tx)
   return one(
     tx,

@@ -22,7 +22,7 @@ import { type BatchCall, type Commit, createOptimisticBatch } from '../http/opti
 import { newId } from '../lib/id.ts'
 import { fingerprint } from '../lib/text/fingerprint.ts'
 import { MB } from '../lib/text/units.ts'
-import { countTransactionalSql, lockCapsSql } from '../projects/caps.ts'
+import { lockCapsSql, requireRoomSql } from '../projects/caps.ts'
 import { refuseOverCaps, refuseUnsubscribed, refuseUnverified } from './refuse.ts'
 
 export type SendRequest = {
@@ -81,16 +81,14 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
     moreCtes: (contacts) => enqueueCte(contacts, calls.flatMap(emailsOf)),
   })
   const verified = requireVerified([...new Map(froms.map((from) => [`${from.projectId} ${from.address.split('@')[1]}`, from])).values()])
-  const caps = lockCapsSql(
-    calls.map(({ request }) => request.project.id),
-    'transactional',
-  )
+  const projectIds = calls.map(({ request }) => request.project.id)
+  const caps = lockCapsSql(projectIds, 'transactional')
   const { now, rows } = await commit([
     // One statement: most batches have no cap to lock.
     sql`${prepared} select (${verified}), (${caps})`,
     query,
     insertContentsSql(contentsOf(calls)),
-    countTransactionalSql(emailsByProject(calls)),
+    requireRoomSql(projectIds),
     NOTIFY_QUEUED,
   ])
   const find = finder(rows[1])
@@ -98,12 +96,6 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
 }
 
 const NOTIFY_QUEUED = sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`
-
-function emailsByProject(calls: SendCall[]) {
-  const sums = new Map<string, number>()
-  for (const { request } of calls) sums.set(request.project.id, (sums.get(request.project.id) ?? 0) + request.recipients.length)
-  return [...sums].map(([projectId, emails]) => ({ projectId, emails }))
-}
 
 /** Equal contents of a batch are stored once: a template may be sent a thousand times a second. */
 function shareContents(calls: SendCall[]) {

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { foldFacts, foldProject } from '../../src/analytics/fold.ts'
 import { collectedUnder, recountRollups } from '../../src/analytics/recount.ts'
 import { trimDomains } from '../../src/analytics/trim-domains.ts'
 import { countRows, many, one, transact } from '../../src/db/index.ts'
@@ -12,6 +11,7 @@ import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
 import { stayWithinHour } from '../support/clock.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
+import { foldEmails } from '../support/fold-emails.ts'
 import { type Campaign, useOutbox } from '../support/outbox.ts'
 
 /** Set by a test to make the process "die" after the facts of a transaction were added, and before it commits. */
@@ -120,10 +120,10 @@ function stepsOf(campaign: Campaign, emails: Emails, pick: (below: number) => nu
       const { contactId } = await one(sterna.db, sql<{ contactId: string }>`select contact_id as "contactId" from emails where id = ${id}`)
       await inTx((tx) => countUnsubscription(tx, { projectId, emailId: id, contactId }))
     },
-    () => foldProject(sterna.db, projectId),
+    () => foldEmails(sterna.db),
     async () => {
       crashes.next = true
-      await foldProject(sterna.db, projectId).catch(() => {})
+      await foldEmails(sterna.db).catch(() => {})
       crashes.next = false
     },
   ]
@@ -163,7 +163,7 @@ describe('roll-ups of emails', () => {
       await backdate(projectId, seed)
     }
     for (const _ of [1, 2]) {
-      await foldFacts(sterna.db)
+      await foldEmails(sterna.db)
       const counted = await countSimply(projectId)
       expect(counted.length).toBeGreaterThan(3)
       expect(await countRolledUp(projectId)).toEqual(counted)
@@ -192,7 +192,7 @@ describe('roll-ups of emails', () => {
     const campaign = await newCampaign({ projectId, fromDomain: domain, emails: 4 })
     const emails = await claimOf(worker, campaign)
     for (const { id } of emails) await worker.settle({ projectId, id, attempts: 1, state: 'sent', error: null })
-    await foldFacts(sterna.db)
+    await foldEmails(sterna.db)
     await sql`update email_hours set sent = 7, clicked = 1 where project_id = ${projectId}`.execute(sterna.db)
     await sql`delete from email_days where project_id = ${projectId}`.execute(sterna.db)
     const collected = collectedUnder(projectId)
@@ -206,13 +206,13 @@ describe('roll-ups of emails', () => {
       started: { recounting: recountRollups(sterna.db, projectId) },
       meanwhile: async () => {
         await inTx((tx) => recordFeedbacks(tx, [fact]))
-        await foldFacts(sterna.db)
+        await foldEmails(sterna.db)
       },
     }))
     expect(await recounting).toEqual({ wrong: { hours: 1, days: 1, domains: 0, contacts: expect.any(Number) } })
     const figures = () => many(sterna.db, sql`select sent, delivered, clicked from email_hours where project_id = ${projectId}`)
     expect(await figures()).toEqual([{ sent: 4, delivered: 0, clicked: 0 }])
-    await foldFacts(sterna.db)
+    await foldEmails(sterna.db)
     expect(await figures()).toEqual([{ sent: 4, delivered: 1, clicked: 0 }])
     expect(await recountRollups(sterna.db, projectId)).toEqual(NONE_WRONG)
   })
@@ -230,7 +230,7 @@ describe('roll-ups of emails', () => {
     await sql`update emails set sent_at = now() - interval '4 days' where project_id = ${projectId} and sent_at is not null`.execute(
       sterna.db,
     )
-    await foldFacts(sterna.db)
+    await foldEmails(sterna.db)
     const count = () =>
       many(sterna.db, sql`select sum(sent)::int as n, count(*)::int as rows from email_domain_days where project_id = ${projectId}`)
     expect(await count()).toEqual([{ n: 102, rows: 102 }])
@@ -240,7 +240,7 @@ describe('roll-ups of emails', () => {
     const { id } = emails[102]!
     await worker.settle({ projectId, id, attempts: 1, state: 'sent', error: null })
     await sql`update emails set sent_at = now() - interval '4 days' where id = ${id}`.execute(sterna.db)
-    await foldFacts(sterna.db)
+    await foldEmails(sterna.db)
     expect(await many(sterna.db, sql`select sent from email_domain_days where project_id = ${projectId} and domain = ''`)).toEqual([
       { sent: 3 },
     ])
@@ -253,11 +253,11 @@ describe('roll-ups of emails', () => {
     const [email] = await claimOf(worker, campaign)
     await worker.settle({ projectId, id: email!.id, attempts: 1, state: 'sent', error: null })
     await sql`insert into project_wipes (project_id, requested_at) values (${projectId}, now())`.execute(sterna.db)
-    await foldFacts(sterna.db)
+    await foldEmails(sterna.db)
     expect(await many(sterna.db, sql`select 1 from email_hours where project_id = ${projectId}`)).toEqual([])
     expect(await recountRollups(sterna.db, projectId)).toBeUndefined()
     await sql`delete from project_wipes where project_id = ${projectId}`.execute(sterna.db)
-    await foldFacts(sterna.db)
+    await foldEmails(sterna.db)
     expect(await many(sterna.db, sql`select sent from email_hours where project_id = ${projectId}`)).toEqual([{ sent: 1 }])
   })
 
@@ -269,7 +269,7 @@ describe('roll-ups of emails', () => {
     const { campaignId } = await newCampaign({ projectId, fromDomain: domain, emails: 200 })
     await sql`
       with sent as (update emails set state = 'sent', sent_at = now() where project_id = ${projectId} and campaign_id = ${campaignId} returning id)
-      insert into email_facts (project_id, kind, email_ids) select ${projectId}, 'sent', array_agg(id) from sent
+      insert into email_ledger (project_id, kind, n, email_ids) select ${projectId}, 'sent', count(*), array_agg(id) from sent
     `.execute(sterna.db)
     const session = connectOnce()
     const rowsRead = async () => {
@@ -282,7 +282,7 @@ describe('roll-ups of emails', () => {
       )
     }
     const { n } = await rowsRead()
-    await foldProject(session, projectId)
+    await foldEmails(session)
     expect((await rowsRead()).n - n).toBeLessThan(1_000)
     expect(await many(session, sql`select sent from email_hours where project_id = ${projectId}`)).toEqual([{ sent: 200 }])
     await session.destroy()

@@ -192,7 +192,8 @@ describe('a cap on campaigns', () => {
     const id = await newCampaign(project, 2)
     await project.limit({ campaigns: 1 })
     await sql`
-      insert into email_count_deltas (project_id, kind, hour, n) values (${project.id}, 'campaigns', date_trunc('hour', now(), 'UTC'), 1)
+      insert into email_ledger (project_id, kind, source, hour, n)
+      values (${project.id}, 'accepted', 'CAMPAIGN', date_trunc('hour', now(), 'UTC'), 1)
     `.execute(sterna.db)
     await project.call('POST', `/campaigns/${id}/send`, { scheduledFor: new Date(Date.now() + 1_000).toISOString() })
     await eventually(async () => expect((await campaignOf(project, id)).pausedReason).toBe('billing_limit'))
@@ -268,6 +269,6 @@ describe('in the sandbox', () => {
     const project = await newSendingProject(sandbox)
     await project.owner.call('PUT', `/users/@me/projects/${project.id}/billing-limits`, { body: { transactional: 1 } })
     expect(outcome(await project.send({ to: to(3) }))).toEqual([200])
-    expect(await one(sandbox.db, sql`select count(*)::int as n from email_count_deltas`)).toEqual({ n: 0 })
+    expect(await one(sandbox.db, sql`select count(*)::int as n from email_ledger where hour is not null`)).toEqual({ n: 0 })
   })
 })

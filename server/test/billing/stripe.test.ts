@@ -7,12 +7,11 @@ import { loadConfig } from '../../src/lib/config.ts'
 import { lowestId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { beginBillingCheck, saveBillingState } from '../../src/projects/billing-state.ts'
-import { countEmails } from '../../src/projects/email-counts.ts'
 import { WIPERS } from '../../src/wipers.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { stayWithinHour } from '../support/clock.ts'
-import { useCountedSending } from '../support/counted-sending.ts'
+import { countEmails, useCountedSending } from '../support/counted-sending.ts'
 import { startStripeServer } from '../support/servers/stripe-server.ts'
 
 const env: Record<string, string> = {}
@@ -65,7 +64,7 @@ async function newSubscriber() {
 }
 
 const use = ({ id }: Project, category: 'transactional' | 'campaigns' | 'workflows' | 'inbound', n: number, hoursAgo: number) =>
-  transact(sterna.db, (tx) => countEmails(tx, [{ projectId: id, kind: category, at: hour(hoursAgo), n }]))
+  transact(sterna.db, (tx) => countEmails(tx, id, [{ kind: category, at: hour(hoursAgo), n }]))
 const eventsOf = (customer: string) => stripe.meterEvents.filter((event) => event.customer === customer)
 
 describe('a checkout', () => {

@@ -166,6 +166,6 @@ test('a reset at the same moment leaves nothing of a campaign', async () => {
 
 async function expectNothingLeft() {
   await eventually(async () => expect(await many(sterna.db, sql`select 1 from project_wipes`)).toEqual([]))
-  for (const table of ['campaigns', 'emails', 'streams', 'stream_rates', 'email_tallies', 'contents', 'sandbox_messages', 'campaign_audit'])
+  for (const table of ['campaigns', 'emails', 'streams', 'stream_rates', 'email_ledger', 'contents', 'sandbox_messages', 'campaign_audit'])
     expect([table, await many(sterna.db, sql`select 1 from ${sql.table(table)} where project_id = ${project.id}`)]).toEqual([table, []])
 }

@@ -138,16 +138,7 @@ describe('a reset of the project', () => {
   })
 })
 
-const TABLES = [
-  'campaigns',
-  'campaign_excluded',
-  'campaign_audit',
-  'campaign_minutes',
-  'emails',
-  'streams',
-  'stream_rates',
-  'email_tallies',
-]
+const TABLES = ['campaigns', 'campaign_excluded', 'campaign_audit', 'campaign_minutes', 'emails', 'streams', 'stream_rates', 'email_ledger']
 
 /** Tables that have rows of the project. */
 async function rowsOf(projectId: string) {

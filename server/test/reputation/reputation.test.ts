@@ -4,11 +4,10 @@ import { run } from '../../src/cli.ts'
 import { one, transact } from '../../src/db/index.ts'
 import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { countEmails } from '../../src/projects/email-counts.ts'
 import { judgeDueProjects } from '../../src/reputation/judge-due.ts'
 import { outcome } from '../support/answers.ts'
 import { SECRET_KEY } from '../support/app.ts'
-import { useCountedSending } from '../support/counted-sending.ts'
+import { countEmails, useCountedSending } from '../support/counted-sending.ts'
 import { eventually } from '../support/eventually.ts'
 
 /** Judged by the tests, not by a worker when a minute begins. */
@@ -49,7 +48,8 @@ async function count({ id }: Project, counts: Partial<Record<'attempted' | 'boun
   await transact(sterna.db, (tx) =>
     countEmails(
       tx,
-      Object.entries(counts).map(([kind, n]) => ({ projectId: id, kind: kind as 'attempted', at, n })),
+      id,
+      Object.entries(counts).map(([kind, n]) => ({ kind: kind as 'attempted', at, n })),
     ),
   )
 }

@@ -13,6 +13,7 @@ import type { App, Deps } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { deriveSecrets, type Secrets } from '../../src/lib/secrets.ts'
+import { countsOfSql } from '../../src/projects/email-counts.ts'
 import { startWorker, type WorkerIntervals } from '../../src/worker.ts'
 import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
 import { cloneDatabase } from './database.ts'
@@ -192,10 +193,9 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   `,
   email_counts: sql`
     select (project_id, kind, hour, sum(n))::text as row
-    from (select project_id, kind, hour, count as n from email_counts union all select project_id, kind, hour, n from email_count_deltas) as c
+    from (select project_id, kind, hour, count as n from email_counts union all select project_id, kind, hour, n from ${countsOfSql()} as l) as c
     group by project_id, kind, hour having sum(n) <> 0 order by 1
   `,
-  email_count_deltas: sql`select '' as row where false`,
   usage_periods: sql`select '' as row where false`,
   reputations: sql`select '' as row where false`,
   event_count_deltas: sql`select '' as row where false`,
@@ -205,8 +205,8 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   contact_days: sql`select '' as row where false`,
   email_days: sql`select '' as row where false`,
   email_domain_days: sql`select '' as row where false`,
-  email_facts: sql`select '' as row where false`,
   email_hours: sql`select '' as row where false`,
+  email_ledger: sql`select '' as row where false`,
   key_usage: sql`select '' as row where false`,
   job_workers: sql`select '' as row where false`,
   rollup_recounts: sql`select '' as row where false`,

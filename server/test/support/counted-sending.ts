@@ -1,13 +1,28 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { addToMeters } from '../../src/billing/meters.ts'
-import { many } from '../../src/db/index.ts'
-import { mergeEmailCounts, readEmailCounts, recountEmails } from '../../src/projects/email-counts.ts'
-import { addToReputations } from '../../src/reputation/figures.ts'
+import { many, type Tx } from '../../src/db/index.ts'
+import { type CountKind, readEmailCounts, recountEmails } from '../../src/projects/email-counts.ts'
 import { useApp } from './app.ts'
 import { eventually } from './eventually.ts'
+import { foldEmails } from './fold-emails.ts'
 import { verifyDomains } from './project.ts'
 import { startSmtpServer } from './servers/smtp-server.ts'
+
+const SOURCE_OF: Partial<Record<CountKind, string>> = {
+  workflows: 'WORKFLOW',
+  campaigns: 'CAMPAIGN',
+  transactional: 'TRANSACTIONAL',
+  inbound: 'INBOUND',
+}
+
+/** Changes counts without any emails. */
+export const countEmails = (tx: Tx, projectId: string, counts: { kind: CountKind; at: Date; n: number }[]) =>
+  sql`
+    insert into email_ledger (project_id, kind, source, hour, n)
+    select ${projectId}, kind, source, date_trunc('hour', at, 'UTC'), n from jsonb_to_recordset(${JSON.stringify(
+      counts.map(({ kind, ...count }) => ({ ...count, kind: SOURCE_OF[kind] ? 'accepted' : kind, source: SOURCE_OF[kind] })),
+    )}::jsonb) as c(kind text, source text, at timestamptz, n int)
+  `.execute(tx)
 
 type Options = { env?: Record<string, string>; withWorker?: boolean }
 let projects = 0
@@ -55,8 +70,8 @@ export function useCountedSending({ env = {}, withWorker = true }: Options = {})
   /** Adds up what was appended. A worker may do the same at the moment. */
   const merge = () =>
     eventually(async () => {
-      await mergeEmailCounts(sterna.db, [addToReputations, addToMeters])
-      expect(await many(sterna.db, sql`select 1 from email_count_deltas`)).toEqual([])
+      await foldEmails(sterna.db)
+      expect(await many(sterna.db, sql`select 1 from email_ledger where hour is not null`)).toEqual([])
     })
 
   return { sterna, newProject, merge }

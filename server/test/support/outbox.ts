@@ -45,7 +45,7 @@ export function useOutbox() {
     const domain = `${newId()}.example`
     await call('POST', '/domains', { domain })
     await verifyDomains(sterna.db, id)
-    return { id, domain, owner }
+    return { id, domain, owner, call }
   }
 
   /** A worker with a lease. Emails of other tests are left alone: the claim excludes all projects but one. */

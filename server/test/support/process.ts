@@ -121,7 +121,7 @@ export async function startSterna(env: Record<string, string> = {}) {
           update emails set state = 'failed', error = 'transient', error_code = 'transient', sent_at = null
           where project_id = ${projectId} and campaign_id = ${campaignId} and to_address = ${address}
         )
-        insert into email_tallies (project_id, campaign_id, kind, n)
+        insert into email_ledger (project_id, campaign_id, kind, n)
         values (${projectId}, ${campaignId}, 'failed', 1), (${projectId}, ${campaignId}, 'sent', -1)
       `.execute(db),
     /** As if the emails had been sent a minute earlier: a click right after sending counts as one of a machine. */
@@ -132,7 +132,8 @@ export async function startSterna(env: Record<string, string> = {}) {
     /** Counts emails as an installation that really sends does: those of the sandbox are not counted. */
     countEmails: (projectId: string, kind: 'transactional' | 'campaigns', n: number) =>
       sql`
-        insert into email_count_deltas (project_id, kind, hour, n) values (${projectId}, ${kind}, date_trunc('hour', now(), 'UTC'), ${n})
+        insert into email_ledger (project_id, kind, source, hour, n)
+        values (${projectId}, 'accepted', ${kind === 'campaigns' ? 'CAMPAIGN' : 'TRANSACTIONAL'}, date_trunc('hour', now(), 'UTC'), ${n})
       `.execute(db),
     /** What the server answers while it counts emails, as an installation that really sends does: caps do not limit the sandbox. */
     async whileMetered<Result>(work: () => Promise<Result>): Promise<Result> {

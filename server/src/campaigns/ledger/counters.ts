@@ -1,10 +1,11 @@
-import { sql } from 'kysely'
-import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
-import { recountSql, TALLY_KINDS, type TakenTally, type TallyKind, takeTallies } from '../../delivery/outbox/tallies.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Db, many, one, type Tx } from '../../db/index.ts'
+import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/email-ledger.ts'
+import { lock } from '../../ledger/locks.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 
 /** The column of each kind. */
-const COLUMN_OF: Record<TallyKind, string> = {
+const COLUMN_OF: Record<EmailOutcome, string> = {
   sent: 'sent_count',
   failed: 'failed_count',
   skipped: 'skipped_count',
@@ -17,81 +18,83 @@ const COLUMN_OF: Record<TallyKind, string> = {
   complained: 'complained_count',
   unsubscribed: 'unsubscribed_count',
 }
-const KINDS = Object.keys(TALLY_KINDS) as TallyKind[]
+const KINDS = Object.keys(EMAIL_OUTCOMES) as EmailOutcome[]
 
-/** Rows of one transaction; what is left is taken by the next one. */
-const FOLDED = 10_000
-/** Transactions of one run. */
-const MAX_ROUNDS = 20
-
-/** Adds what happened to emails to the counters of their campaigns. Several workers may do this at once. */
-export async function foldTallies(db: Pool) {
-  for (let round = 0; round < MAX_ROUNDS; round++) if (!(await transact(db, (tx) => foldSome(tx)))) return
+/**
+ * Adds entries of the email ledger to the counters of their campaigns. Waits for no campaign: returns those that others have locked, and leaves
+ * them out. Emails outlive their campaign: entries of one that is gone are added to nothing.
+ */
+export async function addToCampaigns(tx: Tx, entries: RawBuilder<unknown>): Promise<CampaignRef[]> {
+  const campaigns = await many(
+    tx,
+    sql<CampaignRef & { locked: boolean }>`
+      with named as materialized (
+        select c.project_id, c.id from (select distinct project_id, campaign_id from ${entries} as e where campaign_id is not null) as e
+        join campaigns c on c.project_id = e.project_id and c.id = e.campaign_id
+      ), locked as materialized (
+        select c.id from campaigns c join named n on n.project_id = c.project_id and n.id = c.id for no key update of c skip locked
+      )
+      select project_id as "projectId", id as "campaignId", id in (select id from locked) as locked from named
+    `,
+  )
+  const locked = campaigns.filter((campaign) => campaign.locked).map(({ campaignId }) => campaignId)
+  if (locked.length) {
+    const changes = sql`select project_id, campaign_id, kind, n, created_at from ${entries} as e where campaign_id = any(${locked}::uuid[])`
+    await addToCounters(tx, changes)
+    await addToMinutes(tx, changes)
+  }
+  return campaigns.filter((campaign) => !campaign.locked)
 }
 
-/** Returns whether there were any. */
-async function foldSome(tx: Tx): Promise<boolean> {
-  const taken = await takeTallies(tx, FOLDED)
-  if (!taken.length) return false
-  await addToCounters(tx, taken)
-  await addToMinutes(tx, taken)
-  return true
-}
+/** Waits for the rows of campaigns, in the order of their keys: consistent lock order. */
+export const lockCampaigns = (tx: Tx, campaigns: CampaignRef[]) =>
+  sql`
+    select from campaigns where (project_id, id) in (
+      select "projectId", "campaignId" from jsonb_to_recordset(${JSON.stringify(campaigns)}::jsonb) as c("projectId" uuid, "campaignId" uuid))
+    order by project_id, id for no key update
+  `.execute(tx)
 
-type Change = Pick<TakenTally, 'projectId' | 'campaignId' | 'kind' | 'n'>
+const sumsOf = (kinds: EmailOutcome[]) =>
+  sql.join(kinds.map((kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0) as ${sql.ref(kind)}`))
 
-/** Locks the rows in the order of their keys: consistent lock order. */
-async function addToCounters(tx: Tx, changes: Change[]) {
-  const keys = [...new Set(changes.map(({ campaignId }) => campaignId))]
-  await sql`select from campaigns where id = any(${keys}::uuid[]) and project_id = any(${changes.map(({ projectId }) => projectId)}::uuid[])
-    order by project_id, id for no key update`.execute(tx)
-  const sums = KINDS.map((kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0) as ${sql.ref(kind)}`)
+/** Adds changes, given as rows of (project_id, campaign_id, kind, n). */
+async function addToCounters(tx: Tx, changes: RawBuilder<unknown>) {
   const sets = KINDS.map((kind) => sql`${sql.ref(COLUMN_OF[kind])} = ${sql.ref(`c.${COLUMN_OF[kind]}`)} + ${sql.ref(`t.${kind}`)}`)
   await sql`
     update campaigns c set ${sql.join(sets)}
-    from (
-      select "projectId", "campaignId", ${sql.join(sums)}
-      from jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as t("projectId" uuid, "campaignId" uuid, kind text, n int)
-      group by 1, 2
-    ) as t
-    where c.project_id = t."projectId" and c.id = t."campaignId"
+    from (select project_id, campaign_id, ${sumsOf(KINDS)} from (${changes}) as changes group by 1, 2) as t
+    where c.project_id = t.project_id and c.id = t.campaign_id
   `.execute(tx)
 }
 
 /** Kinds that a spike is judged by. */
-const BY_MINUTE: TallyKind[] = ['sent', 'failed', 'bounced', 'complained']
+const BY_MINUTE: EmailOutcome[] = ['sent', 'failed', 'bounced', 'complained']
 
-async function addToMinutes(tx: Tx, taken: TakenTally[]) {
-  const rows = taken.filter(({ kind }) => BY_MINUTE.includes(kind))
-  if (!rows.length) return
-  const sums = BY_MINUTE.map((kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0) as ${sql.ref(kind)}`)
-  await sql`
+const addToMinutes = (tx: Tx, changes: RawBuilder<unknown>) =>
+  sql`
     insert into campaign_minutes as m (project_id, campaign_id, minute, sent, failed, bounced, complained)
-    select "projectId", "campaignId", minute, ${sql.join(sums)}
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t("projectId" uuid, "campaignId" uuid, kind text, n int, minute timestamptz)
-    -- Emails outlive their campaign.
-    where exists (select from campaigns c where c.project_id = t."projectId" and c.id = t."campaignId")
+    select project_id, campaign_id, date_trunc('minute', created_at), ${sumsOf(BY_MINUTE)}
+    from (${changes}) as changes where kind = any(${BY_MINUTE}::text[])
     group by 1, 2, 3 order by 1, 2, 3
     on conflict (project_id, campaign_id, minute) do update set
       sent = m.sent + excluded.sent, failed = m.failed + excluded.failed, bounced = m.bounced + excluded.bounced,
       complained = m.complained + excluded.complained
   `.execute(tx)
-}
 
 /** Deletes minutes that no spike is judged by any more. */
 export const dropOldMinutes = (tx: Tx) => sql`delete from campaign_minutes where minute < now() - interval '1 hour'`.execute(tx)
 
-type Counters = Record<TallyKind | 'total', number>
+type Counters = Record<EmailOutcome | 'total', number>
 export type Recount = { total: number; counted: Counters; pending: number }
 
 /**
- * Counts the emails of a campaign anew and corrects its counters by the difference. What is counted, the counters and the tallies that are
+ * Counts the emails of a campaign anew and corrects its counters by the difference. What is counted, the counters and the entries that are
  * not yet added to them are read in one statement: their sum is the same, whatever other workers add meanwhile. One recount of a campaign at a
  * time. Counters that are closed stay as they are: their emails are being removed.
  */
 export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Recount & { wrong: Partial<Counters> }> {
   await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
-  await sql`select pg_advisory_xact_lock(${RECOUNT_LOCK}::int, hashtext(${id}))`.execute(tx)
+  await lock(tx, 'repair', `campaigns ${id}`)
   const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
   const read = await one(
     tx,
@@ -99,9 +102,9 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
       select c.total_recipients as total, c.counters_closed_at is not null as closed, jsonb_build_object(${sql.join(stored)}) as stored,
         (select to_jsonb(counted) from (${recountSql({ projectId, campaignId: id })}) as counted) as counted,
         (select coalesce(jsonb_object_agg(kind, n), '{}') from (
-          select kind, sum(n)::int as n from email_tallies t where t.project_id = ${projectId} and t.campaign_id = ${id} group by kind
+          select kind, sum(n)::int as n from email_ledger t where t.project_id = ${projectId} and t.campaign_id = ${id} group by kind
         ) as waiting) as waiting,
-        (select count(*)::int from email_tallies t where t.project_id = ${projectId} and t.campaign_id = ${id}) as pending
+        (select count(*)::int from email_ledger t where t.project_id = ${projectId} and t.campaign_id = ${id}) as pending
       from campaigns c where c.project_id = ${projectId} and c.id = ${id}
     `,
   )
@@ -111,12 +114,14 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
     const difference = read.counted[kind] - read.stored[kind] - (read.waiting[kind] ?? 0)
     if (difference) wrong[kind] = difference
   }
-  const changes = Object.entries(wrong).map(([kind, n]) => ({ projectId, campaignId: id, kind: kind as TallyKind, n: n! }))
-  if (changes.length) await addToCounters(tx, changes)
+  if (Object.keys(wrong).length)
+    await addToCounters(
+      tx,
+      sql`select ${projectId}::uuid as project_id, ${id}::uuid as campaign_id, key as kind, value::int as n from jsonb_each_text(${JSON.stringify(wrong)}::jsonb)`,
+    )
   await sql`update campaigns set recounted_at = clock_timestamp() where project_id = ${projectId} and id = ${id}`.execute(tx)
   return { total: read.total, counted: read.counted, pending: read.pending, wrong }
 }
-const RECOUNT_LOCK = 7_357_075
 /** Enough for millions of emails. */
 const RECOUNT_MS = 14_000
 

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import type { Db, Pool } from '../../db/index.ts'
 import { ATTEMPTS, isToAddressSql, STATUS, STATUSES } from '../../delivery/emails/filter.ts'
 import { CONTACT } from '../../delivery/outbox/contact-id.ts'
+import { EMAIL_OUTCOMES } from '../../delivery/outbox/email-ledger.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from '../../delivery/outbox/error-code.ts'
-import { TALLY_KINDS } from '../../delivery/outbox/tallies.ts'
 import { CAUSED_BY_HUMAN } from '../../events/last-events.ts'
 import { countWithin, searchWithin } from '../../http/limits/bounded-read.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
@@ -16,7 +16,7 @@ import type { CampaignKey, CampaignRow } from '../draft/campaign.ts'
 export const OUTCOMES = ['sent', 'failed', 'skipped', 'open'] as const
 
 /** What recipients did, or what happened to their email; `not…`: recipients that got the email and did not. */
-const { sent, failed: _failed, skipped: _skipped, ...FACTS } = TALLY_KINDS
+const { sent, failed: _failed, skipped: _skipped, ...FACTS } = EMAIL_OUTCOMES
 const ACTIVITIES = {
   ...FACTS,
   notOpened: sql`${sent} and e.opened_at is null`,

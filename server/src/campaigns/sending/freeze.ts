@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
+import { insertAcceptedSql } from '../../delivery/outbox/email-ledger.ts'
 import { enqueueAudienceSql } from '../../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
@@ -10,7 +11,6 @@ import { AppError } from '../../lib/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { hasCapSql } from '../../projects/caps.ts'
-import { hourSql, insertCountsSql } from '../../projects/email-counts.ts'
 import { inScanTurn } from '../../projects/scans.ts'
 import { audienceSql, type ResolvedAudience } from '../draft/audience.ts'
 import { SYSTEM } from '../draft/audit.ts'
@@ -252,9 +252,9 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
     tx,
     sql<{ recipients: number }>`
       with judged as materialized (${judged}),
-      queued as (${enqueueAudienceSql(recipients, page)} returning metered),
+      queued as (${enqueueAudienceSql(recipients, page)} returning project_id, source_type, metered),
       counted as (
-        ${insertCountsSql(sql`select ${projectId}::uuid as project_id, 'campaigns' as kind, ${hourSql(sql`now()`)} as hour, 1 as n from queued where metered`)}
+        ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
       ), excluded as (
         insert into campaign_excluded (project_id, campaign_id, contact_id, address, reason)
         select ${projectId}, ${id}, contact_id, address, reason from judged where reason is not null

@@ -6,7 +6,7 @@ import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { SYSTEM } from '../draft/audit.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
-import { dropOldMinutes, foldTallies, readRecentMinutes } from '../ledger/counters.ts'
+import { dropOldMinutes, readRecentMinutes } from '../ledger/counters.ts'
 import { eraseDeletedCampaigns } from '../ledger/erase.ts'
 import { finishCampaigns } from './finish.ts'
 import { findUnfrozen, freezeNextPage } from './freeze.ts'
@@ -17,7 +17,7 @@ import { isSpike } from './spike.ts'
 
 /**
  * `startMs`: a schedule is due within a second, and people wait for a campaign to begin. `countMs`: counters are at most two seconds
- * behind.
+ * behind, and a campaign ends within two of its last email.
  */
 export type CampaignIntervals = { startMs: number; countMs: number }
 const INTERVALS: CampaignIntervals = { startMs: 250, countMs: 1_000 }
@@ -65,9 +65,8 @@ export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: De
 /** A page that failed is due again later, as its row says; in the meantime it is not found. */
 const LOOP_OUTCOMES = { more: 'more', last: 'done', none: 'locked' } as const
 
-/** In this order: a campaign ends with the counts of this run. A step that fails does not keep the others from running. */
+/** A step that fails does not keep the others from running. */
 const countingSteps = (db: Pool, log: Log) => ({
-  counters: () => foldTallies(db),
   spikes: () => pauseSpikes(db),
   resends: () => continueResends(db),
   ends: () => finishCampaigns(db, log),

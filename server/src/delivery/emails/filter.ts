@@ -7,8 +7,8 @@ import { CursorQuery, severalOf } from '../../http/paging.ts'
 import { idTime, isId, lowestId } from '../../lib/id.ts'
 import { readAddress, readDomain } from '../../lib/text/address.ts'
 import { DAY, HOUR, MINUTE } from '../../lib/text/units.ts'
+import { FACT_TIMES, type FactKind, IS_COUNTED } from '../outbox/email-ledger.ts'
 import { emailOfMessageId } from '../outbox/enqueue.ts'
-import { FACT_TIMES, type FactKind, IS_COUNTED } from '../outbox/facts.ts'
 
 export const STATUSES = [
   'PENDING',

@@ -4,9 +4,10 @@ import { assertVerified } from '../../domains/verified.ts'
 import { fail } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
 import { checkLockedCaps, lockCaps } from '../../projects/caps.ts'
-import { hourSql, insertCountsSql, METERED } from '../../projects/email-counts.ts'
+import { METERED } from '../../projects/email-counts.ts'
 import { KEPT_DAYS } from '../outbox/clear-vars.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
+import { insertAcceptedSql } from '../outbox/email-ledger.ts'
 import { newMessageId } from '../outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
 
@@ -62,9 +63,9 @@ async function enqueueCopy(tx: Tx, { projectId, id, fromDomain }: { projectId: s
         metered)
       select project_id, ${copyId}, content_id, contact_id, to_address, to_name, vars, source_type, ${messageId}, lane, stream_id, id, ${METERED}
       from emails where project_id = ${projectId} and id = ${id}
-      returning project_id, metered
+      returning project_id, source_type, metered
     )
-    ${insertCountsSql(sql`select project_id, 'transactional' as kind, ${hourSql(sql`now()`)} as hour, 1 as n from queued where metered`)}
+    ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
   `.execute(tx)
   await sql`select pg_notify(${QUEUE_CHANNEL}, lane::text) from emails where project_id = ${projectId} and id = ${copyId}`.execute(tx)
   return copyId

@@ -32,17 +32,16 @@ export const wipeStreams = (tx: Tx, scope: WipeScope) =>
 export const wipeStreamRates = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'stream_rates', scope, { which: sql`not exists (select from streams s where s.project_id = t.project_id and s.id = t.id)` })
 
-/** Also those of deleted emails, written when they were settled. */
-export const wipeTallies = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'email_tallies', scope, {
-    which: sql`t.at <= ${scope.before}::timestamptz
-      or not exists (select from emails e where e.project_id = t.project_id and e.campaign_id = t.campaign_id)`,
-  })
-
-/** Also those of deleted emails, written when they were settled. */
-export const wipeEmailFacts = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'email_facts', scope, {
-    which: sql`${createdInScope(scope)} or not exists (select from emails e where e.project_id = t.project_id and e.id = any(t.email_ids))`,
+/**
+ * Also entries of deleted emails, written when they were settled. A reset keeps what usage and reputation have not counted yet: otherwise it would
+ * lift a cap. What is left of it when they have changes nothing, since the emails and campaigns are gone.
+ */
+export const wipeEmailLedger = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'email_ledger', scope, {
+    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)
+      or t.hour is null and (${createdInScope(scope)} or not exists (
+          select from emails e where e.project_id = t.project_id and e.id = any(t.email_ids))
+        and not exists (select from emails e where e.project_id = t.project_id and e.campaign_id = t.campaign_id))`,
   })
 
 /** Rows about an email that were written after the wipe was requested, while the email was being sent, are deleted with it. */

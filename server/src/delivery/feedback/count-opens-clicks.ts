@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
 import type { OpenedEmail } from '../message/tracking-token.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
+import { addEntries, type FactKind } from '../outbox/email-ledger.ts'
 import { FACTS } from '../outbox/ended.ts'
-import { addTallies, type TallyKind } from '../outbox/tallies.ts'
 
 /** An email whose opens and clicks are being counted. */
 export type TrackedEmail = {
@@ -48,8 +48,8 @@ export type OpenClickCount = {
 }
 
 /** Counts, for its campaign, what happened to an email for the first time. The caller holds the locks of the emails. */
-export const countFirsts = (tx: Tx, firsts: { email: TrackedEmail; kinds: TallyKind[] }[]) =>
-  addTallies(
+export const countFirsts = (tx: Tx, firsts: { email: TrackedEmail; kinds: FactKind[] }[]) =>
+  addEntries(
     tx,
     firsts.flatMap(({ email, kinds }) => kinds.map((kind) => ({ ...email, kind }))),
   )

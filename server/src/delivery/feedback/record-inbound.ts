@@ -4,7 +4,7 @@ import { maybeOne, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { newId } from '../../lib/id.ts'
 import { readAddress } from '../../lib/text/address.ts'
-import { countEmails } from '../../projects/email-counts.ts'
+import { addEntries } from '../outbox/email-ledger.ts'
 import type { InboundMessage, InboundOutcome, ParsedMessage } from './inbound-message.ts'
 
 /** Records a message to an address of a project as an email and an `email.received` event. Nothing is ever sent because of it. */
@@ -101,7 +101,7 @@ async function insert(tx: Tx, email: InboundEmail): Promise<boolean> {
     `,
   )
   if (!inserted) return false
-  await countEmails(tx, [{ projectId: email.projectId, kind: 'inbound', at: inserted.at, n: 1 }])
+  await addEntries(tx, [{ projectId: email.projectId, id: email.id, kind: 'accepted', source: 'INBOUND', countedAt: inserted.at }])
   await sql`
     insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, fingerprint)
     values (${email.projectId}, ${contentId}, 'TRANSACTIONAL', ${email.subject}, ${email.body}, ${email.from}, ${email.fromName},

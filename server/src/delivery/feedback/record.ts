@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { groupBy } from '../../lib/group-by.ts'
-import { countEmails, SENT_OR_REFUSED } from '../../projects/email-counts.ts'
+import { SENT_OR_REFUSED } from '../../projects/email-counts.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
+import { addEntries, type LedgerEntry } from '../outbox/email-ledger.ts'
 import { FACTS, isoTime } from '../outbox/ended.ts'
-import { addTallies } from '../outbox/tallies.ts'
 import type { Feedback } from '../transport/transport.ts'
 import { clearSoftBounces, countSoftBounce } from './soft-bounce.ts'
 import { suppressRecipients } from './suppress.ts'
@@ -34,7 +34,7 @@ export async function recordFeedbacks(tx: Tx, items: EmailFeedback[]) {
 }
 
 const TIMES = { delivery: sql.ref('delivered_at'), bounce: sql.ref('bounced_at'), complaint: sql.ref('complained_at') }
-const TALLIES = { delivery: 'delivered', bounce: 'bounced', complaint: 'complained' } as const
+const OUTCOME_OF = { delivery: 'delivered', bounce: 'bounced', complaint: 'complained' } as const
 const EXTRA_DATA = {
   delivery: sql`jsonb_build_object('deliveredAt', ${isoTime(sql`e.delivered_at`)})`,
   bounce: sql`jsonb_build_object('bounceType', 'Permanent')`,
@@ -46,20 +46,19 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const affected = await many(
     tx,
-    sql<AffectedEmail & CountedFact>`${prepared}
+    sql<AffectedEmail & CountedEmail>`${prepared}
       update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
       from ${asRows(first.values())}, contents c
       where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
       returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-        e.test, ${EVENT_TIME} as at, ${FACTS} || ${EXTRA_DATA[kind]} as data, e.metered, e.sent_at is not null as "wasSent",
-        ${SENT_OR_REFUSED} as "countedAt"
+        e.test, ${EVENT_TIME} as at, ${FACTS} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
+        case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
     `,
   )
-  await addTallies(
+  await addEntries(
     tx,
-    affected.map((email) => ({ ...email, kind: TALLIES[kind] })),
+    affected.flatMap((email) => entriesOf(email, kind)),
   )
-  if (kind !== 'delivery') await countFacts(tx, kind, affected)
   await recordEvents(
     tx,
     affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback)),
@@ -68,19 +67,14 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
   else await suppressRecipients(tx, kind, affected)
 }
 
-type CountedFact = { metered: boolean | null; wasSent: boolean; countedAt: Date }
+/** Bounces and complaints count for the reputation. */
+type CountedEmail = { wasSent: boolean; countedAt: Date | null }
 
-/** For the reputation. An email that the receiver refused during transmission was never sent: it counts as attempted with its bounce. */
-const countFacts = (tx: Tx, kind: 'bounce' | 'complaint', affected: (AffectedEmail & CountedFact)[]) =>
-  countEmails(
-    tx,
-    affected
-      .filter(({ metered }) => metered)
-      .flatMap(({ projectId, wasSent, countedAt: at }) => {
-        const fact = { projectId, kind: TALLIES[kind], at, n: 1 }
-        return kind === 'bounce' && !wasSent ? [fact, { ...fact, kind: 'attempted' as const }] : [fact]
-      }),
-  )
+/** An email that the receiver refused during transmission was never sent: it counts as attempted with its bounce. */
+function entriesOf(email: AffectedEmail & CountedEmail, kind: keyof typeof OUTCOME_OF): LedgerEntry[] {
+  const entry = { ...email, kind: OUTCOME_OF[kind] }
+  return kind === 'bounce' && !email.wasSent ? [entry, { ...entry, kind: 'attempted', campaignId: null }] : [entry]
+}
 
 /** One by one: soft bounces are few, and whether one reaches the limit depends on those before it. */
 async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {

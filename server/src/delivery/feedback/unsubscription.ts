@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
-import { addTallies } from '../outbox/tallies.ts'
+import { addEntries } from '../outbox/email-ledger.ts'
 
 type Unsubscription = { projectId: string; contactId: string; emailId: string }
 
@@ -14,7 +14,7 @@ export async function countUnsubscription(tx: Tx, { projectId, contactId, emailI
       returning project_id as "projectId", id, campaign_id as "campaignId", test
     `,
   )
-  await addTallies(
+  await addEntries(
     tx,
     emails.map((email) => ({ ...email, kind: 'unsubscribed' })),
   )

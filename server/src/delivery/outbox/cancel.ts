@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
-import { categorySql, hourSql, insertCountsSql } from '../../projects/email-counts.ts'
+import { insertEntriesSql } from './email-ledger.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
 import type { StreamRef } from './streams/streams.ts'
-import { insertTalliesSql } from './tallies.ts'
 
 /**
  * Cancels up to `limit` emails of a cancelled stream that wait; returns how many. Emails that a worker holds get no mark, come back, and are
@@ -25,13 +24,10 @@ export async function cancelQueued(tx: Tx, { projectId, streamId, limit }: Strea
         update emails e set state = 'cancelled', error = 'cancelled', error_code = 'cancelled', vars = null, due_at = null, updated_at = now()
         from (select * from queued union all select * from deferred) as c
         where e.project_id = c.project_id and e.id = c.id
-        returning e.project_id as "projectId", e.campaign_id as "campaignId", e.test, e.source_type, e.created_at, e.metered
-      ), tallied as (
-        ${insertTalliesSql(sql`select "projectId", "campaignId", test, 'skipped' as kind, 1 as n from cancelled`)}
-      ), returned as (
-        ${insertCountsSql(sql`
-          select "projectId" as project_id, ${categorySql(sql`source_type`)} as kind, ${hourSql(sql`created_at`)} as hour, -1 as n
-          from cancelled where metered`)}
+        returning e.project_id as "projectId", e.id, 'skipped' as kind, 1 as n, e.source_type as source, e.campaign_id as "campaignId", e.test,
+          case when e.metered then e.created_at end as "countedAt"
+      ), counted as (
+        ${insertEntriesSql(sql`select * from cancelled`)}
       )
       select count(*)::int as count from cancelled
     `,

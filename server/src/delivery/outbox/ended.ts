@@ -1,9 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
-import { countEmails } from '../../projects/email-counts.ts'
 import { CONTACT } from './contact-id.ts'
-import { addTallies } from './tallies.ts'
+import { addEntries } from './email-ledger.ts'
 
 /**
  * States in which evidence of acceptance still changes the outcome. Emails about to be sent again are among them, so that they are not sent
@@ -41,15 +40,11 @@ export type EndedEmail = {
 /** Records `email.sent` and `email.failed` for the emails in these states, and counts them; ignores the others, and test emails. */
 export async function recordEnds(tx: Tx, emails: EndedEmail[]) {
   const ended = emails.filter(({ state, test }) => !test && (state === 'sent' || state === 'failed'))
-  await addTallies(
+  await addEntries(
     tx,
-    ended.map(({ state, ...email }) => ({ ...email, kind: state === 'sent' ? 'sent' : 'failed' })),
-  )
-  await countEmails(
-    tx,
-    ended
-      .filter(({ state, metered }) => state === 'sent' && metered)
-      .map(({ projectId, sentAt }) => ({ projectId, kind: 'attempted', at: sentAt!, n: 1 })),
+    ended.map((email) =>
+      email.state === 'sent' ? { ...email, kind: 'sent', countedAt: email.metered ? email.sentAt : null } : { ...email, kind: 'failed' },
+    ),
   )
   await recordEvents(
     tx,

@@ -2,8 +2,9 @@ import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../../db/index.ts'
 import { recordActivities } from '../../events/activities.ts'
 import { randomDigits } from '../../lib/id.ts'
-import { categorySql, hourSql, insertCountsSql, METERED } from '../../projects/email-counts.ts'
+import { METERED } from '../../projects/email-counts.ts'
 import type { EmailType } from '../rules/may-send.ts'
+import { insertAcceptedSql } from './email-ledger.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './streams/stream-of.ts'
 
 export type NewContent = {
@@ -93,8 +94,8 @@ type RequestedEmail = Omit<
 >
 
 /**
- * A CTE that enqueues emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address.
- * The caller counts them: `countTransactionalSql`.
+ * CTEs that enqueue emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address, and
+ * count them. The caller locks the caps before and checks them after it: `requireRoomSql`.
  */
 export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail[]) => {
   const rows = emails.map(({ fromDomain, ...email }) => ({ ...email, messageId: newMessageId(email.id, fromDomain) }))
@@ -106,6 +107,9 @@ export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
         "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "messageId" text, "requestId" text)
       join ${contacts} as p on p.project_id = e."projectId" and p.email = e."toAddress"
+      returning project_id, source_type, metered
+    ), accepted as (
+      ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
     )`
 }
 
@@ -131,9 +135,7 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
       "requestId" text, "onlyVars" boolean, "followsContact" boolean)
     returning project_id, source_type, metered
     )
-    ${insertCountsSql(sql`
-      select project_id, ${categorySql(sql`source_type`)} as kind, ${hourSql(sql`now()`)} as hour, count(*) as n
-      from queued where metered group by 1, 2`)}
+    ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
   `.execute(tx)
   await recordSkips(tx, emails)
 }
@@ -162,7 +164,7 @@ type AudiencePage = {
  * rows, so that they are appended to the indexes: UUIDv7 of the current millisecond, with a sequence number of 12 bits that carries over into
  * the next milliseconds; 28672 is the version, 7, before it. One random UUID per row gives the random digits of its id, and 60 other random bits for its Message-ID. With
  * `mayExist` a contact that has an email of the campaign is left out; without it the statement fails, and otherwise costs less. A
- * statement; append `returning metered`, and count the rows (`insertCountsSql`).
+ * statement; append `returning`, and count the rows (`insertAcceptedSql`).
  */
 export const enqueueAudienceSql = (
   audience: RawBuilder<unknown>,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
+import { addEntries } from './email-ledger.ts'
 import { END_COLUMNS, type EndedEmail, OPEN_TO_EVIDENCE, recordEnds } from './ended.ts'
-import { addTallies } from './tallies.ts'
 
 /**
  * Settles emails whose outcome stays unknown: handed over, no reply, no evidence since. A transactional email is sent once more with the same
@@ -78,7 +78,7 @@ export async function failByEvidence(tx: Tx, emails: { projectId: string; id: st
 
 /** Takes back the count of an outcome that was corrected. */
 const uncount = (tx: Tx, kind: 'sent' | 'failed', emails: EndedEmail[]) =>
-  addTallies(
+  addEntries(
     tx,
     emails.map((email) => ({ ...email, kind, n: -1 })),
   )

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { one, type Tx } from '../../db/index.ts'
-import { insertTalliesSql } from './tallies.ts'
+import { insertEntriesSql } from './email-ledger.ts'
 
 /** Error codes of failures that a resend may overcome. The other failures are about the recipient or the content. */
 const RESENDABLE_CODES = ['transient', 'expired', 'domain_not_verified', 'provider_paused'] as const
@@ -32,9 +32,10 @@ export async function requeueFailed(tx: Tx, { limit, ...resend }: Resend & { lim
           retried_unknown = false, handed_over_at = null, unknown_since = null, due_at = null, worker = null, requeued_at = now(), updated_at = now()
         where (e.project_id, e.id) in (
           select e.project_id, e.id from emails e where ${isResendableSql(resend)} order by e.id limit ${limit} for update)
-        returning e.project_id as "projectId", e.campaign_id as "campaignId", e.test
-      ), tallied as (
-        ${insertTalliesSql(sql`select *, 'failed' as kind, -1 as n from requeued`)}
+        returning e.project_id as "projectId", e.id, 'failed' as kind, -1 as n, null as source, e.campaign_id as "campaignId", e.test,
+          null::timestamptz as "countedAt"
+      ), counted as (
+        ${insertEntriesSql(sql`select * from requeued`)}
       )
       select count(*)::int as count from requeued
     `,

@@ -7,15 +7,13 @@ import { recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { newId } from '../../lib/id.ts'
 import { storable } from '../../lib/text/storable.ts'
-import { categorySql, hourSql, insertCountsSql } from '../../projects/email-counts.ts'
 import type { ClaimedEmail } from './claim.ts'
+import { insertEntriesSql } from './email-ledger.ts'
 import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
-import { insertFactsSql } from './facts.ts'
 import { endStreaksSql, type HeldRefusal, holdSql, REFUSAL_TIMING, type RefusalTiming, releaseHeldCtes } from './refusals/hold.ts'
 import { insertRefusalsSql } from './refusals/refusal.ts'
-import { insertTalliesSql } from './tallies.ts'
 
 /** Outcome of an attempt, as written to the row. */
 export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
@@ -144,16 +142,11 @@ function settleSql(settlements: Settlement[]) {
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
           else jsonb_build_object('reason', error) end as data
       from settled where not test and (state = 'sent' or state = 'failed' and "unknownRecipient" is not true)
-    ), ${recordEventsCte(sql`new_events`)}, tallied as (
-      ${insertTalliesSql(sql`select "projectId", "campaignId", test, state as kind, 1 as n from settled where state in ('sent', 'failed', 'skipped')`)}
-    ), counted as (
-      ${insertCountsSql(sql`
-        select "projectId" as project_id, case state when 'sent' then 'attempted' else ${categorySql(sql`source_type`)} end as kind,
-          case state when 'sent' then ${hourSql(sql`"sentAt"`)} else ${hourSql(sql`created_at`)} end as hour,
-          case state when 'sent' then 1 else -1 end as n
-        from settled where metered and state in ('sent', 'skipped')`)}
-    ), noted as (
-      ${insertFactsSql('sent', sql`select "projectId", id from settled where state = 'sent' and not test`)}
+    ), ${recordEventsCte(sql`new_events`)}, counted as (
+      ${insertEntriesSql(sql`
+        select "projectId", id, state as kind, 1 as n, case state when 'skipped' then source_type end as source, "campaignId", test,
+          case when metered then case state when 'sent' then "sentAt" when 'skipped' then created_at end end as "countedAt"
+        from settled where state in ('sent', 'failed', 'skipped')`)}
     ), ended_streaks as (
       ${endStreaksSql}
     )${settlements.some(({ state }) => state === 'skipped') ? recordSkippedCte : sql``}${settlements.some(({ wasHeld }) => wasHeld) ? releaseHeldCtes : sql``}

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, one, type Tx } from '../../../db/index.ts'
+import { addEntries } from '../email-ledger.ts'
 import { END_COLUMNS, type EndedEmail, recordEnds } from '../ended.ts'
-import { addTallies } from '../tallies.ts'
 import { HELD, IS_HELD, MAX_EQUAL_REPLIES, type RefusalTiming, seconds, VERIFIES_INSTEAD } from './hold.ts'
 import { insertRefusalsSql } from './refusal.ts'
 
@@ -68,7 +68,7 @@ export async function applyVerdicts(tx: Tx, { holdMs, limit }: { holdMs: number;
     ended.filter(({ unknownRecipient }) => !unknownRecipient),
   )
   // Without an event: the bounce that follows has one.
-  await addTallies(
+  await addEntries(
     tx,
     ended.filter(({ unknownRecipient }) => unknownRecipient).map((email) => ({ ...email, kind: 'failed' as const })),
   )
