@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { IS_COUNTED, takeFactsSql } from '../delivery/outbox/facts.ts'
+import { tryLock } from '../ledger/locks.ts'
 import { every, type Recurring } from '../lib/concurrency/every.ts'
 import { crash } from '../lib/crash-point.ts'
 import { NIL_ID } from '../lib/id.ts'
@@ -54,16 +55,8 @@ async function listProjectsWithFacts(db: Pool): Promise<string[]> {
   return rows.map(({ projectId }) => projectId)
 }
 
-const ROLLUPS_LOCK = 7_357_101
-
 /** Held by whatever changes the roll-ups of a project: a fold, or a recount for as long as it takes. */
-export async function tryLockRollups(tx: Tx, projectId: string): Promise<boolean> {
-  const { free } = await one(
-    tx,
-    sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${ROLLUPS_LOCK}::int, hashtext(${projectId})) as free`,
-  )
-  return free
-}
+export const tryLockRollups = (tx: Tx, projectId: string) => tryLock(tx, 'roll-ups', projectId)
 
 /**
  * Takes some facts and adds them, in one transaction: each counts exactly once. Returns the number of rows taken. Facts of a project that is

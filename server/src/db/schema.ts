@@ -30,9 +30,15 @@ export interface Schema {
     data: Generated<Json>
     created_at: Generated<Timestamp>
   }
-  activity_counts: {
+  activity_count_deltas: {
     project_id: string
     id: string
+    type: string
+    day: Timestamp
+    count: string
+  }
+  activity_counts: {
+    project_id: string
     type: string
     day: Timestamp
     count: string
@@ -156,11 +162,11 @@ export interface Schema {
     details: Generated<Json>
     created_at: Generated<Timestamp>
   }
-  contact_counts: {
+  contact_count_deltas: {
     project_id: string
     id: string
-    total: number
-    subscribed: number
+    total: Generated<number>
+    subscribed: Generated<number>
     created_at: Generated<Timestamp>
     day: Timestamp | null
     source: string | null
@@ -168,6 +174,16 @@ export interface Schema {
     created_subscribed: Generated<number>
     opted_in: Generated<number>
     opted_out: Generated<number>
+    deleted: Generated<number>
+    gone_created: Generated<number>
+    gone_created_subscribed: Generated<number>
+    gone_opted_in: Generated<number>
+    gone_opted_out: Generated<number>
+  }
+  contact_counts: {
+    project_id: string
+    total: string
+    subscribed: string
   }
   contact_days: {
     project_id: string
@@ -504,6 +520,12 @@ export interface Schema {
     kind: string
     key_version: number
     used_at: Timestamp
+  }
+  ledger_checks: {
+    project_id: string
+    checked_at: Generated<Timestamp>
+    drift: Json | null
+    drift_at: Timestamp | null
   }
   listeners: {
     project_id: string
@@ -947,8 +969,5 @@ export interface Schema {
     next_firing_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
-    executions_counted_at: Timestamp | null
-    days_counted_to: Timestamp | null
-    visits_counted_at: Timestamp | null
   }
 }

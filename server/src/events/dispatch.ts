@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { listenForNotifications } from '../db/notifications.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
+import { lock, tryLock } from '../ledger/locks.ts'
 import { createWakeSignal } from '../lib/concurrency/wake-signal.ts'
 import { crash } from '../lib/crash-point.ts'
 import { NIL_ID } from '../lib/id.ts'
@@ -113,7 +114,7 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
     try {
       const outcome = await transact(db, async (tx) => {
         if (mustWait) await lockReactions(tx, projectId)
-        else if (!(await tryLockReactions(tx, projectId))) return 'locked'
+        else if (!(await tryLock(tx, 'reactions', projectId))) return 'locked'
         claimed = await claim(tx, projectId)
         return apply(tx, projectId, claimed)
       })
@@ -149,7 +150,7 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
       let row: Claimed | undefined
       try {
         const outcome = await transact(db, async (tx) => {
-          if (!(await tryLockReactions(tx, projectId))) return 'locked'
+          if (!(await tryLock(tx, 'reactions', projectId))) return 'locked'
           row = await claimOne(tx, projectId, id)
           return apply(tx, projectId, row ? [row] : [])
         })
@@ -199,23 +200,11 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
 
 const kindOf = (listener: string) => listener.slice(0, Math.max(0, listener.indexOf(':')))
 
-const REACTIONS_LOCK = 7_357_040
-
 /**
  * Serialises everything that re-checks listeners of a project, until the transaction ends. Take it before any row lock: the handlers lock
  * rows while they hold it. It waits no longer than the `lock_timeout` of the pool.
  */
-export async function lockReactions(tx: Tx, projectId: string) {
-  await sql`select pg_advisory_xact_lock(${REACTIONS_LOCK}::int, hashtext(${projectId}))`.execute(tx)
-}
-
-async function tryLockReactions(tx: Tx, projectId: string) {
-  const { free } = await one(
-    tx,
-    sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${REACTIONS_LOCK}::int, hashtext(${projectId})) as free`,
-  )
-  return free
-}
+export const lockReactions = (tx: Tx, projectId: string) => lock(tx, 'reactions', projectId)
 
 const findDueProject = async (db: Db, search: Search) => (await maybeOne(db, dueProjectSql(search)))?.projectId
 

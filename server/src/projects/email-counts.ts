@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { lock, tryLock } from '../ledger/locks.ts'
 
 /** What caps and billing count: emails that were accepted and not skipped, by the hour in which they were accepted. */
 export const USAGE_CATEGORIES = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
@@ -42,7 +43,6 @@ export async function countEmails(tx: Tx, changes: { projectId: string; kind: Co
 const MAX_TAKEN = 20_000
 /** Transactions of one run. */
 const MAX_ROUNDS = 20
-const COUNTS_LOCK = 7_357_110
 
 /** Adds the changes to sums of its own, in the transaction that takes them out of the table. */
 export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
@@ -50,16 +50,13 @@ export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
 /** Adds appended changes to the counts. One worker at a time. */
 export async function mergeEmailCounts(db: Pool, listeners: CountListener[]) {
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const taken = await transact(db, async (tx) => ((await tryLockCounts(tx)) ? mergeSome(tx, listeners) : 0))
+    const taken = await transact(db, async (tx) => ((await tryLock(tx, 'email counts', '')) ? mergeSome(tx, listeners) : 0))
     if (taken < MAX_TAKEN) return
   }
 }
 
-const tryLockCounts = async (tx: Tx) =>
-  (await one(tx, sql<{ locked: boolean }>`select pg_try_advisory_xact_lock(${COUNTS_LOCK}) as locked`)).locked
-
-/** Nothing is merged meanwhile. A statement of its own, so that the next statement sees what the previous holder committed. */
-export const lockEmailCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
+/** Nothing is merged meanwhile. */
+export const lockEmailCounts = (tx: Tx) => lock(tx, 'email counts', '')
 
 /** Merges what is there now. The caller holds the lock. Returns the number of rows taken. */
 async function mergeSome(tx: Tx, listeners: CountListener[]): Promise<number> {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { recountSql, TALLY_KINDS, type TakenTally, type TallyKind, takeTallies } from '../../delivery/outbox/tallies.ts'
+import { lock } from '../../ledger/locks.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 
 /** The column of each kind. */
@@ -91,7 +92,7 @@ export type Recount = { total: number; counted: Counters; pending: number }
  */
 export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Recount & { wrong: Partial<Counters> }> {
   await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
-  await sql`select pg_advisory_xact_lock(${RECOUNT_LOCK}::int, hashtext(${id}))`.execute(tx)
+  await lock(tx, 'campaign', id)
   const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
   const read = await one(
     tx,
@@ -116,7 +117,6 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
   await sql`update campaigns set recounted_at = clock_timestamp() where project_id = ${projectId} and id = ${id}`.execute(tx)
   return { total: read.total, counted: read.counted, pending: read.pending, wrong }
 }
-const RECOUNT_LOCK = 7_357_075
 /** Enough for millions of emails. */
 const RECOUNT_MS = 14_000
 
