@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
-import { explainedForks } from './server/test/support/explained-forks.ts'
+import { explainedForks } from './server/test/support/processes/explained-forks.ts'
 
 type Files = Parameters<BaseSequencer['sort']>[0]
 
@@ -25,7 +25,7 @@ const SECONDS: Record<string, number> = {
   'server/test/http/documented-answers': 25,
   'server/test/installation/cli': 25,
   'server/test/contacts/import-csv': 20,
-  'server/test/delivery/relay': 20,
+  'server/test/delivery/transports/relay': 20,
   'server/test/delivery/shutdown': 20,
   'server/test/http/auth-matrix': 20,
   'server/test/opens-clicks/opens-clicks': 20,
@@ -33,9 +33,9 @@ const SECONDS: Record<string, number> = {
   'server/test/contacts/import-upload': 15,
   'server/test/delivery/claim': 15,
   'server/test/delivery/refusals': 15,
-  'server/test/delivery/ses': 15,
-  'server/test/delivery/smtp-transport': 15,
-  'server/test/delivery/transport': 15,
+  'server/test/delivery/transports/ses': 15,
+  'server/test/delivery/transports/smtp-transport': 15,
+  'server/test/delivery/transports/transport': 15,
   'server/test/inbound/listener': 15,
   'server/test/inbound/reports': 15,
   'server/test/installation/liveness': 15,
@@ -44,7 +44,7 @@ const SECONDS: Record<string, number> = {
   'server/test/billing/caps': 10,
   'server/test/campaigns/sending': 10,
   'server/test/delivery/crashes': 10,
-  'server/test/delivery/ses-notifications': 10,
+  'server/test/delivery/transports/ses-notifications': 10,
   'server/test/domains/schedule': 10,
   'server/test/http/neighbours': 10,
   'server/test/preferences/unsubscribing': 10,

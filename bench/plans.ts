@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { buildApp } from '../server/src/app.ts'
 import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
@@ -8,13 +7,14 @@ import { loadConfig } from '../server/src/lib/config.ts'
 import { createLog } from '../server/src/lib/log.ts'
 import { readMasterKey } from '../server/src/lib/master-key.ts'
 import { deriveSecrets } from '../server/src/lib/secrets.ts'
+import { keptDataFolder } from './data-folder.ts'
 import { startScript } from './node.ts'
 import { datedPath, ENDPOINTS } from './paths/insight.ts'
 import { connectToBench } from './seed.ts'
 
 // Writes bench/plans.md: how PostgreSQL runs each statement of activity and analytics, on the project that `npm run bench -- insight` keeps.
 
-const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
+const DATA_DIR = keptDataFolder()
 const events = Math.round(10_000_000 * Number(process.env.BENCH_SCALE ?? 1))
 const NOTE = `${DATA_DIR}/insight-${events}.json`
 

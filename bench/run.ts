@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { keepSection } from '../server/chaos/sections.ts'
 import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
-import { PUBLIC_KEY, TOPIC } from '../server/test/support/sns-server.ts'
+import { PUBLIC_KEY, TOPIC } from '../server/test/support/servers/sns-server.ts'
+import { keptDataFolder } from './data-folder.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { type Node, startScript } from './node.ts'
 import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
@@ -31,7 +31,7 @@ const DRAINS = [
   ['unsigned', '&dkim=off', 1],
   ['signed, two workers', '', 2],
 ] as const
-const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
+const DATA_DIR = keptDataFolder()
 
 const TITLE = `# Benchmark results
 

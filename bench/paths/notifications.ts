@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { signed } from '../../server/test/support/sns-server.ts'
+import { signed } from '../../server/test/support/servers/sns-server.ts'
 import { load } from '../load.ts'
 import { scaled } from '../seed.ts'
 import type { Product, Timing } from './contacts.ts'

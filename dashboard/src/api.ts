@@ -16,9 +16,6 @@ export function apiOf(projectId: string): Sterna {
 /** Sends with the secret key: `/v1/send` does not accept a session. The key stays in memory. */
 export const sendWithKey = (secret: string, ...message: Parameters<Sterna['send']>) => new Sterna({ apiKey: secret }).send(...message)
 
-/** Query keys begin with the project, so that nothing is ever shown in another one: `projectKey(id, 'contacts', 'list', request)`. */
-export const projectKey = (projectId: string, ...parts: unknown[]) => ['project', projectId, ...parts] as const
-
 /** Nobody is signed in, in this browser. */
 export class SignedOutError extends Error {
   constructor() {

@@ -5,7 +5,7 @@ import { createRoot } from 'react-dom/client'
 import { queryClient } from './api.ts'
 import './index.css'
 import { router } from './router.tsx'
-import { Toaster } from './ui/toast.tsx'
+import { Toaster } from './ui/dialog/toast.tsx'
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

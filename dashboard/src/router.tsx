@@ -91,7 +91,7 @@ const fields = createRoute({
 const importContacts = createRoute({
   getParentRoute: inProject,
   path: '/contacts/import',
-  component: lazyRouteComponent(() => import('./features/contacts/import-page.tsx'), 'ImportPage'),
+  component: lazyRouteComponent(() => import('./features/contacts/import/import-page.tsx'), 'ImportPage'),
   validateSearch: ({ job, segment }: Search): { job?: string; segment?: string } => ({
     ...(text(job) && { job: text(job)! }),
     ...(text(segment) && { segment: text(segment)! }),
@@ -100,7 +100,7 @@ const importContacts = createRoute({
 const contact = createRoute({
   getParentRoute: inProject,
   path: '/contacts/$contactId',
-  component: lazyRouteComponent(() => import('./features/contacts/contact-page.tsx'), 'ContactPage'),
+  component: lazyRouteComponent(() => import('./features/contacts/contact/contact-page.tsx'), 'ContactPage'),
   validateSearch: ({ kind }: Search): { kind?: string } => ({ kind: text(kind) }),
 })
 const templates = createRoute({
@@ -130,19 +130,19 @@ const campaign = createRoute({
 const campaignRecipients = createRoute({
   getParentRoute: inProject,
   path: '/campaigns/$campaignId/recipients',
-  component: lazyRouteComponent(() => import('./features/campaigns/recipients-page.tsx'), 'RecipientsPage'),
+  component: lazyRouteComponent(() => import('./features/campaigns/recipients/recipients-page.tsx'), 'RecipientsPage'),
   validateSearch: listSearch('outcome', 'reason', 'activity', 'link'),
 })
 const campaignExcluded = createRoute({
   getParentRoute: inProject,
   path: '/campaigns/$campaignId/excluded',
-  component: lazyRouteComponent(() => import('./features/campaigns/excluded-page.tsx'), 'ExcludedPage'),
+  component: lazyRouteComponent(() => import('./features/campaigns/recipients/excluded-page.tsx'), 'ExcludedPage'),
   validateSearch: listSearch('reason'),
 })
 const campaignAudience = createRoute({
   getParentRoute: inProject,
   path: '/campaigns/$campaignId/audience',
-  component: lazyRouteComponent(() => import('./features/campaigns/audience-page.tsx'), 'AudiencePage'),
+  component: lazyRouteComponent(() => import('./features/campaigns/draft/audience-page.tsx'), 'AudiencePage'),
   validateSearch: listSearch('part'),
 })
 const segments = createRoute({

@@ -11,7 +11,7 @@ import { transform } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp } from '../../server/test/support/app.ts'
 import { cloneDatabase } from '../../server/test/support/database.ts'
-import { startDnsServer } from '../../server/test/support/dns-server.ts'
+import { startDnsServer } from '../../server/test/support/servers/dns-server.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
 import { groupBy } from '../src/lib/group-by.ts'
-import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import type { ReceivedMessage } from '../test/support/servers/smtp-server.ts'
 import { type ChangeAck, type ChangeCall, type Started, SUBJECT } from './campaign.ts'
 import type { Halt } from './campaign-halts.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'

@@ -3,8 +3,8 @@ import { campaignUnderFaults } from './campaign.ts'
 import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 
-/** Every kind of `FEW` once. */
-const FAULTS = 6
+/** Drawn from the kinds of `FEW` by the seed; `npm run chaos` has every kind. */
+const FAULTS = 3
 const WITHIN_MS = 150_000
 const seed = readSeed()
 
@@ -19,10 +19,10 @@ test(`a campaign reaches its recipients once and balances, whatever is killed, f
     few: true,
     calmMs: 200,
     withinMs: WITHIN_MS,
-    contacts: 1_500,
-    lastsSeconds: 15,
-    halted: 4,
-    scheduled: 3,
+    contacts: 800,
+    lastsSeconds: 8,
+    halted: 2,
+    scheduled: 2,
   })
   expect(run.problems).toEqual([])
   expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)

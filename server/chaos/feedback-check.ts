@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import type { EmailIds } from '../test/support/ses-event.ts'
+import type { EmailIds } from '../test/support/servers/ses-event.ts'
 import { type Broken, type Check, checkContacts, checkRules } from './check.ts'
 import type { FeedbackCall } from './feedback.ts'
 import type { Sent } from './load.ts'

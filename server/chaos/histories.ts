@@ -1,5 +1,5 @@
-import { bounce, type EmailIds, eventOf } from '../test/support/ses-event.ts'
-import { signed } from '../test/support/sns-server.ts'
+import { bounce, type EmailIds, eventOf } from '../test/support/servers/ses-event.ts'
+import { signed } from '../test/support/servers/sns-server.ts'
 import type { Random } from './random.ts'
 
 type Report = [kind: string, more?: object]

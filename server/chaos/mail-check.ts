@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import type { ReceivedMessage } from '../test/support/servers/smtp-server.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
 import type { SendAck, SendCall } from './mail.ts'

@@ -3,8 +3,8 @@ import { mailUnderFaults } from './mail.ts'
 import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 
-/** Every kind of fault once. */
-const FAULTS = 10
+/** Drawn from all kinds by the seed; `npm run chaos` has every kind. */
+const FAULTS = 4
 const WITHIN_MS = 150_000
 const seed = readSeed()
 

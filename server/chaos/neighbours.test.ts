@@ -1,8 +1,11 @@
 import { afterAll, expect, test } from 'vitest'
+import { ATTACK_NAMES } from './attacks.ts'
 import { neighboursUnderAttack } from './neighbours.ts'
 import { destroyClusters } from './nodes.ts'
-import { readSeed } from './random.ts'
+import { createRandom, readSeed } from './random.ts'
 
+/** Drawn from all kinds by the seed; `npm run chaos` has every kind. */
+const ATTACKS = 6
 const seed = readSeed()
 
 afterAll(destroyClusters)
@@ -10,6 +13,7 @@ afterAll(destroyClusters)
 test(`only the attacking project is refused, and the others' emails leave (SEED=${seed})`, { timeout: 300_000 }, async () => {
   const run = await neighboursUnderAttack({
     seed,
+    attacks: createRandom(seed).shuffle(ATTACK_NAMES).slice(0, ATTACKS),
     requests: 12,
     bigContacts: 100,
     idleMs: 500,

@@ -3,7 +3,8 @@ import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
 
-const FAULTS = 8
+/** Drawn from all kinds by the seed; `npm run chaos` has every kind. */
+const FAULTS = 3
 const WITHIN_MS = 200_000
 /** Emails that wait while the relay is slowed down must all be sent in the end. */
 const PER_SECOND = 30

@@ -8,7 +8,7 @@ import { every } from '../src/lib/concurrency/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/process.ts'
-import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import type { ReceivedMessage } from '../test/support/servers/smtp-server.ts'
 import { builtProcess } from './build-processes.ts'
 
 const EVIDENCE_MS = 100

@@ -1,4 +1,4 @@
-import { startSmtpServer } from '../test/support/smtp-server.ts'
+import { startSmtpServer } from '../test/support/servers/smtp-server.ts'
 
 // The SMTP server as a separate process. Its log has every message it accepted, whatever happens to the workers.
 const [port, logFile] = process.argv.slice(2)

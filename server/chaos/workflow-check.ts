@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
 import { groupBy } from '../src/lib/group-by.ts'
-import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import type { ReceivedMessage } from '../test/support/servers/smtp-server.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
 import type { TrackAck, TrackCall } from './track.ts'

@@ -3,9 +3,9 @@ import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 import { workflowUnderFaults } from './workflow.ts'
 
-/** Every kind of `FEW`, as often as its weight says. */
-const FAULTS = 6
-const CONTACTS = 80
+/** Drawn from the kinds of `FEW` by the seed; `npm run chaos` has every kind. */
+const FAULTS = 3
+const CONTACTS = 50
 const seed = readSeed()
 
 afterAll(destroyClusters)

@@ -1,7 +1,7 @@
 import type { Condition } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { segmentNamesQuery } from '../data/segments.ts'
 import { useProject } from '../projects/current.ts'
-import { segmentNamesQuery } from './queries.ts'
 import { describeCondition } from './sentence.ts'
 
 const mentionsSegment = (condition: Condition) => JSON.stringify(condition).includes('"segment.')

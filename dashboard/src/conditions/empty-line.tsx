@@ -1,8 +1,8 @@
 import type { Condition, Result } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { conditionPreviewQuery, segmentNamesQuery } from '../data/segments.ts'
 import { useProject } from '../projects/current.ts'
 import { filterAt } from './condition-text.ts'
-import { conditionPreviewQuery, segmentNamesQuery } from './queries.ts'
 import { describeFilter } from './sentence.ts'
 
 type Lines = Result<'POST /segments/preview'>['perFilter']

@@ -1,5 +1,5 @@
 import type { Condition, ConditionFilter } from '@sterna/sdk'
-import { ownValue } from '../ui/own-value.ts'
+import { ownValue } from '../ui/form/own-value.ts'
 
 /** Names of segments by their ids. */
 export type SegmentNames = Record<string, string>

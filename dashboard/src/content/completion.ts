@@ -1,11 +1,11 @@
 /** What can be completed at the end of a text inside a tag of the template language. */
-export type Place = { kind: 'variable' | 'filter' | 'tag' /** What is typed already. */; typed: string }
+export type CompletionPlace = { kind: 'variable' | 'filter' | 'tag' /** What is typed already. */; typed: string }
 
 /** A tag is looked for only in this many characters before the cursor. */
 const MAX_TAG = 500
 
 /** The place at the end of `before`; undefined outside of `{{ … }}` and `{% … %}`. */
-export function placeOf(before: string): Place | undefined {
+export function placeOf(before: string): CompletionPlace | undefined {
   const text = before.slice(-MAX_TAG)
   const [output, tag] = [text.lastIndexOf('{{'), text.lastIndexOf('{%')]
   const start = Math.max(output, tag)

@@ -1,17 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { PanelRightClose, PanelRightOpen } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef } from 'react'
+import { type FindPeople, fieldsQuery } from '../data/contacts.ts'
+import { EVERYONE } from '../people/people.ts'
 import { useProject } from '../projects/current.ts'
-import { EVERYONE, type FindPeople } from '../projects/people.ts'
 import { usePreference } from '../session/preferences.ts'
-import { IconButton } from '../ui/button.tsx'
-import { showKeys, useShortcuts } from '../ui/shortcuts.ts'
+import { IconButton } from '../ui/form/button.tsx'
+import { showKeys, useShortcuts } from '../ui/shortcuts/shortcuts.ts'
 import type { CodeEditorHandle, CodeIssue } from './code-editor.tsx'
 import { fieldWords } from './completion.ts'
 import type { ContentValues } from './content-values.ts'
 import { LintPanel } from './lint-panel.tsx'
 import { Preview, type PreviewView } from './preview.tsx'
-import { contactFieldsQuery } from './queries.ts'
 
 const CodeEditor = lazy(() => import('./code-editor.tsx'))
 
@@ -32,7 +32,7 @@ type ContentWorkspaceProps = {
 export function ContentWorkspace({ values, onBody, issues, view, onView, people = EVERYONE }: ContentWorkspaceProps) {
   const project = useProject()
   const editor = useRef<CodeEditorHandle>(null)
-  const fields = useQuery(contactFieldsQuery(project.id)).data
+  const fields = useQuery(fieldsQuery(project.id)).data
   const variables = useMemo(() => fieldWords(fields ?? []), [fields])
   const [hasPreview, setHasPreview] = usePreference('template-preview', true)
   const toggle = () => setHasPreview(!hasPreview)

@@ -1,5 +1,5 @@
 import { CircleX, Info, TriangleAlert } from 'lucide-react'
-import { countOf } from '../ui/count.tsx'
+import { countOf } from '../ui/text/count.tsx'
 import type { CodeIssue } from './code-editor.tsx'
 
 const ICONS = {

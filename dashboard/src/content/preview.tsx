@@ -1,18 +1,18 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { ChevronDown, Monitor, Moon, Smartphone } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import { projectKey } from '../api.ts'
-import { useApi, useProject } from '../projects/current.ts'
-import type { FindPeople } from '../projects/people.ts'
-import { PersonPicker } from '../projects/person-picker.tsx'
-import { Banner } from '../ui/banner.tsx'
-import { Button } from '../ui/button.tsx'
-import { explain } from '../ui/explain.ts'
-import { Field } from '../ui/field.tsx'
-import { TextArea } from '../ui/input.tsx'
-import { MessageFrame } from '../ui/message-frame.tsx'
-import { useDebouncedValue } from '../ui/use-debounced-value.ts'
-import { useIsSlow } from '../ui/use-is-slow.ts'
+import type { FindPeople } from '../data/contacts.ts'
+import { contentPreviewQuery } from '../data/templates.ts'
+import { PersonPicker } from '../people/person-picker.tsx'
+import { useProject } from '../projects/current.ts'
+import { Button } from '../ui/form/button.tsx'
+import { Field } from '../ui/form/field.tsx'
+import { TextArea } from '../ui/form/input.tsx'
+import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
+import { MessageFrame } from '../ui/message/message-frame.tsx'
+import { Banner } from '../ui/page/banner.tsx'
+import { useIsSlow } from '../ui/page/use-is-slow.ts'
+import { explain } from '../ui/text/explain.ts'
 import { type ContentValues, hasOpenTag } from './content-values.ts'
 import { readSample } from './sample-data.ts'
 
@@ -110,7 +110,6 @@ function usePreview(
   data: Record<string, unknown>,
 ) {
   const project = useProject()
-  const api = useApi()
   const request = {
     subject,
     body,
@@ -126,16 +125,10 @@ function usePreview(
   const settled = useDebouncedValue(JSON.stringify(request), PREVIEW_AFTER_MS)
   const shown = JSON.parse(settled) as typeof request
   return useQuery({
-    queryKey: projectKey(project.id, 'templates', 'preview', settled),
-    queryFn: () => api.templates.previewContent(shown),
+    ...contentPreviewQuery(project.id, settled),
     enabled:
       [shown.subject, shown.body].every((text) => text.trim() !== '') &&
       [shown.subject, shown.body, shown.previewText ?? ''].every((text) => !hasOpenTag(text)),
-    placeholderData: keepPreviousData,
-    // The page in the frame expires, and a new one would scroll it to the top.
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-    refetchOnReconnect: false,
   })
 }
 

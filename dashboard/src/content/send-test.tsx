@@ -1,18 +1,18 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
 import { useId, useState } from 'react'
+import { meQuery } from '../data/account.ts'
+import { contactQuery } from '../data/contacts.ts'
+import { membersQuery } from '../data/projects.ts'
 import { useProject } from '../projects/current.ts'
-import { personQuery } from '../projects/people.ts'
-import { meQuery } from '../session/queries.ts'
-import { Banner } from '../ui/banner.tsx'
-import { Button } from '../ui/button.tsx'
-import { Dialog, DialogButtons } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Input } from '../ui/input.tsx'
-import { showKeys, useShortcuts } from '../ui/shortcuts.ts'
-import { toast } from '../ui/toast.tsx'
-import { memberAddressesQuery } from './queries.ts'
+import { Dialog, DialogButtons } from '../ui/dialog/dialog.tsx'
+import { toast } from '../ui/dialog/toast.tsx'
+import { Button } from '../ui/form/button.tsx'
+import { Field } from '../ui/form/field.tsx'
+import { Form } from '../ui/form/form.tsx'
+import { Input } from '../ui/form/input.tsx'
+import { Banner } from '../ui/page/banner.tsx'
+import { showKeys, useShortcuts } from '../ui/shortcuts/shortcuts.ts'
 
 type SendTestProps = {
   send: (to: { email: string; contactId?: string }) => Promise<{ success: boolean; message: string }>
@@ -46,8 +46,8 @@ export function SendTest(props: SendTestProps) {
 function SendTestForm({ send: sendTest, person, isDirty, onDone }: SendTestProps & { onDone: () => void }) {
   const project = useProject()
   const me = useQuery(meQuery).data
-  const members = useQuery(memberAddressesQuery(project.id)).data ?? []
-  const contact = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined }).data
+  const members = useQuery(membersQuery(project.id)).data ?? []
+  const contact = useQuery({ ...contactQuery(project.id, person ?? ''), enabled: person !== undefined }).data
   const addresses = useId()
   const send = useMutation({
     mutationFn: (email: string) => sendTest({ email, ...(person && { contactId: person }) }),

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { apiOf, projectKey } from '../api.ts'
+import { lintQuery } from '../data/templates.ts'
 import { useProject } from '../projects/current.ts'
-import { useDebouncedValue } from '../ui/use-debounced-value.ts'
+import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
 import type { CodeIssue } from './code-editor.tsx'
 import type { ContentValues } from './content-values.ts'
 
@@ -13,11 +13,5 @@ export function useLint({ subject, previewText, body, type }: ContentValues): Co
   const project = useProject()
   const linted: Linted = { subject, ...(previewText && { previewText }), body, type }
   const settled = useDebouncedValue(JSON.stringify(linted), LINT_AFTER_MS)
-  return useQuery({
-    queryKey: projectKey(project.id, 'templates', 'lint', settled),
-    queryFn: async () => (await apiOf(project.id).templates.lintContent(JSON.parse(settled) as Linted)).issues,
-    placeholderData: (previous) => previous,
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-  }).data
+  return useQuery(lintQuery(project.id, settled)).data
 }

@@ -1,8 +1,8 @@
 import { SternaError } from '@sterna/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type Reducer, useEffect, useReducer, useRef, useState } from 'react'
+import { meQuery } from '../data/account.ts'
 import { useProject } from '../projects/current.ts'
-import { meQuery } from '../session/queries.ts'
 import { changeDraft, type DraftAction, type DraftState, isDirty, startDraft } from './draft-state.ts'
 import { deleteDraft, readDraft, writeDraft } from './draft-store.ts'
 

@@ -1,7 +1,7 @@
 import { apiOf } from '../api.ts'
-import { explain } from '../ui/explain.ts'
-import { saveFile } from '../ui/save-file.ts'
-import { toast } from '../ui/toast.tsx'
+import { toast } from '../ui/dialog/toast.tsx'
+import { saveFile } from '../ui/table/save-file.ts'
+import { explain } from '../ui/text/explain.ts'
 
 type Job = { id: string; projectId: string }
 type FileOfJob = ReturnType<ReturnType<typeof apiOf>['contacts']['exportFile']>

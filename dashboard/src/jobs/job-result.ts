@@ -1,5 +1,5 @@
 import type { Job } from '@sterna/sdk'
-import { formatCount } from '../ui/count.tsx'
+import { formatCount } from '../ui/text/count.tsx'
 
 /** The counts that imports, exports and bulk jobs report, in the order they are read. */
 const COUNTS: [name: string, word: string][] = [
@@ -13,7 +13,7 @@ const COUNTS: [name: string, word: string][] = [
 ]
 
 /** `1,204 changed, 3 unchanged`; undefined while the job runs. */
-export function describeResult({ state, result, failedReason }: Pick<Job, 'state' | 'result' | 'failedReason'>): string | undefined {
+export function describeJobResult({ state, result, failedReason }: Pick<Job, 'state' | 'result' | 'failedReason'>): string | undefined {
   if (state === 'failed') return failedReason ?? 'It failed. Nothing more is done.'
   if (state !== 'completed') return undefined
   const counts = withChanged(result ?? {})
@@ -51,5 +51,3 @@ const LABELS: Record<string, string> = {
 export const labelOf = ({ type }: Pick<Job, 'type'>): string | undefined => (Object.hasOwn(LABELS, type) ? LABELS[type] : undefined)
 
 export const hasFailures = ({ result }: Pick<Job, 'result'>) => Number(result?.failureCount ?? 0) > 0
-
-export const isOver = (job: Pick<Job, 'state'> | undefined) => job?.state === 'completed' || job?.state === 'failed'

@@ -2,16 +2,16 @@ import type { Job } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { X } from 'lucide-react'
 import { useEffect, useState } from 'react'
-import { projectKey } from '../api.ts'
+import { invalidateManyContacts } from '../data/contacts.ts'
+import { activeJobsQuery, isOver, jobQuery } from '../data/jobs.ts'
 import { useProject } from '../projects/current.ts'
-import { IconButton } from '../ui/button.tsx'
-import { explain } from '../ui/explain.ts'
-import { Progress } from '../ui/progress.tsx'
-import { Status } from '../ui/status.tsx'
+import { Progress } from '../ui/chart/progress.tsx'
+import { IconButton } from '../ui/form/button.tsx'
+import { explain } from '../ui/text/explain.ts'
+import { Status } from '../ui/text/status.tsx'
 import { downloadExport, downloadFailedRows, hasFile } from './job-files.ts'
-import { describeResult, hasFailures, isOver, labelOf } from './job-result.ts'
+import { describeJobResult, hasFailures, labelOf } from './job-result.ts'
 import { dismissJob, type OwnJob, useOwnJobs } from './own-jobs.ts'
-import { activeJobsQuery, jobQuery } from './queries.ts'
 
 /** Jobs of this project that run, and the results of those that were started in this browser, until they are dismissed. */
 export function JobTray() {
@@ -47,8 +47,7 @@ function OwnItem({ job: { id, label }, onDismiss }: { job: OwnJob; onDismiss: (i
   const query = useQuery(jobQuery(project.id, id))
   const isDone = isOver(query.data)
   useEffect(() => {
-    if (!isDone) return
-    for (const part of ['contacts', 'fields', 'segments']) void queries.invalidateQueries({ queryKey: projectKey(project.id, part) })
+    if (isDone) void invalidateManyContacts(queries, project.id)
   }, [isDone, project.id, queries])
   return <TrayItem label={label} job={query.data} error={query.error} onDismiss={() => onDismiss(id)} />
 }
@@ -69,7 +68,7 @@ function TrayItem({ label, job, error, onDismiss }: TrayItemProps) {
       {job && !isOver(job) && <Progress value={job.progress} label={label} />}
       <p role="status" className="text-muted">
         {job && <Status kind="job" status={job.state} />}
-        {job && isOver(job) && <span className="block wrap-break-word">{describeResult(job)}</span>}
+        {job && isOver(job) && <span className="block wrap-break-word">{describeJobResult(job)}</span>}
       </p>
       {job?.type === 'import' && isOver(job) && hasFailures(job) && (
         <button type="button" className="link" onClick={() => downloadFailedRows({ id: job.id, projectId: project.id })}>

@@ -1,11 +1,11 @@
 import { Columns3 } from 'lucide-react'
 import { useState } from 'react'
 import { usePreference } from '../session/preferences.ts'
-import { Button } from '../ui/button.tsx'
-import { CheckboxLine } from '../ui/checkbox.tsx'
-import type { Column } from '../ui/data-table.tsx'
-import { Popover } from '../ui/popover.tsx'
-import { SearchedList } from '../ui/searched-list.tsx'
+import { Popover } from '../ui/dialog/popover.tsx'
+import { Button } from '../ui/form/button.tsx'
+import { CheckboxLine } from '../ui/form/checkbox.tsx'
+import type { Column } from '../ui/table/data-table.tsx'
+import { SearchedList } from '../ui/table/searched-list.tsx'
 
 type Chosen = Record<string, boolean>
 

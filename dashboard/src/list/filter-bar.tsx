@@ -1,13 +1,13 @@
 import { ListFilter, Search, X } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
-import { Button } from '../ui/button.tsx'
-import { CheckboxLine } from '../ui/checkbox.tsx'
-import { Field } from '../ui/field.tsx'
-import { Input } from '../ui/input.tsx'
-import { Popover } from '../ui/popover.tsx'
-import { SearchedList } from '../ui/searched-list.tsx'
-import { useShortcuts } from '../ui/shortcuts.ts'
-import { describeFilter, type Filter, type FilterEditorProps, readChoices, readRange, writeRange } from './filters.ts'
+import { Popover } from '../ui/dialog/popover.tsx'
+import { Button } from '../ui/form/button.tsx'
+import { CheckboxLine } from '../ui/form/checkbox.tsx'
+import { Field } from '../ui/form/field.tsx'
+import { Input } from '../ui/form/input.tsx'
+import { useShortcuts } from '../ui/shortcuts/shortcuts.ts'
+import { SearchedList } from '../ui/table/searched-list.tsx'
+import { describeListFilter, type Filter, type FilterEditorProps, readChoices, readRange, writeRange } from './filters.ts'
 import type { ListRequest, ListSearch } from './list-search.ts'
 import { useDebounced } from './use-list.ts'
 
@@ -92,7 +92,7 @@ function SearchField({ q, hint, onChange }: { q: string; hint: string; onChange:
 
 function Pill({ filter, value, onChange }: { filter: Filter; value: string; onChange: (value: string | undefined) => void }) {
   const [open, setOpen] = useState(false)
-  const text = describeFilter(filter, value)
+  const text = describeListFilter(filter, value)
   return (
     <span className="inline-flex h-8 max-w-full items-center rounded-md border border-accent/40 bg-accent-soft text-ui pointer-coarse:h-11">
       <Popover

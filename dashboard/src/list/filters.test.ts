@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeFilter, type Filter, readRange, writeRange } from './filters.ts'
+import { describeListFilter, type Filter, readRange, writeRange } from './filters.ts'
 
 const created: Filter = { name: 'created', label: 'Created', kind: 'range' }
 const status: Filter = { name: 'status', label: 'Status', kind: 'choices', options: { SENT: 'Sent', FAILED: 'Failed' } }
@@ -13,7 +13,7 @@ test.each([
   [status, 'SENT,FAILED', 'Status: Sent, Failed'],
   [status, 'NEW', 'Status: NEW'],
 ])('the pill of %o with %s says "%s"', (filter, value, text) => {
-  expect(describeFilter(filter, value)).toBe(text)
+  expect(describeListFilter(filter, value)).toBe(text)
 })
 
 test('a range of dates is one value in the URL', () => {

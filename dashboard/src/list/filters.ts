@@ -15,7 +15,7 @@ export type Filter = { name: string; label: string } & (
 export type FilterEditorProps = { value: string | undefined; onChange: (value: string | undefined) => void }
 
 /** The text of the pill of a filter, such as `Created: since 2026-01-01`. */
-export function describeFilter(filter: Filter, value: string): string {
+export function describeListFilter(filter: Filter, value: string): string {
   return `${filter.label}: ${describeValue(filter, value)}`
 }
 

@@ -1,5 +1,5 @@
-import type { SelectEvent } from '../ui/data-table.tsx'
-import { useShortcuts } from '../ui/shortcuts.ts'
+import { useShortcuts } from '../ui/shortcuts/shortcuts.ts'
+import type { SelectEvent } from '../ui/table/data-table.tsx'
 import { countSelected, isSelected, NOTHING } from './selection.ts'
 import type { List } from './use-list.ts'
 

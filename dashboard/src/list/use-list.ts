@@ -1,8 +1,8 @@
 import type { Sterna } from '@sterna/sdk'
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
-import { projectKey } from '../api.ts'
+import { type ListName, latestQuery, listQuery } from '../data/keys.ts'
 import { useApi, useProject } from '../projects/current.ts'
 import { usePreference } from '../session/preferences.ts'
 import type { Filter } from './filters.ts'
@@ -21,8 +21,7 @@ declare module '@tanstack/react-router' {
 type ListData<Row> = { data: Row[]; cursor: string | null; hasMore: boolean; total: number }
 
 type ListOptions<Row> = {
-  /** Names the list in query keys and preferences: `contacts`. Invalidate `projectKey(projectId, name)` after a change. */
-  name: string
+  name: ListName
   /** What the list is of, if not of the project: the id of a campaign. */
   scope?: string
   filters?: Filter[]
@@ -47,20 +46,13 @@ export function useList<Row>({ name, scope = '', filters = NO_FILTERS, load, row
   const { search } = url
   const request = readRequest(search, { filters: filters.map((filter) => filter.name), size })
 
-  const queryKey = projectKey(project.id, name, 'list', request, scope)
-  const query = useQuery({
-    queryKey,
-    queryFn: () => loadCounted((each) => load(api, each), request),
-    placeholderData: keepPreviousData,
-  })
+  const page = listQuery(project.id, name, [request, scope], () => loadCounted((each) => load(api, each), request))
+  const query = useQuery(page)
   const isFirstPage = request.cursor === undefined
   const latest = useQuery({
-    queryKey: projectKey(project.id, name, 'latest', request, scope),
-    queryFn: () => load(api, request),
+    ...latestQuery(project.id, name, [request, scope], () => load(api, request)),
     enabled: live !== undefined && isFirstPage && query.isSuccess && !query.isPlaceholderData,
     refetchInterval: live ?? false,
-    staleTime: 0,
-    gcTime: 0,
   })
   const shown = useMemo(() => mergeRows(query.data?.data, latest.data?.data, rowId), [query.data, latest.data, rowId])
 
@@ -77,7 +69,7 @@ export function useList<Row>({ name, scope = '', filters = NO_FILTERS, load, row
     rows: shown.rows,
     /** Rows that arrived since the page was loaded. */
     newCount: shown.newCount,
-    showNew: () => queries.setQueryData(queryKey, latest.data),
+    showNew: () => queries.setQueryData(page.queryKey, latest.data),
     total,
     isEstimate: isEstimate?.(total, request) ?? false,
     isFiltered: isFiltered(request),

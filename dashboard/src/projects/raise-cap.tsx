@@ -1,5 +1,5 @@
 import { SternaError } from '@sterna/sdk'
-import { PathLink } from '../ui/path-link.tsx'
+import { PathLink } from '../ui/page/path-link.tsx'
 import { canManage, useProject } from './current.ts'
 
 /** After a refusal because of a cap: the way to raise it, or who can. */

@@ -2,12 +2,12 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Copy, CopyPlus, Trash2 } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { projectKey } from '../api.ts'
-import { copy } from '../ui/copy.ts'
-import { Confirm } from '../ui/dialog.tsx'
-import { explain } from '../ui/explain.ts'
-import { MenuItem, MenuSeparator } from '../ui/menu.tsx'
-import { toast } from '../ui/toast.tsx'
+import { invalidate, invalidateLists } from '../data/keys.ts'
+import { Confirm } from '../ui/dialog/dialog.tsx'
+import { MenuItem, MenuSeparator } from '../ui/dialog/menu.tsx'
+import { toast } from '../ui/dialog/toast.tsx'
+import { copy } from '../ui/text/copy.ts'
+import { explain } from '../ui/text/explain.ts'
 import { useApi, useProject } from './current.ts'
 
 const NOUNS = { campaigns: 'campaign', segments: 'segment', templates: 'template', workflows: 'workflow' } as const
@@ -35,7 +35,7 @@ export function RecordMenu({ list, row: { id, name }, onDelete, last, copyNote =
   async function duplicate() {
     try {
       const created = await api[list].duplicate(id)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, list) })
+      await invalidate(queries, project.id, list)
       toast(`${name} was duplicated${copyNote}`)
       await navigate({ to: `/app/p/${project.id}/${list}/${created.id}` })
     } catch (error) {
@@ -89,7 +89,7 @@ export function DeleteRecord({ list, row: { id, name }, description, phrase, onC
       onConfirm={async () => {
         await api[list].delete(id)
         await onDeleted?.()
-        await queries.invalidateQueries({ queryKey: projectKey(project.id, list, 'list') })
+        await invalidateLists(queries, project.id, list)
         toast(`${name} was deleted`)
       }}
       open

@@ -1,8 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { buttonClass } from '../ui/button.tsx'
-import { ErrorState } from '../ui/error-state.tsx'
-import { PathLink } from '../ui/path-link.tsx'
+import { buttonClass } from '../ui/form/button.tsx'
+import { ErrorState } from '../ui/page/error-state.tsx'
+import { PathLink } from '../ui/page/path-link.tsx'
 import { useProject } from './current.ts'
 
 type RecordPeekProps<Row> = {

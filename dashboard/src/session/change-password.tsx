@@ -1,12 +1,12 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { api } from '../api.ts'
-import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { PasswordInput } from '../ui/input.tsx'
-import { toast } from '../ui/toast.tsx'
+import { Dialog } from '../ui/dialog/dialog.tsx'
+import { toast } from '../ui/dialog/toast.tsx'
+import { Button } from '../ui/form/button.tsx'
+import { Field } from '../ui/form/field.tsx'
+import { Form } from '../ui/form/form.tsx'
+import { PasswordInput } from '../ui/form/input.tsx'
 
 export function ChangePasswordDialog({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
   return (

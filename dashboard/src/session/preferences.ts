@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useCallback, useSyncExternalStore } from 'react'
-import { meQuery } from './queries.ts'
+import { meQuery } from '../data/account.ts'
 
 const listeners = new Set<() => void>()
 

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { configQuery } from './queries.ts'
+import { configQuery } from '../data/installation.ts'
 
 /** Shown where a page announces an email: in sandbox mode it will not arrive. */
 export function SandboxHint() {

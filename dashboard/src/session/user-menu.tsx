@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { CircleUser, Keyboard, KeyboardOff, LockKeyhole, LogOut } from 'lucide-react'
 import { useState } from 'react'
-import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
-import { areShortcutsOn, turnShortcuts } from '../ui/shortcuts.ts'
-import { toast } from '../ui/toast.tsx'
+import { meQuery } from '../data/account.ts'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/dialog/menu.tsx'
+import { toast } from '../ui/dialog/toast.tsx'
+import { areShortcutsOn, turnShortcuts } from '../ui/shortcuts/shortcuts.ts'
 import { ChangePasswordDialog } from './change-password.tsx'
-import { meQuery } from './queries.ts'
 import { signOut } from './sign-out.ts'
 
 /** `wide` shows the address beside the icon; `onSheet` opens the list of shortcuts, on pages that have some. */

@@ -1,9 +1,9 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { api } from '../api.ts'
-import { Banner } from '../ui/banner.tsx'
-import { explain } from '../ui/explain.ts'
-import { toast } from '../ui/toast.tsx'
-import { meQuery } from './queries.ts'
+import { meQuery } from '../data/account.ts'
+import { toast } from '../ui/dialog/toast.tsx'
+import { Banner } from '../ui/page/banner.tsx'
+import { explain } from '../ui/text/explain.ts'
 import { SandboxHint } from './sandbox-hint.tsx'
 
 export function VerifyBanner() {

@@ -1,9 +1,9 @@
 import { type ErrorComponentProps, Link } from '@tanstack/react-router'
 import { Compass } from 'lucide-react'
-import { buttonClass } from '../ui/button.tsx'
-import { EmptyState } from '../ui/empty-state.tsx'
-import { ErrorState } from '../ui/error-state.tsx'
-import { PageTitle } from '../ui/page.tsx'
+import { buttonClass } from '../ui/form/button.tsx'
+import { EmptyState } from '../ui/page/empty-state.tsx'
+import { ErrorState } from '../ui/page/error-state.tsx'
+import { PageTitle } from '../ui/page/page.tsx'
 
 export function NotFoundPage() {
   return (

@@ -1,8 +1,8 @@
 import { Menu as MenuIcon, X } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { useState } from 'react'
-import { IconButton } from '../ui/button.tsx'
-import { Logo } from '../ui/logo.tsx'
+import { IconButton } from '../ui/form/button.tsx'
+import { Logo } from '../ui/page/logo.tsx'
 import { DoctorLink, Navigation, SettingsLink } from './navigation.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
 

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { doctorQuery } from '../features/doctor/queries.ts'
+import { meQuery } from '../data/account.ts'
+import { configQuery, doctorQuery } from '../data/installation.ts'
 import { useProject } from '../projects/current.ts'
-import { configQuery, meQuery } from '../session/queries.ts'
-import { showKeys } from '../ui/shortcuts.ts'
+import { showKeys } from '../ui/shortcuts/shortcuts.ts'
 import { DOCTOR, type Entry, NAVIGATION, SETTINGS } from './navigation-entries.ts'
 import { useBadges } from './use-badges.ts'
 

@@ -1,17 +1,17 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import { ArrowRight, Command, Copy, FolderPlus, Keyboard, Plus, Repeat, Search, Settings, SunMoon, Upload } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
-import { projectKey } from '../api.ts'
+import { paletteQuery } from '../data/palette.ts'
+import { projectsQuery } from '../data/projects.ts'
 import { useApi, useProject } from '../projects/current.ts'
-import { projectsQuery } from '../projects/queries.ts'
 import { listRecents } from '../projects/recents.ts'
 import { parseSearch } from '../search.ts'
-import { copy } from '../ui/copy.ts'
-import { Kbd } from '../ui/kbd.tsx'
-import { pressWhenRegistered, showKeys, useListedShortcuts } from '../ui/shortcuts.ts'
-import { switchTheme } from '../ui/theme-toggle.tsx'
+import { switchTheme } from '../ui/page/theme-toggle.tsx'
+import { Kbd } from '../ui/shortcuts/kbd.tsx'
+import { pressWhenRegistered, showKeys, useListedShortcuts } from '../ui/shortcuts/shortcuts.ts'
+import { copy } from '../ui/text/copy.ts'
 import { ENTRIES, SETTINGS_PAGES } from './navigation-entries.ts'
 import { commandsOf, matchItems, type PaletteGroup, type PaletteItem, recentItem, searchEverything } from './palette-items.ts'
 
@@ -52,12 +52,7 @@ function usePaletteGroups(q: string, onSheet: () => void): PaletteGroup[] {
   const api = useApi()
   const settled = useSettled(q)
   const base = `/app/p/${project.id}`
-  const search = useQuery({
-    queryKey: projectKey(project.id, 'palette', settled),
-    queryFn: () => searchEverything(api, base, settled),
-    enabled: settled !== '',
-    placeholderData: keepPreviousData,
-  })
+  const search = useQuery(paletteQuery(project.id, settled, () => searchEverything(api, base, settled)))
   const pages = ENTRIES.map(
     ({ to, label, icon, keys }): PaletteItem => ({
       id: to,

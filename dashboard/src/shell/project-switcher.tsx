@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Check, ChevronsUpDown, Plus } from 'lucide-react'
+import { projectsQuery } from '../data/projects.ts'
 import { useProject } from '../projects/current.ts'
-import { projectsQuery } from '../projects/queries.ts'
-import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/dialog/menu.tsx'
 
 export function ProjectSwitcher({ collapsed = false }: { collapsed?: boolean }) {
   const project = useProject()

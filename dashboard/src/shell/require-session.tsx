@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
 import { isSignedOut } from '../api.ts'
-import { meQuery } from '../session/queries.ts'
-import { ErrorState } from '../ui/error-state.tsx'
-import { Splash } from '../ui/splash.tsx'
+import { meQuery } from '../data/account.ts'
+import { ErrorState } from '../ui/page/error-state.tsx'
+import { Splash } from '../ui/page/splash.tsx'
 
 /** Wraps every /app page. */
 export function RequireSession() {

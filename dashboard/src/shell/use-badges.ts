@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { sendingCampaignsQuery } from '../features/campaigns/queries.ts'
-import { domainsQuery } from '../features/domains/queries.ts'
-import { newestMessagesQuery } from '../features/sandbox/queries.ts'
+import { sendingCampaignsQuery } from '../data/campaigns.ts'
+import { domainsQuery } from '../data/domains.ts'
+import { configQuery } from '../data/installation.ts'
+import { newestMessagesQuery } from '../data/sandbox.ts'
 import { useSeenUntil } from '../features/sandbox/seen.ts'
 import { countUnseen } from '../features/sandbox/unseen.ts'
 import { useProject } from '../projects/current.ts'
-import { configQuery } from '../session/queries.ts'
 import type { Entry } from './navigation-entries.ts'
 
 /** Only things that wait for the user or are under way have a badge. */

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext } from 'playwright-core'
-import { launchBrowser } from '../../../server/test/support/launch-browser.ts'
 import { startSterna } from '../../../server/test/support/process.ts'
+import { launchBrowser } from '../../../server/test/support/processes/launch-browser.ts'
 import { openContext, signUp } from './browser.ts'
 
 type Installation = { sterna: Awaited<ReturnType<typeof startSterna>>; browser: Browser; owner: BrowserContext; endNow: () => void }

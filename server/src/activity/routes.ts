@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readDays } from '../events/day.ts'
 import { integerParam } from '../http/paging.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { ActivityList, ActivityQuery, listActivity } from './feed.ts'
 import { ActivityStats, countRecent, listSeenTypes, MAX_RECENT, readActivityStats } from './stats.ts'
@@ -10,80 +11,61 @@ import { listUpcoming, UpcomingActivity } from './upcoming.ts'
 const Type = z.enum(ACTIVITY_TYPES)
 
 export function activityRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Activity']
-  const config = { caller: 'project' as const }
-  const slow = { ...config, slowRead: true }
+  const route = routesOf(app, { tags: ['Activity'], caller: 'project' })
 
-  app.get(
+  route.get(
     '/activity',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List activities, newest first',
-        description:
-          'Emails, events, subscriptions, suppressions, campaigns and workflows in one list. With `contactId` or dates `total` stops at 10,000.',
-        querystring: ActivityQuery,
-        response: { 200: ActivityList },
-      },
+      summary: 'List activities, newest first',
+      description:
+        'Emails, events, subscriptions, suppressions, campaigns and workflows in one list. With `contactId` or dates `total` stops at 10,000.',
+      querystring: ActivityQuery,
+      response: ActivityList,
+      slowRead: true,
     },
     (req) => listActivity(db, secrets, req.project.id, req.query),
   )
 
-  app.get(
+  route.get(
     '/activity/stats',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'Count activities',
-        description: 'Of whole UTC days, including those of `startDate` and `endDate`; without dates of all time.',
-        querystring: z.object({ startDate: z.string().optional(), endDate: z.string().optional() }),
-        response: { 200: ActivityStats },
-      },
+      summary: 'Count activities',
+      description: 'Of whole UTC days, including those of `startDate` and `endDate`; without dates of all time.',
+      querystring: z.object({ startDate: z.string().optional(), endDate: z.string().optional() }),
+      response: ActivityStats,
+      slowRead: true,
     },
     (req) => readActivityStats(db, req.project.id, readDays(req.query)),
   )
 
-  app.get(
+  route.get(
     '/activity/recent-count',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Count the activities of the last minutes',
-        description: `Counts up to ${MAX_RECENT.toLocaleString('en')}.`,
-        querystring: z.object({ minutes: integerParam(5, 1_440) }),
-        response: { 200: z.object({ count: z.int(), minutes: z.int() }) },
-      },
+      summary: 'Count the activities of the last minutes',
+      description: `Counts up to ${MAX_RECENT.toLocaleString('en')}.`,
+      querystring: z.object({ minutes: integerParam(5, 1_440) }),
+      response: z.object({ count: z.int(), minutes: z.int() }),
     },
     async (req) => ({ count: await countRecent(db, req.project.id, req.query.minutes), minutes: req.query.minutes }),
   )
 
-  app.get(
+  route.get(
     '/activity/types',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List the types of activities',
-        response: { 200: z.object({ types: z.array(Type), seen: z.array(Type).describe('Those that have happened in this project.') }) },
-      },
+      summary: 'List the types of activities',
+      response: z.object({ types: z.array(Type), seen: z.array(Type).describe('Those that have happened in this project.') }),
+      slowRead: true,
     },
     async (req) => ({ types: [...ACTIVITY_TYPES], seen: await listSeenTypes(db, req.project.id) }),
   )
 
-  app.get(
+  route.get(
     '/activity/upcoming',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List what is due next',
-        description: 'Scheduled campaigns, and executions of workflows whose pause ends, the next first.',
-        querystring: z.object({ limit: integerParam(20, 100), daysAhead: integerParam(30, 366) }),
-        response: { 200: z.object({ activities: z.array(UpcomingActivity) }) },
-      },
+      summary: 'List what is due next',
+      description: 'Scheduled campaigns, and executions of workflows whose pause ends, the next first.',
+      querystring: z.object({ limit: integerParam(20, 100), daysAhead: integerParam(30, 366) }),
+      response: z.object({ activities: z.array(UpcomingActivity) }),
     },
     async (req) => ({ activities: await listUpcoming(db, req.project.id, req.query) }),
   )

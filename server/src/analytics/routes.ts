@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { choiceParam, integerParam } from '../http/paging.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { CampaignBreakdown, CampaignMetricParam, listTopCampaigns, readCampaignBreakdown, TopCampaign } from './campaigns.ts'
 import { readDeliveryTimes } from './delivery-times.ts'
@@ -61,20 +62,15 @@ const TopEvent = z.object({
 })
 
 export function analyticsRoutes(app: App, { db }: Deps) {
-  const tags = ['Analytics']
-  const config = { caller: 'project' as const, slowRead: true }
+  const route = routesOf(app, { tags: ['Analytics'], caller: 'project', slowRead: true })
 
-  app.get(
+  route.get(
     '/analytics/timeseries',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get figures of emails by day or hour',
-        description: `One point per day or hour, also if nothing happened. Each figure counts at the time at which it happened, a few seconds later. At most 731 days, by the hour ${MAX_HOURLY_DAYS}.`,
-        querystring: PeriodQuery.extend({ ...RollupFilterQuery, interval: choiceParam(['day', 'hour'], 'day'), timezone: TimezoneParam }),
-        response: { 200: z.array(Point) },
-      },
+      summary: 'Get figures of emails by day or hour',
+      description: `One point per day or hour, also if nothing happened. Each figure counts at the time at which it happened, a few seconds later. At most 731 days, by the hour ${MAX_HOURLY_DAYS}.`,
+      querystring: PeriodQuery.extend({ ...RollupFilterQuery, interval: choiceParam(['day', 'hour'], 'day'), timezone: TimezoneParam }),
+      response: z.array(Point),
     },
     (req) => {
       const { interval, timezone, startDate, endDate, ...filter } = req.query
@@ -84,31 +80,23 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/analytics/summary',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get the figures of a period and of the one before',
-        description: 'Of UTC days.',
-        querystring: PeriodQuery,
-        response: { 200: z.object({ current: Totals, previous: Totals }) },
-      },
+      summary: 'Get the figures of a period and of the one before',
+      description: 'Of UTC days.',
+      querystring: PeriodQuery,
+      response: z.object({ current: Totals, previous: Totals }),
     },
     (req) => readSummary(db, req.project.id, readPeriod(req.query)),
   )
 
-  app.get(
+  route.get(
     '/analytics/weekday-hours',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get figures of emails by hour of the week',
-        querystring: PeriodQuery.extend({ ...RollupFilterQuery, timezone: TimezoneParam }),
-        response: { 200: z.array(z.object({ weekday: z.int().describe('1 (Monday) to 7.'), hour: z.int(), ...FigureFields })) },
-      },
+      summary: 'Get figures of emails by hour of the week',
+      querystring: PeriodQuery.extend({ ...RollupFilterQuery, timezone: TimezoneParam }),
+      response: z.array(z.object({ weekday: z.int().describe('1 (Monday) to 7.'), hour: z.int(), ...FigureFields })),
     },
     (req) => {
       const { timezone, startDate, endDate, ...filter } = req.query
@@ -116,17 +104,13 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/analytics/top-campaigns',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List the best campaigns',
-        description: 'Campaigns that began in the period, or all campaigns if no period is given.',
-        querystring: PeriodQuery.extend({ limit: integerParam(10, 100), metric: CampaignMetricParam }),
-        response: { 200: z.array(TopCampaign) },
-      },
+      summary: 'List the best campaigns',
+      description: 'Campaigns that began in the period, or all campaigns if no period is given.',
+      querystring: PeriodQuery.extend({ limit: integerParam(10, 100), metric: CampaignMetricParam }),
+      response: z.array(TopCampaign),
     },
     (req) => {
       const { limit, metric, ...dates } = req.query
@@ -134,32 +118,24 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/analytics/campaign-stats',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Count campaigns by status, and their results',
-        description: 'With dates: of campaigns that began in the period.',
-        querystring: PeriodQuery,
-        response: { 200: CampaignBreakdown },
-      },
+      summary: 'Count campaigns by status, and their results',
+      description: 'With dates: of campaigns that began in the period.',
+      querystring: PeriodQuery,
+      response: CampaignBreakdown,
     },
     (req) => readCampaignBreakdown(db, req.project.id, readOptionalPeriod(req.query)),
   )
 
-  app.get(
+  route.get(
     '/analytics/leaders',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List campaigns, templates or workflows by clicks',
-        description: 'By the share of emails that were clicked in the period. Those with fewer than 50 sent emails come last.',
-        querystring: PeriodQuery.extend({ by: choiceParam(LEADERBOARDS, 'campaign'), limit: integerParam(10, 100) }),
-        response: { 200: z.array(Leader) },
-      },
+      summary: 'List campaigns, templates or workflows by clicks',
+      description: 'By the share of emails that were clicked in the period. Those with fewer than 50 sent emails come last.',
+      querystring: PeriodQuery.extend({ by: choiceParam(LEADERBOARDS, 'campaign'), limit: integerParam(10, 100) }),
+      response: z.array(Leader),
     },
     (req) => {
       const { by, limit, ...dates } = req.query
@@ -167,17 +143,13 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/analytics/top-events',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List the most frequent events',
-        description: 'Of events that API clients track, on UTC days.',
-        querystring: PeriodQuery.extend({ limit: integerParam(10, 100) }),
-        response: { 200: z.array(TopEvent) },
-      },
+      summary: 'List the most frequent events',
+      description: 'Of events that API clients track, on UTC days.',
+      querystring: PeriodQuery.extend({ limit: integerParam(10, 100) }),
+      response: z.array(TopEvent),
     },
     (req) => {
       const { limit, ...dates } = req.query
@@ -185,17 +157,13 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/analytics/domains',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get figures of emails by domain of the recipient',
-        description: 'The 100 largest domains of a UTC day are counted apart, the others together.',
-        querystring: PeriodQuery.extend({ limit: integerParam(20, 100) }),
-        response: { 200: z.array(DomainFigures) },
-      },
+      summary: 'Get figures of emails by domain of the recipient',
+      description: 'The 100 largest domains of a UTC day are counted apart, the others together.',
+      querystring: PeriodQuery.extend({ limit: integerParam(20, 100) }),
+      response: z.array(DomainFigures),
     },
     (req) => {
       const { limit, ...dates } = req.query
@@ -203,17 +171,13 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/analytics/delivery-times',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get the time from acceptance to delivery',
-        description: 'Of emails whose delivery was reported on these UTC days.',
-        querystring: PeriodQuery.extend(RollupFilterQuery),
-        response: { 200: DeliveryTimes },
-      },
+      summary: 'Get the time from acceptance to delivery',
+      description: 'Of emails whose delivery was reported on these UTC days.',
+      querystring: PeriodQuery.extend(RollupFilterQuery),
+      response: DeliveryTimes,
     },
     (req) => {
       const { startDate, endDate, ...filter } = req.query
@@ -221,17 +185,13 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/analytics/growth',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get new, unsubscribed and deleted contacts by day and source',
-        description: 'Of UTC days.',
-        querystring: PeriodQuery,
-        response: { 200: Growth },
-      },
+      summary: 'Get new, unsubscribed and deleted contacts by day and source',
+      description: 'Of UTC days.',
+      querystring: PeriodQuery,
+      response: Growth,
     },
     (req) => readGrowth(db, req.project.id, readPeriod(req.query)),
   )

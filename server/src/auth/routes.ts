@@ -1,28 +1,20 @@
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { maybeOne, one, type Tx, transact } from '../db/index.ts'
+import { maybeOne, type Tx, transact } from '../db/index.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
 import { readSessionCookie } from '../http/auth/session-cookie.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
+import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { sendsAccountEmails } from '../lib/config.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { isInvited } from '../projects/members.ts'
-import {
-  joinByInvitation,
-  lockPassword,
-  resetPassword,
-  sendReset,
-  sendVerification,
-  setPassword,
-  signUp,
-  type User,
-  verifyEmail,
-} from './accounts.ts'
+import { joinByInvitation, lockPassword, signUp, type User } from './accounts.ts'
 import { logIn } from './login.ts'
+import { Done, passwordRoutes, Token } from './password-routes.ts'
 import { createPasswords, GivenPassword, NewPassword } from './passwords.ts'
 import {
   clearSessionCookie,
@@ -36,8 +28,6 @@ import {
   setSessionCookie,
 } from './sessions.ts'
 
-const Token = z.string().min(1).max(200)
-const Done = z.object({ success: z.literal(true) })
 const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
 const UserView = z
   .object({
@@ -48,7 +38,6 @@ const UserView = z
     createdAt: Timestamp,
   })
   .meta({ id: 'User' })
-const RESET_RESPONSE_MS = 150
 
 type UserRow = User & { verified: boolean; operator: boolean; createdAt: Date }
 
@@ -60,23 +49,22 @@ const showUser = ({ id, email, verified, operator, createdAt }: UserRow): z.outp
   createdAt: createdAt.toISOString(),
 })
 
-export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwords = createPasswords()) {
+export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) {
+  const { db, secrets, log, config } = deps
   const { publicUrl } = config
-  const { hashPassword, isPassword } = passwords
+  const { hashPassword } = passwords
   const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
-  const tags = ['Accounts']
+  const route = routesOf(app, { tags: ['Accounts'] })
 
-  app.post(
+  route.post(
     '/auth/signup',
     {
-      config: { caller: 'visitor', refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Create an account and sign in',
-        body: z.object({ email: Address, password: NewPassword, invitation: Token.optional() }),
-        response: { 200: SignedIn },
-      },
+      summary: 'Create an account and sign in',
+      body: z.object({ email: Address, password: NewPassword, invitation: Token.optional() }),
+      response: SignedIn,
+      caller: 'visitor',
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { email, password, invitation } = req.body
@@ -98,11 +86,14 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
     if (!invited) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
   }
 
-  app.post(
+  route.post(
     '/auth/login',
     {
-      config: { caller: 'visitor', refusals: ['INVALID_CREDENTIALS'] },
-      schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } },
+      summary: 'Sign in',
+      body: z.object({ email: Address, password: GivenPassword }),
+      response: SignedIn,
+      caller: 'visitor',
+      refusals: ['INVALID_CREDENTIALS'],
     },
     async (req, reply) => {
       const { id, email, hash } = await logIn({ db, attempts, passwords }, { ...req.body, network: networkOf(req.ip) })
@@ -116,14 +107,10 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
     },
   )
 
-  app.get(
+  route.get(
     '/auth/logout',
     // A HEAD request must change nothing.
-    {
-      config: { caller: 'anyone', refusals: ['FORBIDDEN'] },
-      exposeHeadRoute: false,
-      schema: { tags, summary: 'Sign out', response: { 200: Done } },
-    },
+    { summary: 'Sign out', response: Done, caller: 'anyone', refusals: ['FORBIDDEN'], exposeHeadRoute: false },
     async (req, reply) => {
       refuseForeign(req, publicUrl)
       await transact(db, (tx) => endCurrentSession(tx, req))
@@ -138,16 +125,13 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
     if (token) await closeSession(tx, secrets.hash('session', token))
   }
 
-  app.get(
+  route.get(
     '/auth/session',
     {
-      config: { caller: 'visitor' },
-      schema: {
-        tags,
-        summary: 'Get the current user, if signed in',
-        description: 'For pages that anyone may open: not being signed in is no error here.',
-        response: { 200: z.object({ user: UserView.nullable() }) },
-      },
+      summary: 'Get the current user, if signed in',
+      description: 'For pages that anyone may open: not being signed in is no error here.',
+      response: z.object({ user: UserView.nullable() }),
+      caller: 'visitor',
     },
     async (req) => ({ user: (await findSignedIn(req)) ?? null }),
   )
@@ -158,126 +142,25 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
     return userId ? showUser(await findUser(userId)) : undefined
   }
 
-  app.get(
+  route.get(
     '/auth/oauth-config',
     {
-      config: { caller: 'anyone' },
-      schema: {
-        tags,
-        summary: 'List configured OAuth providers',
-        response: { 200: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }) },
-      },
+      summary: 'List configured OAuth providers',
+      response: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }),
+      caller: 'anyone',
     },
     () => ({ github: false, google: false, oidc: false }),
   )
 
-  app.post(
-    '/auth/verify-email',
-    {
-      config: { caller: 'visitor' },
-      schema: { tags, summary: 'Verify an email address', body: z.object({ token: Token }), response: { 200: Done } },
-    },
-    async (req) => {
-      await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
-      await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
-      return { success: true as const }
-    },
-  )
+  passwordRoutes(app, deps, { passwords, port, attempts, findUser })
 
-  app.post(
-    '/auth/request-verification',
-    { config: { caller: 'session' }, schema: { tags, summary: 'Resend the verification email', response: { 200: Done } } },
-    async (req) => {
-      const user = await findUser(req.person.userId)
-      if (user.verified) return { success: true as const }
-      await attempts.take({ scope: 'verification', subject: user.id })
-      await transact(db, (tx) => sendVerification(tx, port, user))
-      return { success: true as const }
-    },
-  )
-
-  app.post(
-    '/auth/request-password-reset',
-    {
-      config: { caller: 'visitor' },
-      schema: {
-        tags,
-        summary: 'Request a password reset',
-        description: 'Responds the same whether or not the address has an account.',
-        body: z.object({ email: Address }),
-        response: { 200: Done },
-      },
-    },
-    async (req) => {
-      await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip) })
-      // Constant response time: otherwise it would reveal whether the address has an account.
-      await Promise.all([sendResetUnlessLimited(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_RESPONSE_MS))])
-      return { success: true as const }
-    },
-  )
-
-  async function sendResetUnlessLimited(email: string) {
-    const wait = await attempts.count({ scope: 'reset', subject: email })
-    if (!wait) await transact(db, (tx) => sendReset(tx, port, email))
-  }
-
-  app.post(
-    '/auth/reset-password',
-    {
-      config: { caller: 'visitor' },
-      schema: {
-        tags,
-        summary: 'Reset a password',
-        body: z.object({ token: Token, password: NewPassword }),
-        response: { 200: Done },
-      },
-    },
-    async (req) => {
-      await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
-      const passwordHash = await hashPassword(req.body.password)
-      await transact(db, (tx) => resetPassword(tx, port, { token: req.body.token, passwordHash }))
-      return { success: true as const }
-    },
-  )
-
-  app.post(
-    '/auth/change-password',
-    {
-      config: { caller: 'session' },
-      schema: {
-        tags,
-        summary: 'Change your password',
-        description: 'Signs out all other sessions.',
-        body: z.object({ currentPassword: GivenPassword, password: NewPassword }),
-        response: { 200: Done },
-      },
-    },
-    async (req, reply) => {
-      const { userId } = req.person
-      await attempts.take({ scope: 'change-password', subject: userId })
-      const { hash } = await one(db, sql<{ hash: string }>`select password_hash as hash from users where id = ${userId}`)
-      if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
-      const passwordHash = await hashPassword(req.body.password)
-      const token = await transact(db, async (tx) => {
-        await lockPassword(tx, userId, hash)
-        await setPassword(tx, userId, passwordHash)
-        return openSession(tx, secrets, { userId, req })
-      })
-      setSessionCookie(reply, publicUrl, token)
-      return { success: true as const }
-    },
-  )
-
-  app.post(
+  route.post(
     '/auth/accept-invitation',
     {
-      config: { caller: 'session' },
-      schema: {
-        tags,
-        summary: 'Accept an invitation',
-        body: z.object({ token: Token }),
-        response: { 200: Done.extend({ projectId: z.uuid() }) },
-      },
+      summary: 'Accept an invitation',
+      body: z.object({ token: Token }),
+      response: Done.extend({ projectId: z.uuid() }),
+      caller: 'session',
     },
     async (req) => {
       const user = await findUser(req.person.userId)
@@ -286,41 +169,26 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
     },
   )
 
-  app.get(
-    '/users/@me',
-    { config: { caller: 'session' }, schema: { tags, summary: 'Get the current user', response: { 200: UserView } } },
-    async (req) => showUser(await findUser(req.person.userId)),
+  route.get('/users/@me', { summary: 'Get the current user', response: UserView, caller: 'session' }, async (req) =>
+    showUser(await findUser(req.person.userId)),
   )
 
-  app.get(
-    '/users/@me/sessions',
-    { config: { caller: 'session' }, schema: { tags, summary: 'List your sessions', response: { 200: z.array(SessionView) } } },
-    (req) => listSessions(db, req.person),
+  route.get('/users/@me/sessions', { summary: 'List your sessions', response: z.array(SessionView), caller: 'session' }, (req) =>
+    listSessions(db, req.person),
   )
 
-  app.delete(
+  route.delete(
     '/users/@me/sessions/:sessionId',
-    {
-      config: { caller: 'session' },
-      schema: {
-        tags,
-        summary: 'End one of your sessions',
-        params: z.object({ sessionId: z.string() }),
-        response: { 204: z.null().describe('No content') },
-      },
-    },
+    { summary: 'End one of your sessions', params: z.object({ sessionId: z.string() }), response: NO_CONTENT, caller: 'session' },
     async (req, reply) => {
       const ended = await transact(db, (tx) => closeSessionById(tx, req.person, req.params.sessionId))
       return ended ? reply.status(204).send(null) : notFound('session', req.params.sessionId)
     },
   )
 
-  app.delete(
+  route.delete(
     '/users/@me/sessions',
-    {
-      config: { caller: 'session' },
-      schema: { tags, summary: 'End all your other sessions', response: { 200: z.object({ endedCount: z.int() }) } },
-    },
+    { summary: 'End all your other sessions', response: z.object({ endedCount: z.int() }), caller: 'session' },
     async (req) => ({ endedCount: await transact(db, (tx) => closeOtherSessions(tx, req.person)) }),
   )
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, transact } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id, Timestamp } from '../http/validate.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
@@ -48,22 +49,19 @@ const Consumption = z
   .meta({ id: 'BillingConsumption' })
 
 export function billingRoutes(app: App, { db, config, log }: Deps) {
-  const tags = ['Billing']
-  const managed = { caller: 'session' as const, role: 'ADMIN' as const }
-  const read = { caller: 'session' as const, role: 'MEMBER' as const }
+  const route = routesOf(app, { tags: ['Billing'] })
   const pageOf = (projectId: string) => `${config.publicUrl}/app/p/${projectId}/settings/billing`
 
-  app.post(
+  route.post(
     '/users/@me/projects/:id/checkout',
     {
-      config: { ...managed, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Start a subscription',
-        description: 'Responds with the page of the billing provider to go to.',
-        params: ProjectId,
-        response: { 200: Url, 404: PlainError },
-      },
+      summary: 'Start a subscription',
+      description: 'Responds with the page of the billing provider to go to.',
+      params: ProjectId,
+      response: { 200: Url, 404: PlainError },
+      caller: 'session',
+      role: 'ADMIN',
+      refusals: ['CONFLICT'],
     },
     async (req) => {
       const settings = requireStripe(config.stripe)
@@ -91,17 +89,15 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/users/@me/projects/:id/billing-portal',
     {
-      config: managed,
-      schema: {
-        tags,
-        summary: 'Open the billing portal',
-        description: 'Responds with its page at the billing provider. 404 while the project has no customer there.',
-        params: ProjectId,
-        response: { 200: Url, 404: PlainError },
-      },
+      summary: 'Open the billing portal',
+      description: 'Responds with its page at the billing provider. 404 while the project has no customer there.',
+      params: ProjectId,
+      response: { 200: Url, 404: PlainError },
+      caller: 'session',
+      role: 'ADMIN',
     },
     async (req) => {
       const settings = requireStripe(config.stripe)
@@ -115,12 +111,9 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/users/@me/projects/:id/billing-invoices',
-    {
-      config: managed,
-      schema: { tags, summary: 'List invoices', params: ProjectId, response: { 200: Invoices, 404: PlainError } },
-    },
+    { summary: 'List invoices', params: ProjectId, response: { 200: Invoices, 404: PlainError }, caller: 'session', role: 'ADMIN' },
     async (req) => {
       const settings = requireStripe(config.stripe)
       const { customer } = await readBilled(db, req.project.id)
@@ -128,35 +121,31 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/users/@me/projects/:id/billing-limits',
     {
-      config: read,
-      schema: {
-        tags,
-        summary: 'Get the billing limits and their usage',
-        description: 'Also without a billing provider.',
-        params: ProjectId,
-        response: { 200: BillingLimits },
-      },
+      summary: 'Get the billing limits and their usage',
+      description: 'Also without a billing provider.',
+      params: ProjectId,
+      response: BillingLimits,
+      caller: 'session',
+      role: 'MEMBER',
     },
     (req) => showLimits(db, req.project.id),
   )
 
-  app.put(
+  route.put(
     '/users/@me/projects/:id/billing-limits',
     {
-      config: managed,
-      schema: {
-        tags,
-        summary: 'Change the billing limits',
-        description:
-          'Emails beyond a limit are refused with 402 `BILLING_LIMIT_EXCEEDED`; campaigns pause, workflows fail the step, and received emails ' +
-          'are refused with 452, until the limit is raised or the next period begins.',
-        params: ProjectId,
-        body: ChangedLimits,
-        response: { 200: BillingLimits },
-      },
+      summary: 'Change the billing limits',
+      description:
+        'Emails beyond a limit are refused with 402 `BILLING_LIMIT_EXCEEDED`; campaigns pause, workflows fail the step, and received emails ' +
+        'are refused with 452, until the limit is raised or the next period begins.',
+      params: ProjectId,
+      body: ChangedLimits,
+      response: BillingLimits,
+      caller: 'session',
+      role: 'ADMIN',
     },
     async (req) => {
       const limits = await transact(db, async (tx) => {
@@ -168,17 +157,15 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/users/@me/projects/:id/billing-consumption',
     {
-      config: read,
-      schema: {
-        tags,
-        summary: 'Get the consumption of the current period',
-        description: 'The period is that of the subscription, else the calendar month in UTC.',
-        params: ProjectId,
-        response: { 200: Consumption },
-      },
+      summary: 'Get the consumption of the current period',
+      description: 'The period is that of the subscription, else the calendar month in UTC.',
+      params: ProjectId,
+      response: Consumption,
+      caller: 'session',
+      role: 'MEMBER',
     },
     async (req) => {
       const { usage, start, end } = await readUsage(db, req.project.id)

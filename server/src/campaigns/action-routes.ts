@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail } from '../lib/errors.ts'
 import { actorOf } from './draft/audit.ts'
@@ -19,26 +20,23 @@ const Sending = z.object({
 
 /** What changes the status of a campaign, or the pace at which it is sent. */
 export function campaignActionRoutes(app: App, { db }: Deps) {
-  const tags = ['Campaigns']
-  const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
+  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project', refusals: ['CONFLICT'] })
   const params = CampaignParam
   const response = { 200: Campaign }
 
-  app.post(
+  route.post(
     '/campaigns/:id/send',
     {
-      config: { ...config, refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'], bodyOptional: true },
-      schema: {
-        tags,
-        summary: 'Send or schedule a campaign',
-        description:
-          'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, ' +
-          'and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. ' +
-          'A scheduled campaign is scheduled anew.',
-        params,
-        body: Sending,
-        response,
-      },
+      summary: 'Send or schedule a campaign',
+      description:
+        'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, ' +
+        'and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. ' +
+        'A scheduled campaign is scheduled anew.',
+      params,
+      body: Sending,
+      response,
+      refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
+      bodyOptional: true,
     },
     async (req) => {
       const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
@@ -55,17 +53,13 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/campaigns/:id/cancel',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Cancel a campaign',
-        description: 'The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.',
-        params,
-        response,
-      },
+      summary: 'Cancel a campaign',
+      description: 'The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.',
+      params,
+      response,
     },
     async (req) => {
       const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
@@ -73,21 +67,20 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.post(
-    '/campaigns/:id/pause',
-    { config, schema: { tags, summary: 'Pause a campaign that is being sent', params, response } },
-    async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
-      const pause = { reason: 'person' as const, actor: actorOf(req) }
-      return showCampaign(await transact(db, (tx) => pauseCampaign(tx, { projectId, id }, pause)))
-    },
-  )
+  route.post('/campaigns/:id/pause', { summary: 'Pause a campaign that is being sent', params, response }, async (req) => {
+    const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+    const pause = { reason: 'person' as const, actor: actorOf(req) }
+    return showCampaign(await transact(db, (tx) => pauseCampaign(tx, { projectId, id }, pause)))
+  })
 
-  app.post(
+  route.post(
     '/campaigns/:id/resume',
     {
-      config: { ...config, refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'] },
-      schema: { tags, summary: 'Resume a campaign', description: 'No recipient gets the email twice.', params, response },
+      summary: 'Resume a campaign',
+      description: 'No recipient gets the email twice.',
+      params,
+      response,
+      refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
     async (req) => {
       const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
@@ -95,18 +88,14 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.put(
+  route.put(
     '/campaigns/:id/rate',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Change the rate of a campaign',
-        description: 'Also while it is being sent.',
-        params,
-        body: z.object({ ratePerMinute: RatePerMinute.nullable() }),
-        response,
-      },
+      summary: 'Change the rate of a campaign',
+      description: 'Also while it is being sent.',
+      params,
+      body: z.object({ ratePerMinute: RatePerMinute.nullable() }),
+      response,
     },
     async (req) => {
       const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
@@ -115,22 +104,19 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/campaigns/:id/resend',
     {
-      config: { ...config, bodyOptional: true },
-      schema: {
-        tags,
-        summary: 'Resend a campaign to the recipients that failed',
-        description:
-          'Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be ' +
-          'SENT, and is SENDING until they have ended. Refused with 400 if there are none.',
-        params,
-        body: z.object({
-          includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
-        }),
-        response,
-      },
+      summary: 'Resend a campaign to the recipients that failed',
+      description:
+        'Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be ' +
+        'SENT, and is SENDING until they have ended. Refused with 400 if there are none.',
+      params,
+      body: z.object({
+        includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
+      }),
+      response,
+      bodyOptional: true,
     },
     async (req) => {
       const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })

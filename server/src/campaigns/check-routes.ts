@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
@@ -16,25 +17,20 @@ import { CampaignParam } from './routes.ts'
 
 /** What one looks at before and after a campaign is sent. */
 export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRatePerSecond: ratePerSecond, publicUrl } }: Deps) {
-  const tags = ['Campaigns']
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project' })
   const quotas = createQuotaCounter(db, secrets)
   const find = (req: FastifyRequest) => getCampaign(db, { projectId: req.project.id, id: (req.params as { id: string }).id })
 
-  app.post(
+  route.post(
     '/campaigns/:id/test',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Send a test email of a campaign',
-        description:
-          'Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores ' +
-          'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
-        params: CampaignParam,
-        body: z.object({ email: Address }),
-        response: { 200: TestEmailAnswer },
-      },
+      summary: 'Send a test email of a campaign',
+      description:
+        'Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores ' +
+        'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
+      params: CampaignParam,
+      body: z.object({ email: Address }),
+      response: TestEmailAnswer,
     },
     async (req) => {
       const campaign = await find(req)
@@ -47,51 +43,43 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
     },
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/preflight',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'Check a campaign before sending it',
-        description: 'Who will get it and who will not, what is missing, and how long it will take. Sending does not need it.',
-        params: CampaignParam,
-        response: { 200: Preflight },
-      },
+      summary: 'Check a campaign before sending it',
+      description: 'Who will get it and who will not, what is missing, and how long it will take. Sending does not need it.',
+      params: CampaignParam,
+      response: Preflight,
+      slowRead: true,
     },
     async (req) => preflightCampaign(db, await find(req), { ratePerSecond }),
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/links',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'List the links of a campaign',
-        description:
-          'Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is ' +
-          'listed as it was clicked, or as it is written if nobody clicked it.',
-        params: CampaignParam,
-        response: { 200: z.object({ data: z.array(CampaignLink) }) },
-      },
+      summary: 'List the links of a campaign',
+      description:
+        'Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is ' +
+        'listed as it was clicked, or as it is written if nobody clicked it.',
+      params: CampaignParam,
+      response: z.object({ data: z.array(CampaignLink) }),
+      slowRead: true,
     },
     async (req) => ({ data: await listLinks(db, await find(req)) }),
   )
 
-  app.post(
+  route.post(
     '/campaigns/:id/links/preview',
     {
-      config: { ...config, slowRead: true, onlyReads: true },
-      schema: {
-        tags,
-        summary: 'Show the clicks of a campaign on its email',
-        description:
-          'Renders the email for a made-up recipient, with a label at each tracked link: the people that clicked it, and their share. A link that ' +
-          'is at several places has one figure.',
-        params: CampaignParam,
-        response: { 200: ClicksPreview },
-      },
+      summary: 'Show the clicks of a campaign on its email',
+      description:
+        'Renders the email for a made-up recipient, with a label at each tracked link: the people that clicked it, and their share. A link that ' +
+        'is at several places has one figure.',
+      params: CampaignParam,
+      response: ClicksPreview,
+      slowRead: true,
+      onlyReads: true,
     },
     async (req) => previewClicks({ db, secrets, publicUrl }, await find(req)),
   )

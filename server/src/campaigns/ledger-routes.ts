@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
+import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
 import { csvExportRoutes } from '../projects/csv-export-routes.ts'
@@ -18,128 +18,99 @@ import { CampaignParam } from './routes.ts'
 /** Who gets a campaign, who does not, and why. */
 export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Campaigns']
-  const config = { caller: 'project' as const }
-  const slow = { ...config, slowRead: true }
+  const route = resource(app, {
+    tags,
+    caller: 'project',
+    params: CampaignParam,
+    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
+  })
 
-  app.get(
+  route.get(
     '/campaigns/:id/recipients',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List the recipients of a campaign',
-        description: 'With the outcome of each and its reason. Recipients are fixed when the campaign starts.',
-        params: CampaignParam,
-        querystring: RecipientsQuery,
-        response: { 200: cursorList(CampaignRecipient) },
-      },
+      summary: 'List the recipients of a campaign',
+      description: 'With the outcome of each and its reason. Recipients are fixed when the campaign starts.',
+      querystring: RecipientsQuery,
+      response: cursorList(CampaignRecipient),
+      slowRead: true,
     },
-    async (req) => listRecipients(db, secrets, await find(req), req.query),
+    (req, campaign) => listRecipients(db, secrets, campaign, req.query),
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/excluded',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List the excluded contacts of a campaign',
-        description: 'Contacts that matched the audience when the campaign started, and might not get the email.',
-        params: CampaignParam,
-        querystring: ExcludedQuery,
-        response: { 200: cursorList(ExcludedContact) },
-      },
+      summary: 'List the excluded contacts of a campaign',
+      description: 'Contacts that matched the audience when the campaign started, and might not get the email.',
+      querystring: ExcludedQuery,
+      response: cursorList(ExcludedContact),
+      slowRead: true,
     },
-    async (req) => listExcluded(db, secrets, await find(req), req.query),
+    (req, campaign) => listExcluded(db, secrets, campaign, req.query),
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/audience',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List the audience of a campaign',
-        description: 'The contacts behind the numbers of `preflight`: who would get it now, and who would not.',
-        params: CampaignParam,
-        querystring: AudienceQuery,
-        response: { 200: cursorList(AudienceContact) },
-      },
+      summary: 'List the audience of a campaign',
+      description: 'The contacts behind the numbers of `preflight`: who would get it now, and who would not.',
+      querystring: AudienceQuery,
+      response: cursorList(AudienceContact),
+      slowRead: true,
     },
-    async (req) => listAudience(db, secrets, await find(req), req.query),
+    (req, campaign) => listAudience(db, secrets, campaign, req.query),
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/reasons',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'Count the recipients of a campaign by reason',
-        description: 'Those that failed, were skipped or are open. Sent emails have no reason.',
-        params: CampaignParam,
-        response: { 200: z.object({ data: z.array(CampaignReason) }) },
-      },
+      summary: 'Count the recipients of a campaign by reason',
+      description: 'Those that failed, were skipped or are open. Sent emails have no reason.',
+      response: z.object({ data: z.array(CampaignReason) }),
+      slowRead: true,
     },
-    async (req) => ({ data: await listReasons(db, await find(req)) }),
+    async (_req, campaign) => ({ data: await listReasons(db, campaign) }),
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/hours',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List the first 48 hours of a campaign',
-        description: 'Emails sent, and recipients that opened or clicked, by hour. Empty before the start.',
-        params: CampaignParam,
-        response: { 200: z.object({ data: z.array(CampaignHour) }) },
-      },
+      summary: 'List the first 48 hours of a campaign',
+      description: 'Emails sent, and recipients that opened or clicked, by hour. Empty before the start.',
+      response: z.object({ data: z.array(CampaignHour) }),
+      slowRead: true,
     },
-    async (req) => ({ data: await listHours(db, await find(req)) }),
+    async (_req, campaign) => ({ data: await listHours(db, campaign) }),
   )
 
-  app.post(
+  route.post(
     '/campaigns/:id/copy-to-segment',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Copy recipients of a campaign to a new static segment',
-        description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
-        params: CampaignParam,
-        body: CopyToSegmentBody,
-        response: { 202: CopiedToSegment },
-      },
+      summary: 'Copy recipients of a campaign to a new static segment',
+      description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
+      body: CopyToSegmentBody,
+      response: { 202: CopiedToSegment },
+      refusals: ['CONFLICT'],
     },
-    async (req, reply) => {
-      const campaign = await find(req)
+    async (req, campaign, reply) => {
       const queued = await transact(db, (tx) => queueCopyToSegment(tx, campaign, req.body))
       return reply.status(202).send({ message: 'The recipients are being copied.', ...queued })
     },
   )
 
-  app.post(
+  route.post(
     '/campaigns/:id/export',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Export recipients or excluded contacts of a campaign',
-        description: 'As CSV, by a job. At most two unfinished exports per project.',
-        params: CampaignParam,
-        body: CampaignExportBody,
-        response: { 202: Queued },
-      },
+      summary: 'Export recipients or excluded contacts of a campaign',
+      description: 'As CSV, by a job. At most two unfinished exports per project.',
+      body: CampaignExportBody,
+      response: { 202: Queued },
     },
-    async (req, reply) => {
-      const campaign = await find(req)
+    async (req, campaign, reply) => {
       const jobId = await transact(db, (tx) => queueCampaignExport(tx, campaign, req.body))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
 
   csvExportRoutes(app, { db }, { path: '/campaigns', tags, type: campaignExport.type, noun: 'a campaign', file: 'campaign' })
-
-  const find = (req: FastifyRequest) => getCampaign(db, { projectId: req.project.id, id: (req.params as { id: string }).id })
 }

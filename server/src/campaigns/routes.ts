@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { CursorQuery, cursorList, pageList } from '../http/paging.ts'
+import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { isId } from '../lib/id.ts'
 import { AuditEntry, actorOf, listActions } from './draft/audit.ts'
@@ -25,31 +26,24 @@ const Replacement = CampaignBody.extend({
 })
 
 export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
-  const tags = ['Campaigns']
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project' })
   const bodyLimit = CAMPAIGN_BODY_LIMIT
 
-  app.get(
+  route.get(
     '/campaigns',
-    {
-      config: { ...config, slowRead: true },
-      schema: { tags, summary: 'List campaigns', querystring: CampaignsQuery, response: { 200: pageList(Campaign) } },
-    },
+    { summary: 'List campaigns', querystring: CampaignsQuery, response: pageList(Campaign), slowRead: true },
     async (req, reply) => sendPage(reply, await listCampaigns(db, req.project.id, req.query)),
   )
 
-  app.post(
+  route.post(
     '/campaigns',
     {
-      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
+      summary: 'Create a campaign',
+      description: 'Creates a draft. An unverified sender is refused with 403.',
+      body: CampaignBody,
+      response: z.object({ success: z.literal(true), data: Campaign }),
+      refusals: ['RESOURCE_NOT_FOUND'],
       bodyLimit,
-      schema: {
-        tags,
-        summary: 'Create a campaign',
-        description: 'Creates a draft. An unverified sender is refused with 403.',
-        body: CampaignBody,
-        response: { 200: z.object({ success: z.literal(true), data: Campaign }) },
-      },
     },
     async (req) => {
       const content = await checkCampaign(db, req.project.id, req.body)
@@ -58,30 +52,25 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
   )
 
-  app.get(
-    '/campaigns/:id',
-    { config, schema: { tags, summary: 'Get a campaign', params: CampaignParam, response: { 200: Campaign } } },
-    async (req, reply) => {
-      const campaign = showCampaign(await getCampaign(db, { projectId: req.project.id, id: req.params.id }))
-      return reply.header('etag', etagOf(campaign)).send(campaign)
-    },
-  )
+  route.get('/campaigns/:id', { summary: 'Get a campaign', params: CampaignParam, response: Campaign, etag: true }, async (req) => {
+    const campaign = showCampaign(await getCampaign(db, { projectId: req.project.id, id: req.params.id }))
+    return campaign
+  })
 
-  app.put(
+  route.put(
     '/campaigns/:id',
     {
-      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      summary: 'Replace a campaign',
+      description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
+      params: CampaignParam,
+      body: Replacement,
+      response: Campaign,
+      takesHeaders: [IF_MATCH],
+      refusals: ['CONFLICT'],
       bodyLimit,
-      schema: {
-        tags,
-        summary: 'Replace a campaign',
-        description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
-        params: CampaignParam,
-        body: Replacement,
-        response: { 200: Campaign },
-      },
+      etag: true,
     },
-    async (req, reply) => {
+    async (req) => {
       const key = { projectId: req.project.id, id: req.params.id }
       await getCampaign(db, key)
       const { scheduledFor, ...given } = req.body
@@ -89,21 +78,18 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       const edit = { ...key, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
       const replaced = (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
       const campaign = showCampaign(replaced)
-      return reply.header('etag', etagOf(campaign)).send(campaign)
+      return campaign
     },
   )
 
-  app.delete(
+  route.delete(
     '/campaigns/:id',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Delete a campaign',
-        description: 'Refused while it is scheduled or being sent. Its emails stay.',
-        params: CampaignParam,
-        response: { 204: z.null().describe('No content') },
-      },
+      summary: 'Delete a campaign',
+      description: 'Refused while it is scheduled or being sent. Its emails stay.',
+      params: CampaignParam,
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
@@ -112,17 +98,13 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
   )
 
-  app.post(
+  route.post(
     '/campaigns/:id/duplicate',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Duplicate a campaign',
-        description: 'Copies content and audience into a new draft.',
-        params: CampaignParam,
-        response: { 201: Campaign },
-      },
+      summary: 'Duplicate a campaign',
+      description: 'Copies content and audience into a new draft.',
+      params: CampaignParam,
+      response: { 201: Campaign },
     },
     async (req, reply) => {
       const { id } = req.params
@@ -131,9 +113,9 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/stats',
-    { config, schema: { tags, summary: 'Get the results of a campaign', params: CampaignParam, response: { 200: CampaignStats } } },
+    { summary: 'Get the results of a campaign', params: CampaignParam, response: CampaignStats },
     async (req) => {
       const campaign = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
       const transport = transportKind ?? (await readTransport(db))
@@ -142,18 +124,14 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
   )
 
-  app.get(
+  route.get(
     '/campaigns/:id/audit',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List what was done to a campaign',
-        description: 'Who started, scheduled, paused, resumed, cancelled or resent it, newest first.',
-        params: CampaignParam,
-        querystring: CursorQuery,
-        response: { 200: cursorList(AuditEntry) },
-      },
+      summary: 'List what was done to a campaign',
+      description: 'Who started, scheduled, paused, resumed, cancelled or resent it, newest first.',
+      params: CampaignParam,
+      querystring: CursorQuery,
+      response: cursorList(AuditEntry),
     },
     async (req) => {
       const { projectId, id } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })

@@ -4,6 +4,7 @@ import { transact } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
 import { refusedPlainly } from '../http/limits/bounds.ts'
 import { CursorQuery, cursorList } from '../http/paging.ts'
+import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
@@ -40,29 +41,23 @@ const isSearch = ({ query }: FastifyRequest) => {
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
-  const tags = ['Contacts']
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { tags: ['Contacts'], caller: 'project' })
 
-  app.get(
+  route.get(
     '/contacts',
     {
-      config: { ...config, slowRead: isSearch, refusals: ['RESOURCE_NOT_FOUND'] },
-      schema: { tags, summary: 'List contacts', querystring: ContactsQuery, response: { 200: cursorList(Contact) } },
+      summary: 'List contacts',
+      querystring: ContactsQuery,
+      response: cursorList(Contact),
+      slowRead: isSearch,
+      refusals: ['RESOURCE_NOT_FOUND'],
     },
     (req) => listContacts({ db, secrets, segments }, req.project.id, req.query),
   )
 
-  app.post(
+  route.post(
     '/contacts',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Create or update a contact',
-        body: NewContact,
-        response: { 200: Upserted, 201: Upserted, 400: PlainError },
-      },
-    },
+    { summary: 'Create or update a contact', body: NewContact, response: { 200: Upserted, 201: Upserted, 400: PlainError } },
     async (req, reply) => {
       const { subscribed, data } = req.body
       const email = req.body.email ?? failPlainly('BAD_REQUEST', 'The field "email" is required.')
@@ -77,16 +72,13 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
     },
   )
 
-  app.post(
+  route.post(
     '/contacts/lookup',
     {
-      config: { ...config, onlyReads: true },
-      schema: {
-        tags,
-        summary: 'Look up contacts by email address',
-        body: z.object({ emails: refusedPlainly(z.array(z.string().max(1000)).max(MAX_LOOKUP).meta({ minItems: 1 }), LOOKUP_SIZE) }),
-        response: { 200: z.object({ found: z.array(z.string()), notFound: z.array(z.string()) }), 400: PlainError },
-      },
+      summary: 'Look up contacts by email address',
+      body: z.object({ emails: refusedPlainly(z.array(z.string().max(1000)).max(MAX_LOOKUP).meta({ minItems: 1 }), LOOKUP_SIZE) }),
+      response: { 200: z.object({ found: z.array(z.string()), notFound: z.array(z.string()) }), 400: PlainError },
+      onlyReads: true,
     },
     (req) => {
       const { emails } = req.body
@@ -95,23 +87,17 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
     },
   )
 
-  app.get(
-    '/contacts/:id',
-    { config, schema: { tags, summary: 'Get a contact', params: ContactId, response: { 200: Contact } } },
-    async (req) => showContact(await find(req.project.id, req.params.id)),
+  route.get('/contacts/:id', { summary: 'Get a contact', params: ContactId, response: Contact }, async (req) =>
+    showContact(await find(req.project.id, req.params.id)),
   )
 
-  app.patch(
+  route.patch(
     '/contacts/:id',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Update a contact',
-        params: ContactId,
-        body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullable().optional() }),
-        response: { 200: Contact, 409: PlainError },
-      },
+      summary: 'Update a contact',
+      params: ContactId,
+      body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullable().optional() }),
+      response: { 200: Contact, 409: PlainError },
     },
     async (req) => {
       const { id } = req.params
@@ -123,29 +109,21 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
     },
   )
 
-  app.delete(
-    '/contacts/:id',
-    { config, schema: { tags, summary: 'Delete a contact', params: ContactId, response: { 204: z.null().describe('No content') } } },
-    async (req, reply) => {
-      const { id } = req.params
-      if (!isId(id)) return contactNotFound(id)
-      const [deleted] = await transact(db, (tx) => deleteContacts(tx, { projectId: req.project.id, ids: [id] }))
-      return deleted ? reply.status(204).send(null) : contactNotFound(id)
-    },
-  )
+  route.delete('/contacts/:id', { summary: 'Delete a contact', params: ContactId, response: NO_CONTENT }, async (req, reply) => {
+    const { id } = req.params
+    if (!isId(id)) return contactNotFound(id)
+    const [deleted] = await transact(db, (tx) => deleteContacts(tx, { projectId: req.project.id, ids: [id] }))
+    return deleted ? reply.status(204).send(null) : contactNotFound(id)
+  })
 
-  app.get(
+  route.get(
     '/contacts/:id/consent',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List subscription changes of a contact',
-        description: 'Newest first, each with its source.',
-        params: ContactId,
-        querystring: CursorQuery,
-        response: { 200: cursorList(Consent) },
-      },
+      summary: 'List subscription changes of a contact',
+      description: 'Newest first, each with its source.',
+      params: ContactId,
+      querystring: CursorQuery,
+      response: cursorList(Consent),
     },
     async (req) => {
       const { id: contactId, projectId } = await find(req.project.id, req.params.id)

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
+import { ConfigError } from '../lib/config.ts'
 import { isTableInUse } from './sql-state.ts'
 
 type Migration = { name: string; text: string; checksum: string }
@@ -42,8 +43,10 @@ export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<
     await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`)
     await createLedger(client)
     const applied: string[] = []
-    for (const migration of migrations(folder)) if (await apply(client, migration, log)) applied.push(migration.name)
-    await warnOfNewerSchema(client, folder, log)
+    const listed = migrations(folder)
+    refuseOtherList(await readApplied((text) => client.query(text)), listed)
+    for (const migration of listed) if (await apply(client, migration, log)) applied.push(migration.name)
+    await warnOfNewerSchema(client, listed, log)
     // The job queue migrates its own schema, each step once, also with concurrent processes.
     await migrateQueue(url)
     return applied
@@ -61,13 +64,25 @@ async function migrateQueue(url: string) {
   await runMigrations({ pgPool }).finally(() => pgPool.end())
 }
 
-/** Names of the migrations of this version that are not applied yet. */
-export async function pendingMigrations(query: (text: string) => Promise<{ rows: { name: string }[] }>): Promise<string[]> {
-  const { rows } = await query('select name from migrations')
-  const done = new Set(rows.map((row) => row.name))
-  return migrations(FOLDER)
-    .map(({ name }) => name)
-    .filter((name) => !done.has(name))
+type Query = (text: string) => Promise<{ rows: { name: string }[] }>
+
+const readApplied = async (query: Query) => (await query('select name from migrations order by name')).rows.map(({ name }) => name)
+
+/** Names of the migrations of this version that are not applied yet. Throws when the database has those of another list. */
+export async function pendingMigrations(query: Query): Promise<string[]> {
+  const applied = await readApplied(query)
+  const listed = migrations(FOLDER)
+  refuseOtherList(applied, listed)
+  return listed.map(({ name }) => name).filter((name) => !applied.includes(name))
+}
+
+/** Every release has the first file, so a database without it was made from the files of before the first release. */
+function refuseOtherList(applied: string[], listed: Migration[]) {
+  if (applied.length && !applied.includes(listed[0]!.name))
+    throw new ConfigError(
+      'This database was made by a development version from before the first release, and its data cannot be taken over. ' +
+        'Start with an empty database: delete the folder DATA_DIR, or create the database of DATABASE_URL anew.',
+    )
 }
 
 const createLedger = (client: pg.Client) =>
@@ -217,9 +232,8 @@ async function pollForLock(take: () => Promise<boolean>) {
 }
 
 /** During a rolling deploy old code runs on the newer schema. Migrations only add, so that works. */
-async function warnOfNewerSchema(client: pg.Client, folder: URL, log?: Log) {
-  const { rows } = await client.query<{ name: string }>('select name from migrations order by name')
-  const known = new Set(migrations(folder).map(({ name }) => name))
-  const newer = rows.map((row) => row.name).filter((name) => !known.has(name))
+async function warnOfNewerSchema(client: pg.Client, listed: Migration[], log?: Log) {
+  const known = new Set(listed.map(({ name }) => name))
+  const newer = (await readApplied((text) => client.query(text))).filter((name) => !known.has(name))
   if (newer.length) log?.warn({ newer }, 'the database was migrated by a newer version of Sterna')
 }

@@ -11,8 +11,8 @@ export interface Schema {
     recipient: string
     subject: string
     sealed_text: Buffer
-    created_at: Generated<Timestamp>
     state: Generated<string>
+    link_expires_at: Generated<Timestamp>
     message_token: string | null
     attempts: Generated<number>
     failures: Generated<number>
@@ -20,7 +20,7 @@ export interface Schema {
     worker: number | null
     handed_over_at: Timestamp | null
     error: string | null
-    link_expires_at: Generated<Timestamp>
+    created_at: Generated<Timestamp>
   }
   activities: {
     project_id: string
@@ -122,7 +122,12 @@ export interface Schema {
     content_id: string | null
     frozen_audience: Json | null
     freeze_cursor: string | null
+    freeze_due_at: Generated<Timestamp>
+    freeze_page: Generated<number>
+    freeze_attempts: Generated<number>
     frozen_at: Timestamp | null
+    reserved: number | null
+    reserved_for: string | null
     resending: string | null
     settled_at: Timestamp | null
     recounted_at: Timestamp | null
@@ -141,17 +146,12 @@ export interface Schema {
     excluded_unsubscribed: Generated<number>
     excluded_suppressed: Generated<number>
     excluded_invalid: Generated<number>
-    deleted_at: Timestamp | null
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
     counters_closed_at: Timestamp | null
     closed_refused_count: number | null
     closed_links: Json | null
-    freeze_due_at: Generated<Timestamp>
-    freeze_page: Generated<number>
-    freeze_attempts: Generated<number>
-    reserved: number | null
-    reserved_for: string | null
+    deleted_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
   }
   consents: {
     project_id: string
@@ -167,13 +167,13 @@ export interface Schema {
     id: string
     total: Generated<number>
     subscribed: Generated<number>
-    created_at: Generated<Timestamp>
     day: Timestamp | null
     source: string | null
     created: Generated<number>
     created_subscribed: Generated<number>
     opted_in: Generated<number>
     opted_out: Generated<number>
+    created_at: Generated<Timestamp>
     deleted: Generated<number>
     gone_created: Generated<number>
     gone_created_subscribed: Generated<number>
@@ -212,26 +212,26 @@ export interface Schema {
     email: string
     subscribed: boolean
     data: Generated<Json>
+    created_by: string | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     subscription_changed_at: Generated<Timestamp>
-    created_by: string | null
   }
   contents: {
     project_id: string
     id: string
     type: string
     subject: string
+    preview_text: string | null
     body: string
     from_address: string
     from_name: string | null
     reply_to: string | null
     headers: Generated<Json>
     template_id: string | null
-    created_at: Generated<Timestamp>
-    fingerprint: Buffer | null
     template_version: number | null
-    preview_text: string | null
+    fingerprint: Buffer | null
+    created_at: Generated<Timestamp>
   }
   deleted_contact_fields: {
     project_id: string
@@ -249,6 +249,8 @@ export interface Schema {
     dkim_selector: string
     dkim_public_key: string
     dkim_private_key_sealed: Buffer
+    ses_tokens: Generated<Json>
+    ses_zone: string | null
     findings: Generated<Json>
     last_error: string | null
     last_checked_at: Timestamp | null
@@ -258,8 +260,6 @@ export interface Schema {
     check_began_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
-    ses_tokens: Generated<Json>
-    ses_zone: string | null
   }
   email_count_deltas: {
     project_id: string
@@ -328,11 +328,11 @@ export interface Schema {
     email_id: string
     events: Generated<number>
     machine_events: Generated<number>
-    recent: Generated<Json>
     machine_opened: Generated<boolean>
     machine_clicked: Generated<boolean>
     machine_opened_at: Timestamp | null
     machine_clicked_at: Timestamp | null
+    recent: Generated<Json>
   }
   email_hours: {
     project_id: string
@@ -377,10 +377,18 @@ export interface Schema {
     contact_id: string | null
     to_address: string
     to_name: string | null
+    follows_contact: Generated<boolean>
     vars: Generated<Json | null>
+    only_vars: Generated<boolean>
+    subject: string | null
     source_type: string
     campaign_id: string | null
     workflow_execution_id: string | null
+    workflow_id: string | null
+    test: Generated<boolean>
+    metered: boolean | null
+    resent_from: string | null
+    request_id: string | null
     message_id: string
     state: Generated<string>
     lane: number
@@ -391,10 +399,14 @@ export interface Schema {
     unknown_since: Timestamp | null
     retried_unknown: Generated<boolean>
     crashes: Generated<number>
+    timeouts: Generated<number>
+    put_back: Generated<number>
     failures: Generated<number>
     first_failed_at: Timestamp | null
     due_at: Timestamp | null
+    requeued_at: Timestamp | null
     error: string | null
+    error_code: string | null
     provider_id: string | null
     sent_at: Timestamp | null
     delivered_at: Timestamp | null
@@ -402,23 +414,11 @@ export interface Schema {
     clicked_at: Timestamp | null
     bounced_at: Timestamp | null
     complained_at: Timestamp | null
+    unsubscribed_at: Timestamp | null
     opens: Generated<number>
     clicks: Generated<number>
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
-    error_code: string | null
-    subject: string | null
-    resent_from: string | null
-    test: Generated<boolean>
-    request_id: string | null
-    requeued_at: Timestamp | null
-    unsubscribed_at: Timestamp | null
-    only_vars: Generated<boolean>
-    workflow_id: string | null
-    metered: boolean | null
-    follows_contact: Generated<boolean>
-    put_back: Generated<number>
-    timeouts: Generated<number>
   }
   event_count_deltas: {
     project_id: string
@@ -468,8 +468,8 @@ export interface Schema {
   instance: {
     singleton: Generated<boolean>
     secret_check: Buffer
-    created_at: Generated<Timestamp>
     transport: string | null
+    created_at: Generated<Timestamp>
   }
   invitations: {
     project_id: string
@@ -560,9 +560,6 @@ export interface Schema {
     disabled_reason: string | null
     tracking: Generated<string>
     language: Generated<string>
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
-    deleted_at: Timestamp | null
     timezone: Generated<string>
     customer: string | null
     subscription: string | null
@@ -574,8 +571,11 @@ export interface Schema {
     period_start: Timestamp | null
     period_end: Timestamp | null
     billing_check: Generated<number>
-    reset_at: Timestamp | null
     settled_to: Timestamp | null
+    reset_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+    deleted_at: Timestamp | null
   }
   provider_notifications: {
     id: string
@@ -601,10 +601,10 @@ export interface Schema {
     contact_id: string | null
     event_id: string | null
     event_name: string | null
-    created_at: Generated<Timestamp>
     topics: string[] | null
     attempts: Generated<number>
     due_at: Generated<Timestamp>
+    created_at: Generated<Timestamp>
   }
   refusal_streaks: {
     project_id: string
@@ -682,12 +682,12 @@ export interface Schema {
     project_id: string
     domain: string
     reason: string
+    cause: string | null
     fingerprint: string | null
     failed_probes: Generated<number>
     since: Generated<Timestamp>
     until: Timestamp
     probe_until: Timestamp | null
-    cause: string | null
     verifies: Generated<boolean>
     escalated: Generated<boolean>
   }
@@ -751,16 +751,17 @@ export interface Schema {
     id: string
     at: Generated<Timestamp>
     reason: string
+    inherited: Generated<boolean>
+    ends_at: Timestamp | null
     until: Timestamp | null
     lifted_by: string | null
-    ends_at: Timestamp | null
-    inherited: Generated<boolean>
   }
   template_versions: {
     project_id: string
     template_id: string
     version: number
     subject: string
+    preview_text: string | null
     body: string
     from_address: string | null
     from_name: string | null
@@ -769,7 +770,6 @@ export interface Schema {
     saved_by: string | null
     saved_at: Timestamp
     created_at: Generated<Timestamp>
-    preview_text: string | null
   }
   templates: {
     project_id: string
@@ -777,17 +777,17 @@ export interface Schema {
     name: string
     description: string | null
     subject: string
+    preview_text: string | null
     body: string
     from_address: string | null
     from_name: string | null
     reply_to: string | null
     type: string
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
     version: Generated<number>
     saved_by: string | null
     saved_at: Timestamp | null
-    preview_text: string | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
   }
   tracked_segments: {
     project_id: string
@@ -818,9 +818,11 @@ export interface Schema {
     project_id: string
     category: string
     hour: Timestamp
+    part: Generated<number>
     value: string
     customer: string
     identifier: string
+    at: Timestamp | null
     state: Generated<string>
     uncertain_since: Timestamp | null
     attempts: Generated<number>
@@ -828,8 +830,6 @@ export interface Schema {
     error: string | null
     created_at: Generated<Timestamp>
     sent_at: Timestamp | null
-    part: Generated<number>
-    at: Timestamp | null
   }
   user_tokens: {
     token_hash: Buffer
@@ -843,9 +843,9 @@ export interface Schema {
     email: string
     password_hash: string
     email_verified_at: Timestamp | null
+    operator: Generated<boolean>
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
-    operator: Generated<boolean>
   }
   webhook_secrets: {
     project_id: string
@@ -877,6 +877,7 @@ export interface Schema {
     current_step_id: string | null
     visits: Generated<number>
     arrived_at: Generated<Timestamp>
+    arrived_event_id: string | null
     due_at: Generated<Timestamp | null>
     awaits: string | null
     deadline_at: Timestamp | null
@@ -891,7 +892,6 @@ export interface Schema {
     completed_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
-    arrived_event_id: string | null
   }
   workflow_figures: {
     project_id: string

@@ -13,7 +13,7 @@ import { readPauses } from '../delivery/sender/limits/pauses.ts'
 import { createSesTransport } from '../delivery/transport/ses.ts'
 import { countStuckReactions } from '../events/dispatch.ts'
 import { listDrift } from '../ledger/checks.ts'
-import { type Config, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from '../lib/config.ts'
+import { type Config, ConfigError, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from '../lib/config.ts'
 import { createLog } from '../lib/log.ts'
 import { nearestFolder } from '../lib/make-folder.ts'
 import { readMasterKey } from '../lib/master-key.ts'
@@ -211,14 +211,23 @@ async function inspect(config: Config, url: string): Promise<Check[]> {
     const { server_version_num, server_version } = rows[0]!
     if (Number(server_version_num) < OLDEST_POSTGRES)
       return [failed('database', `PostgreSQL ${server_version} is too old; Sterna needs 15 or newer`)]
-    const exists = await client.query(`select to_regclass('migrations') is not null as yes`)
-    const pending = exists.rows[0].yes ? await pendingMigrations((text) => client.query(text)) : ['all']
-    const schema = pending.length
-      ? warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: npm run sterna -- migrate`)
-      : ok('migrations', 'up to date')
-    return [ok('database', `PostgreSQL ${server_version}`), schema, ...(pending.length ? [] : await checkContents(config, url))]
+    const schema = await checkMigrations(client)
+    const isCurrent = schema.verdict === 'ok'
+    return [ok('database', `PostgreSQL ${server_version}`), schema, ...(isCurrent ? await checkContents(config, url) : [])]
   } finally {
     await client.end()
+  }
+}
+
+async function checkMigrations(client: pg.Client): Promise<Check> {
+  const exists = await client.query(`select to_regclass('migrations') is not null as yes`)
+  try {
+    const pending = exists.rows[0].yes ? await pendingMigrations((text) => client.query(text)) : ['all']
+    if (!pending.length) return ok('migrations', 'up to date')
+    return warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: npm run sterna -- migrate`)
+  } catch (err) {
+    if (!(err instanceof ConfigError)) throw err
+    return failed('migrations', err.message)
   }
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
+import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
@@ -18,7 +19,7 @@ import { createIdentities } from './ses-identity.ts'
 const DomainId = z.object({ id: Id('domain') })
 
 export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKey = newDkimKey) {
-  const tags = ['Domains']
+  const route = routesOf(app, { tags: ['Domains'] })
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const checkNow = createCheckNow({ db, dns, log, identities })
@@ -27,17 +28,16 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
   const readTransportKind = async () => config.transportKind ?? (await readTransport(db))
   const readSendingMethod = async () => sendingMethodOf({ ...config, transportKind: await readTransportKind() })
 
-  app.post(
+  route.post(
     '/domains',
     {
-      config: { caller: 'project', role: 'ADMIN', refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'DOMAIN_SUSPENDED'] },
-      schema: {
-        tags,
-        summary: 'Add a domain',
-        description: 'Returns the DNS records to publish.',
-        body: z.object({ domain: DomainName, projectId: z.uuid().optional() }),
-        response: { 201: Domain },
-      },
+      summary: 'Add a domain',
+      description: 'Returns the DNS records to publish.',
+      body: z.object({ domain: DomainName, projectId: z.uuid().optional() }),
+      response: { 201: Domain },
+      caller: 'project',
+      role: 'ADMIN',
+      refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'DOMAIN_SUSPENDED'],
     },
     async (req, reply) => {
       const projectId = req.project.id
@@ -52,17 +52,14 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     },
   )
 
-  app.get(
+  route.get(
     '/domains/project/:projectId',
     {
-      config: { caller: 'project' },
-      schema: {
-        tags,
-        summary: 'List domains',
-        description: '`current` stands for the project of the key, or of `X-Project-Id`.',
-        params: z.object({ projectId: z.string() }),
-        response: { 200: z.array(Domain) },
-      },
+      summary: 'List domains',
+      description: '`current` stands for the project of the key, or of `X-Project-Id`.',
+      params: z.object({ projectId: z.string() }),
+      response: z.array(Domain),
+      caller: 'project',
     },
     async (req) => {
       const { projectId } = req.params
@@ -72,17 +69,14 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     },
   )
 
-  app.get(
+  route.get(
     '/domains/:id/verify',
     {
-      config: { caller: 'project' },
-      schema: {
-        tags,
-        summary: 'Verify a domain',
-        description: 'Looks up the DNS records now. If a check of the domain is already running, returns its result.',
-        params: DomainId,
-        response: { 200: DomainCheck },
-      },
+      summary: 'Verify a domain',
+      description: 'Looks up the DNS records now. If a check of the domain is already running, returns its result.',
+      params: DomainId,
+      response: DomainCheck,
+      caller: 'project',
     },
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
@@ -94,12 +88,9 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     },
   )
 
-  app.delete(
+  route.delete(
     '/domains/:id',
-    {
-      config: { caller: 'project', role: 'ADMIN', refusals: ['CONFLICT'] },
-      schema: { tags, summary: 'Delete a domain', params: DomainId, response: { 204: z.null().describe('No content') } },
-    },
+    { summary: 'Delete a domain', params: DomainId, response: NO_CONTENT, caller: 'project', role: 'ADMIN', refusals: ['CONFLICT'] },
     async (req, reply) => {
       const { id } = req.params
       const { usesSes } = await readSendingMethod()

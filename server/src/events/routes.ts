@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { maybeOne } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, PageQuery, pageList } from '../http/paging.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
@@ -14,33 +15,22 @@ import { isReserved } from './name.ts'
 import { EventNameDetails, listNameDetails } from './name-details.ts'
 
 export function eventRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Events']
-  const config = { caller: 'project' as const }
-  const slow = { ...config, slowRead: true }
+  const route = routesOf(app, { tags: ['Events'], caller: 'project' })
   const serializerCompiler = () => printEventList
 
-  app.get(
-    '/events',
-    {
-      config,
-      serializerCompiler,
-      schema: { tags, summary: 'List events, newest first', querystring: EventsQuery, response: { 200: EventList } },
-    },
-    (req) => listEvents(db, secrets, req.project.id, req.query),
+  route.get('/events', { summary: 'List events, newest first', querystring: EventsQuery, response: EventList, serializerCompiler }, (req) =>
+    listEvents(db, secrets, req.project.id, req.query),
   )
 
-  app.get(
+  route.get(
     '/events/contact/:contactId',
     {
-      config: slow,
+      summary: 'List events of a contact, newest first',
+      params: z.object({ contactId: z.string() }),
+      querystring: CursorQuery,
+      response: EventList,
+      slowRead: true,
       serializerCompiler,
-      schema: {
-        tags,
-        summary: 'List events of a contact, newest first',
-        params: z.object({ contactId: z.string() }),
-        querystring: CursorQuery,
-        response: { 200: EventList },
-      },
     },
     async (req) => {
       const { contactId } = req.params
@@ -51,64 +41,49 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/events/names',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List event names, most frequent first',
-        response: {
-          200: z.object({
-            eventNames: z.array(z.string()).max(MAX_EVENT_NAMES),
-            truncated: z.boolean().describe(`True if there are more than ${MAX_EVENT_NAMES.toLocaleString('en')} names.`),
-          }),
-        },
-      },
+      summary: 'List event names, most frequent first',
+      response: z.object({
+        eventNames: z.array(z.string()).max(MAX_EVENT_NAMES),
+        truncated: z.boolean().describe(`True if there are more than ${MAX_EVENT_NAMES.toLocaleString('en')} names.`),
+      }),
+      slowRead: true,
     },
     (req) => listNames(db, req.project.id),
   )
 
-  app.get(
+  route.get(
     '/events/names/details',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List event names with their figures, most frequent first',
-        querystring: PageQuery,
-        response: { 200: pageList(EventNameDetails) },
-      },
+      summary: 'List event names with their figures, most frequent first',
+      querystring: PageQuery,
+      response: pageList(EventNameDetails),
+      slowRead: true,
     },
     (req) => listNameDetails(db, req.project.id, req.query),
   )
 
-  app.get(
+  route.get(
     '/events/stats',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'Count events by name',
-        description: 'Counts whole UTC days, including those of `startDate` and `endDate`.',
-        querystring: z.object({ startDate: z.string().optional(), endDate: z.string().optional() }),
-        response: { 200: z.array(z.object({ name: z.string(), count: z.int() })) },
-      },
+      summary: 'Count events by name',
+      description: 'Counts whole UTC days, including those of `startDate` and `endDate`.',
+      querystring: z.object({ startDate: z.string().optional(), endDate: z.string().optional() }),
+      response: z.array(z.object({ name: z.string(), count: z.int() })),
+      slowRead: true,
     },
     (req) => countByName(db, req.project.id, readDays(req.query)),
   )
 
-  app.delete(
+  route.delete(
     '/events/:eventName',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Delete all events with a name',
-        description: 'Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest.',
-        params: z.object({ eventName: z.string() }),
-        response: { 200: z.object({ deletedCount: z.int() }), 400: PlainError },
-      },
+      summary: 'Delete all events with a name',
+      description: 'Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest.',
+      params: z.object({ eventName: z.string() }),
+      response: { 200: z.object({ deletedCount: z.int() }), 400: PlainError },
     },
     async (req) => {
       const { eventName } = req.params

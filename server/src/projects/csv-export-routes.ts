@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { findJob, type JobId, JobView } from '../jobs/job.ts'
 import { readPiece } from '../jobs/pieces.ts'
@@ -24,24 +25,18 @@ const ExportParam = z.object({ jobId: z.string() })
 
 /** The status and the file of an export that `queueCsvExport` has queued. */
 export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, noun, file }: ExportedList) {
-  const config = { caller: 'project' as const }
-
-  app.get(
-    `${path}/export/:jobId`,
-    { config, schema: { tags, summary: `Get the status of an export of ${noun}`, params: ExportParam, response: { 200: JobView } } },
-    (req) => find(req),
+  const route = routesOf(app, { tags, caller: 'project' })
+  route.get(`${path}/export/:jobId`, { summary: `Get the status of an export of ${noun}`, params: ExportParam, response: JobView }, (req) =>
+    find(req),
   )
 
-  app.get(
+  route.get(
     `${path}/export/:jobId/file`,
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: `Download the file of an export of ${noun}`,
-        params: ExportParam,
-        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
-      },
+      summary: `Download the file of an export of ${noun}`,
+      params: ExportParam,
+      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const found = await find(req)

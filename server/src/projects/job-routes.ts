@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { countJobs, findJob, type JobRow, JobView, selectJobs, showJob } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
@@ -10,20 +11,15 @@ const JobsQuery = CursorQuery.extend({ active: z.enum(['1', 'true']).optional().
 
 /** Jobs of all features: imports, bulk changes, exports, deletions. */
 export function jobRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Jobs']
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { tags: ['Jobs'], caller: 'project' })
 
-  app.get(
+  route.get(
     '/jobs',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List jobs, newest first',
-        description: 'Jobs are listed for 30 days.',
-        querystring: JobsQuery,
-        response: { 200: cursorList(JobView) },
-      },
+      summary: 'List jobs, newest first',
+      description: 'Jobs are listed for 30 days.',
+      querystring: JobsQuery,
+      response: cursorList(JobView),
     },
     (req) => {
       const [projectId, active] = [req.project.id, req.query.active !== undefined]
@@ -38,12 +34,9 @@ export function jobRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/jobs/:jobId',
-    {
-      config,
-      schema: { tags, summary: 'Get a job', params: z.object({ jobId: z.string() }), response: { 200: JobView, 404: PlainError } },
-    },
+    { summary: 'Get a job', params: z.object({ jobId: z.string() }), response: { 200: JobView, 404: PlainError } },
     async (req) => {
       const { jobId } = req.params
       const job = isId(jobId) ? await findJob(db, { projectId: req.project.id, jobId }) : undefined

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { sendsAccountEmails } from '../lib/config.ts'
@@ -52,19 +53,15 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
   const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
   const tags = ['Projects']
+  const route = routesOf(app, { tags })
 
-  app.get(
-    '/users/@me/projects',
-    { config: { caller: 'session' }, schema: { tags, summary: 'List your projects', response: { 200: z.array(Project) } } },
-    (req) => listProjects(db, secrets, req.person.userId),
+  route.get('/users/@me/projects', { summary: 'List your projects', response: z.array(Project), caller: 'session' }, (req) =>
+    listProjects(db, secrets, req.person.userId),
   )
 
-  app.post(
+  route.post(
     '/users/@me/projects',
-    {
-      config: { caller: 'session' },
-      schema: { tags, summary: 'Create a project', body: z.object({ name: ProjectName }), response: { 201: Project } },
-    },
+    { summary: 'Create a project', body: z.object({ name: ProjectName }), response: { 201: Project }, caller: 'session' },
     async (req, reply) => {
       const ownerId = req.person.userId
       await attempts.take({ scope: 'create-project', subject: ownerId })
@@ -73,24 +70,18 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     },
   )
 
-  app.patch(
+  route.patch(
     '/users/@me/projects/:id',
-    {
-      config: { caller: 'session', role: 'ADMIN' },
-      schema: { tags, summary: 'Update a project', params: ProjectId, body: ProjectChanges, response: { 200: Project } },
-    },
+    { summary: 'Update a project', params: ProjectId, body: ProjectChanges, response: Project, caller: 'session', role: 'ADMIN' },
     async (req) => {
       const row = await transact(db, (tx) => changeProject(tx, req.project.id, req.body))
       return showProject(secrets, row ?? notFound('project', req.project.id), req.role)
     },
   )
 
-  app.delete(
+  route.delete(
     '/users/@me/projects/:id',
-    {
-      config: { caller: 'session', role: 'OWNER' },
-      schema: { tags, summary: 'Delete a project', params: ProjectId, response: { 204: NoContent } },
-    },
+    { summary: 'Delete a project', params: ProjectId, response: { 204: NoContent }, caller: 'session', role: 'OWNER' },
     async (req, reply) => {
       await transactSurely(db, async (tx) => {
         await beforeWipe(tx, req.project.id)
@@ -102,17 +93,15 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     },
   )
 
-  app.post(
+  route.post(
     '/users/@me/projects/:id/regenerate-keys',
     {
-      config: { caller: 'session', role: 'ADMIN' },
-      schema: {
-        tags,
-        summary: 'Regenerate both API keys',
-        description: 'When this responds, the old keys no longer work on any node.',
-        params: ProjectId,
-        response: { 200: Project },
-      },
+      summary: 'Regenerate both API keys',
+      description: 'When this responds, the old keys no longer work on any node.',
+      params: ProjectId,
+      response: Project,
+      caller: 'session',
+      role: 'ADMIN',
     },
     async (req) => {
       const row = await transact(db, (tx) => regenerateKeys(tx, secrets, req.project.id))
@@ -121,17 +110,15 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     },
   )
 
-  app.post(
+  route.post(
     '/users/@me/projects/:id/reset',
     {
-      config: { caller: 'session', role: 'OWNER' },
-      schema: {
-        tags,
-        summary: 'Delete all data of a project',
-        description: 'Irreversible. Keeps domains, members, keys and suppressions. Running jobs stop and leave nothing behind.',
-        params: ProjectId,
-        response: { 200: z.object({ success: z.literal(true), message: z.string() }) },
-      },
+      summary: 'Delete all data of a project',
+      description: 'Irreversible. Keeps domains, members, keys and suppressions. Running jobs stop and leave nothing behind.',
+      params: ProjectId,
+      response: z.object({ success: z.literal(true), message: z.string() }),
+      caller: 'session',
+      role: 'OWNER',
     },
     async (req) => {
       await transactSurely(db, async (tx) => {
@@ -148,43 +135,39 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     },
   )
 
-  app.get(
+  route.get(
     '/projects/:id/setup-state',
-    {
-      config: { caller: 'session', role: 'MEMBER' },
-      schema: { tags, summary: 'Get the setup state of a project', params: ProjectId, response: { 200: SetupState } },
-    },
+    { summary: 'Get the setup state of a project', params: ProjectId, response: SetupState, caller: 'session', role: 'MEMBER' },
     (req) => setupState(db, req.project.id),
   )
 
-  app.get(
+  route.get(
     '/projects/:id/key-usage',
-    {
-      config: { caller: 'session', role: 'MEMBER' },
-      schema: { tags, summary: 'Get when the API keys were last used', params: ProjectId, response: { 200: KeyUsage } },
-    },
+    { summary: 'Get when the API keys were last used', params: ProjectId, response: KeyUsage, caller: 'session', role: 'MEMBER' },
     (req) => readKeyUsage(db, req.project),
   )
 
-  memberRoutes(app)
+  memberRoutes()
 
-  function memberRoutes(app: App) {
-    const tags = ['Members']
+  function memberRoutes() {
+    const route = routesOf(app, { tags: ['Members'] })
 
-    app.get(
+    route.get(
       '/projects/:id/members',
-      {
-        config: { caller: 'session', role: 'MEMBER' },
-        schema: { tags, summary: 'List members', params: ProjectId, response: { 200: z.array(Member) } },
-      },
+      { summary: 'List members', params: ProjectId, response: z.array(Member), caller: 'session', role: 'MEMBER' },
       (req) => listMembers(db, req.project.id),
     )
 
-    app.post(
+    route.post(
       '/projects/:id/members',
       {
-        config: { caller: 'session', role: 'ADMIN', refusals: ['CONFLICT'] },
-        schema: { tags, summary: 'Invite a member', params: ProjectId, body: Invite, response: { 201: Invited } },
+        summary: 'Invite a member',
+        params: ProjectId,
+        body: Invite,
+        response: { 201: Invited },
+        caller: 'session',
+        role: 'ADMIN',
+        refusals: ['CONFLICT'],
       },
       async (req, reply) => {
         const projectId = req.project.id
@@ -195,17 +178,15 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
       },
     )
 
-    app.patch(
+    route.patch(
       '/projects/:id/members/:userId',
       {
-        config: { caller: 'session', role: 'ADMIN' },
-        schema: {
-          tags,
-          summary: 'Change the role of a member',
-          params: MemberId,
-          body: z.object({ role: GivenRole }),
-          response: { 200: Member },
-        },
+        summary: 'Change the role of a member',
+        params: MemberId,
+        body: z.object({ role: GivenRole }),
+        response: Member,
+        caller: 'session',
+        role: 'ADMIN',
       },
       async (req) => {
         const who = { projectId: req.project.id, userId: req.params.userId }
@@ -215,11 +196,14 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
       },
     )
 
-    app.delete(
+    route.delete(
       '/projects/:id/members/:userId',
       {
-        config: { caller: 'session', role: 'MEMBER' },
-        schema: { tags, summary: 'Remove a member or leave the project', params: MemberId, response: { 204: NoContent } },
+        summary: 'Remove a member or leave the project',
+        params: MemberId,
+        response: { 204: NoContent },
+        caller: 'session',
+        role: 'MEMBER',
       },
       async (req, reply) => {
         const who = { projectId: req.project.id, userId: req.params.userId }
@@ -229,21 +213,15 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
       },
     )
 
-    app.get(
+    route.get(
       '/projects/:id/invitations',
-      {
-        config: { caller: 'session', role: 'ADMIN' },
-        schema: { tags, summary: 'List pending invitations', params: ProjectId, response: { 200: z.array(Invitation) } },
-      },
+      { summary: 'List pending invitations', params: ProjectId, response: z.array(Invitation), caller: 'session', role: 'ADMIN' },
       (req) => listInvitations(db, req.project.id),
     )
 
-    app.delete(
+    route.delete(
       '/projects/:id/invitations/:invitationId',
-      {
-        config: { caller: 'session', role: 'ADMIN' },
-        schema: { tags, summary: 'Revoke an invitation', params: InvitationId, response: { 204: NoContent } },
-      },
+      { summary: 'Revoke an invitation', params: InvitationId, response: { 204: NoContent }, caller: 'session', role: 'ADMIN' },
       async (req, reply) => {
         const { invitationId } = req.params
         const withdrawn = await transact(db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))

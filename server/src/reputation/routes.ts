@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { one, transact } from '../db/index.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
@@ -11,38 +12,34 @@ import { readSecurity, Security } from './security.ts'
 const ProjectId = z.object({ id: Id('project') })
 
 export function reputationRoutes(app: App, { db, log, config }: Deps) {
-  const tags = ['Projects']
+  const route = routesOf(app, { tags: ['Projects'] })
   const read = (projectId: string) => readSecurity(db, projectId, { disablesAutomatically: config.autoDisable })
 
   for (const url of ['/projects/:id/security', '/users/@me/projects/:id/security'] as const)
-    app.get(
+    route.get(
       url,
       {
-        config: { caller: 'session', role: 'MEMBER' },
-        schema: {
-          tags,
-          summary: 'Get the reputation of a project',
-          description: 'Bounce and complaint rates, their levels, and when the project was disabled because of them.',
-          params: ProjectId,
-          response: { 200: Security },
-        },
+        summary: 'Get the reputation of a project',
+        description: 'Bounce and complaint rates, their levels, and when the project was disabled because of them.',
+        params: ProjectId,
+        response: Security,
+        caller: 'session',
+        role: 'MEMBER',
       },
       (req) => read(req.project.id),
     )
 
-  app.post(
+  route.post(
     '/projects/:id/security/acknowledge',
     {
-      config: { caller: 'session', role: 'OWNER' },
-      schema: {
-        tags,
-        summary: 'Acknowledge bounces and complaints',
-        description:
-          'Rates count from now on, and a project that was disabled because of them is enabled. An owner may do this once in 30 days, an ' +
-          'operator at any time.',
-        params: ProjectId,
-        response: { 200: Security },
-      },
+      summary: 'Acknowledge bounces and complaints',
+      description:
+        'Rates count from now on, and a project that was disabled because of them is enabled. An owner may do this once in 30 days, an ' +
+        'operator at any time.',
+      params: ProjectId,
+      response: Security,
+      caller: 'session',
+      role: 'OWNER',
     },
     async (req) => {
       const { userId } = req.person
@@ -52,19 +49,17 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
       return read(req.project.id)
     },
   )
-  app.post(
+  route.post(
     '/suspensions/:id/lift',
     {
-      config: { caller: 'session', refusals: ['FORBIDDEN'] },
-      schema: {
-        tags,
-        summary: 'Lift a suspension',
-        description:
-          'By the id of the suspended project, also if it was deleted: the project is enabled, its domains can be added again, and further ' +
-          'projects of its owner that were disabled because of it are enabled. Only for operators.',
-        params: ProjectId,
-        response: { 200: z.object({ success: z.literal(true) }) },
-      },
+      summary: 'Lift a suspension',
+      description:
+        'By the id of the suspended project, also if it was deleted: the project is enabled, its domains can be added again, and further ' +
+        'projects of its owner that were disabled because of it are enabled. Only for operators.',
+      params: ProjectId,
+      response: z.object({ success: z.literal(true) }),
+      caller: 'session',
+      refusals: ['FORBIDDEN'],
     },
     async (req) => {
       const { userId } = req.person

@@ -8,6 +8,7 @@ import { expressionSql, probeSql, type ScanSql, type SqlContext, scanSql } from 
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../contacts/contact.ts'
 import { type Db, many, one, type Pool } from '../db/index.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
+import { maySendSql, SUPPRESSION_JOINS } from '../delivery/rules/may-send.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { readContext } from './evaluate.ts'
 import { loadLookup } from './expressions.ts'
@@ -108,11 +109,8 @@ function numbersSql({ projectId, expression, filters }: Question, { joins, which
     select (count(*) filter (where ${matches}))::int as count, (count(*) filter (where ${matches} and is_mailable))::int as mailable,
       array[${sql.join(remaining)}] as remaining
     from (
-      select contacts.subscribed and by_address.address is null and by_domain.address is null as is_mailable, ${sql.join(evaluated)}
-      from contacts ${joins}
-      left join suppressions by_address on by_address.project_id = ${projectId} and by_address.address = contacts.email
-      left join suppressions by_domain
-        on by_domain.project_id = ${projectId} and by_domain.address = '@' || split_part(contacts.email, '@', 2)
+      select ${maySendSql('MARKETING')} as is_mailable, ${sql.join(evaluated)}
+      from contacts ${joins} ${SUPPRESSION_JOINS}
       where contacts.project_id = ${projectId} and ${which}
       offset 0
     ) as evaluated`

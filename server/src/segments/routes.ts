@@ -4,18 +4,19 @@ import { findContact } from '../contacts/contact.ts'
 import type { Tx } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
 import { PlainError } from '../http/errors.ts'
-import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { readIfMatch } from '../http/if-match.ts'
 import { pagePortions, sendList } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
+import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
 import { fail, failPlainly, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { readOwnCondition } from './check-condition.ts'
-import { ContactSegment, listSegmentsOfContact } from './contact-segments.ts'
 import { countAfterChange, recount, refreshCounts } from './counts.ts'
 import { deleteSegment } from './delete.ts'
 import { explainMembership, MembershipExplanation } from './explain.ts'
+import { ContactSegment, listSegmentsOfContact } from './members/contact-segments.ts'
 import { previewCondition, SegmentPreview } from './preview.ts'
 import { changeSegment, createSegment, duplicateSegment, MAX_SEGMENT_NAME } from './save.ts'
 import { findSegment, GivenCondition, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
@@ -51,13 +52,11 @@ const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { detai
 export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
   const turns = createSegmentTurns({ poolSize })
   const write = <T>(projectId: string, work: (tx: Tx) => Promise<T>) => turns.write(projectId, () => transactSurely(db, work))
-  const tags = ['Segments']
-  const config = { caller: 'project' as const }
-  const slow = { ...config, slowRead: true }
+  const route = routesOf(app, { tags: ['Segments'], caller: 'project' })
 
-  app.get(
+  route.get(
     '/segments',
-    { config, schema: { tags, summary: 'List segments', description: 'All of them, newest first.', response: { 200: z.array(Segment) } } },
+    { summary: 'List segments', description: 'All of them, newest first.', response: z.array(Segment) },
     async (req, reply) => {
       const projectId = req.project.id
       const portions = pagePortions(await listSegmentSizes(db, projectId))
@@ -70,17 +69,14 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/segments',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Create a segment',
-        description: 'A dynamic segment has the contacts that match its condition; a static one those that were added to it.',
-        body: NewSegment,
-        response: { 201: Segment, 400: PlainError },
-      },
+      summary: 'Create a segment',
+      description: 'A dynamic segment has the contacts that match its condition; a static one those that were added to it.',
+      body: NewSegment,
+      response: { 201: Segment, 400: PlainError },
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { description, type = 'DYNAMIC', trackMembership = false } = req.body
@@ -92,60 +88,56 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/segments/preview',
     {
-      config: { ...slow, onlyReads: true },
-      schema: {
-        tags,
-        summary: 'Preview a condition',
-        description: 'Counts the contacts that match a condition, and those that remain after each filter. Stores nothing.',
-        body: z.object({ condition: GivenCondition }),
-        response: { 200: SegmentPreview },
-      },
+      summary: 'Preview a condition',
+      description: 'Counts the contacts that match a condition, and those that remain after each filter. Stores nothing.',
+      body: z.object({ condition: GivenCondition }),
+      response: SegmentPreview,
+      slowRead: true,
+      onlyReads: true,
     },
     (req) => previewCondition(db, req.project.id, readCondition(req.body.condition, 'condition')),
   )
 
-  app.get(
-    '/segments/:id',
-    { config, schema: { tags, summary: 'Get a segment', params: SegmentParam, response: { 200: Segment } } },
-    async (req, reply) => {
-      const row = await find(req.project.id, req.params.id)
-      await refreshCounts(db, req.project.id, [row])
-      const segment = showSegment(row)
-      return reply.header('etag', etagOf(segment)).send(segment)
-    },
-  )
+  route.get('/segments/:id', { summary: 'Get a segment', params: SegmentParam, response: Segment, etag: true }, async (req) => {
+    const row = await find(req.project.id, req.params.id)
+    await refreshCounts(db, req.project.id, [row])
+    const segment = showSegment(row)
+    return segment
+  })
 
-  app.patch(
+  route.patch(
     '/segments/:id',
     {
-      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
-      schema: { tags, summary: 'Update a segment', params: SegmentParam, body: Changes, response: { 200: Segment, 400: PlainError } },
+      summary: 'Update a segment',
+      params: SegmentParam,
+      body: Changes,
+      response: { 200: Segment, 400: PlainError },
+      takesHeaders: [IF_MATCH],
+      refusals: ['CONFLICT'],
+      etag: true,
     },
-    async (req, reply) => {
+    async (req) => {
       const { id, projectId, type } = await find(req.project.id, req.params.id)
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
       const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
       const changed = (await write(projectId, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
       const segment = showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
-      return reply.header('etag', etagOf(segment)).send(segment)
+      return segment
     },
   )
 
-  app.delete(
+  route.delete(
     '/segments/:id',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Delete a segment',
-        description: 'Refused while it is in use; `details.usedBy` names the users.',
-        params: SegmentParam,
-        response: { 204: z.null().describe('No content') },
-      },
+      summary: 'Delete a segment',
+      description: 'Refused while it is in use; `details.usedBy` names the users.',
+      params: SegmentParam,
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
@@ -155,17 +147,14 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/segments/:id/duplicate',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Duplicate a segment',
-        description: 'A static segment is copied with its members. The copy is not tracked.',
-        params: SegmentParam,
-        response: { 201: Segment },
-      },
+      summary: 'Duplicate a segment',
+      description: 'A static segment is copied with its members. The copy is not tracked.',
+      params: SegmentParam,
+      response: { 201: Segment },
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
@@ -175,18 +164,14 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/segments/:id/compute',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Recompute the members of a tracked segment',
-        description:
-          'Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation.',
-        params: SegmentParam,
-        response: { 200: z.object({ added: z.int(), removed: z.int(), total: z.int() }), 202: Queued, 400: PlainError },
-      },
+      summary: 'Recompute the members of a tracked segment',
+      description:
+        'Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation.',
+      params: SegmentParam,
+      response: { 200: z.object({ added: z.int(), removed: z.int(), total: z.int() }), 202: Queued, 400: PlainError },
     },
     async (req, reply) => {
       const { id, projectId, type } = await find(req.project.id, req.params.id)
@@ -197,31 +182,25 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/segments/:id/refresh',
     {
-      config: { ...slow, onlyReads: true },
-      schema: {
-        tags,
-        summary: 'Count the members of a segment',
-        description: 'Refreshes `memberCount`. Changes no membership and records no event.',
-        params: SegmentParam,
-        response: { 200: z.object({ memberCount: z.int() }) },
-      },
+      summary: 'Count the members of a segment',
+      description: 'Refreshes `memberCount`. Changes no membership and records no event.',
+      params: SegmentParam,
+      response: z.object({ memberCount: z.int() }),
+      slowRead: true,
+      onlyReads: true,
     },
     async (req) => ({ memberCount: await recount(db, await find(req.project.id, req.params.id)) }),
   )
 
-  app.get(
+  route.get(
     '/segments/:id/explain/:contactId',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Explain why a contact is in a segment, or not',
-        params: z.object({ id: z.string(), contactId: z.string() }),
-        response: { 200: MembershipExplanation },
-      },
+      summary: 'Explain why a contact is in a segment, or not',
+      params: z.object({ id: z.string(), contactId: z.string() }),
+      response: MembershipExplanation,
     },
     async (req) => {
       const segment = await find(req.project.id, req.params.id)
@@ -230,17 +209,14 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/contacts/:id/segments',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'List the segments of a contact',
-        description: 'Those that the contact is in now, newest segment first.',
-        params: SegmentParam,
-        response: { 200: z.array(ContactSegment) },
-      },
+      summary: 'List the segments of a contact',
+      description: 'Those that the contact is in now, newest segment first.',
+      params: SegmentParam,
+      response: z.array(ContactSegment),
+      slowRead: true,
     },
     async (req) => {
       const { id } = req.params

@@ -4,7 +4,7 @@ import type { SegmentAccess } from '../contacts/segment-access.ts'
 import type { Db } from '../db/index.ts'
 import { readContext } from './evaluate.ts'
 import { resolveSegment } from './expressions.ts'
-import { addMembers, holdStaticSegment } from './members.ts'
+import { addMembers, holdStaticSegment } from './members/members.ts'
 import { findSegment, type SegmentRow } from './segment.ts'
 
 /** True for the rows of `contacts` that are in the segment now. */

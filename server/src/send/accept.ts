@@ -13,8 +13,8 @@ import {
   type NewContent,
 } from '../delivery/outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
-import { needsConsent } from '../delivery/outbox/sending-rules.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
+import { needsConsent } from '../delivery/rules/may-send.ts'
 import { requireVerified } from '../domains/verified.ts'
 import { type CallerProject, checkCallers } from '../http/auth/key-check.ts'
 import { claimKeys, explainRepeats, lockTimeoutFor } from '../http/idempotency.ts'
@@ -141,8 +141,8 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId },
 async function accept(tx: Tx, calls: SendCall[], now: Date) {
   shareContents(calls)
   await refuseUnverified(tx, calls)
-  const mayReach = await refuseUnsubscribed(tx, calls)
-  await refuseOverCaps(tx, calls, mayReach)
+  const verdictOn = await refuseUnsubscribed(tx, calls)
+  await refuseOverCaps(tx, calls, verdictOn)
 
   const admitted = calls.filter(({ refusal }) => !refusal)
   const find = await upsertContacts(tx, mergeUpserts(admitted.flatMap(contactsOf)))
@@ -160,7 +160,7 @@ async function accept(tx: Tx, calls: SendCall[], now: Date) {
         ...email,
         sourceType: 'TRANSACTIONAL' as const,
         contactId: find(email.projectId, email.toAddress).id,
-        skipped: mayReach(call, email.toAddress) ? null : 'unsubscribed',
+        skipped: verdictOn(call, email.toAddress) ?? null,
       })),
     ),
   )

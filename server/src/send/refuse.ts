@@ -1,5 +1,5 @@
 import type { Tx } from '../db/index.ts'
-import { findSubscribers, needsConsent } from '../delivery/outbox/sending-rules.ts'
+import { findSubscribers, needsConsent, type SkipReason, verdict } from '../delivery/rules/may-send.ts'
 import { findVerified, notVerified } from '../domains/verified.ts'
 import { AppError } from '../lib/errors.ts'
 import { checkCaps } from '../projects/caps.ts'
@@ -21,19 +21,19 @@ export async function refuseUnsubscribed(tx: Tx, calls: SendCall[]) {
     tx,
     unknown.flatMap(({ request }) => request.recipients.map(({ email }) => ({ projectId: request.project.id, email }))),
   )
-  const mayReach = ({ request: { project, content, subscribed } }: SendCall, email: string) =>
-    !needsConsent(content.type) || (subscribed ?? isSubscriber({ projectId: project.id, email }))
+  const verdictOn = ({ request: { project, content, subscribed } }: SendCall, email: string) =>
+    verdict({ subscribed: subscribed ?? isSubscriber({ projectId: project.id, email }) }, content.type)
   for (const call of calls) {
-    if (!call.refusal && !call.request.recipients.some(({ email }) => mayReach(call, email)))
+    if (!call.refusal && call.request.recipients.every(({ email }) => verdictOn(call, email)))
       call.refusal = new AppError('CONTACT_UNSUBSCRIBED')
   }
-  return mayReach
+  return verdictOn
 }
 
 /** Recipients that are skipped do not count. */
-export async function refuseOverCaps(tx: Tx, calls: SendCall[], mayReach: (call: SendCall, email: string) => boolean) {
+export async function refuseOverCaps(tx: Tx, calls: SendCall[], verdictOn: (call: SendCall, email: string) => SkipReason | undefined) {
   const open = calls.filter(({ refusal }) => !refusal)
-  const emailsOf = (call: SendCall) => call.request.recipients.filter(({ email }) => mayReach(call, email)).length
+  const emailsOf = (call: SendCall) => call.request.recipients.filter(({ email }) => !verdictOn(call, email)).length
   const refusals = await checkCaps(
     tx,
     'transactional',

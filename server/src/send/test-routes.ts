@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
-import { contentFrom } from '../delivery/outbox/sending-rules.ts'
+import { contentFrom } from '../delivery/outbox/content.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
-import { templateNotFound } from '../templates/routes.ts'
+import { templateNotFound } from '../templates/preview-routes.ts'
 import { findTemplate } from '../templates/template.ts'
 
 /** In this layer, above templates and delivery: it needs both. */

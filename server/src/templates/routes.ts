@@ -1,31 +1,26 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { findContact } from '../contacts/contact.ts'
-import { Data } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
-import { etagOf, failStale, readIfMatch } from '../http/if-match.ts'
+import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
-import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
+import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { AppError, fail, notFound } from '../lib/errors.ts'
+import { AppError, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { showsOtherAddress } from '../lib/text/address.ts'
-import { KB, MB } from '../lib/text/units.ts'
 import { assertRenderable, Body, PreviewText, SenderName, Subject } from './content.ts'
 import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
-import { LintIssue, lintTemplate } from './lint.ts'
-import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
-import { findPreviewPage, savePreviewPage } from './preview-pages.ts'
+import { lintTemplate } from './lint.ts'
+import { BODY_LIMIT, getTemplate, LintResult, TemplateId, templateNotFound, templatePreviewRoutes } from './preview-routes.ts'
 import {
   changeTemplate,
   createTemplate,
   deleteTemplate,
   duplicateTemplate,
-  findTemplate,
   listTemplates,
   MAX_NAME,
   Template,
@@ -34,7 +29,6 @@ import {
 } from './template.ts'
 import { findVersion, listVersions, TemplateVersion, TemplateVersionContent } from './versions.ts'
 
-const TemplateId = z.object({ id: z.string() })
 const VersionId = TemplateId.extend({ version: z.string() })
 const Name = z.string().trim().min(1).max(MAX_NAME)
 const Optional = {
@@ -52,28 +46,8 @@ const Changes = z.object({
   type: z.enum(TYPES).optional(),
   ...Optional,
 })
-/** The recipient of a preview: a contact, made-up values, or both. */
-const Sample = {
-  contactId: z.uuid().optional(),
-  email: Address.optional(),
-  subscribed: z.boolean().optional(),
-  locale: z.string().max(100).optional(),
-  data: Data.optional(),
-  frame: z.boolean().optional().describe('Also return `frameUrl`, where a frame can show the HTML for 15 minutes.'),
-}
-const PREVIEWED =
-  'Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes ' +
-  'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.'
-const LintResult = z.object({ issues: z.array(LintIssue) })
 
 type StoredTemplate = z.output<typeof Template>
-type SampleBody = z.output<z.ZodObject<typeof Sample>>
-
-/** 2 MB for the template, and room for the JSON around it. */
-const BODY_LIMIT = 2 * MB + 64 * KB
-
-export const templateNotFound = (id: string): never =>
-  fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })
 
 function assertOwnFromName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
   if (!showsOtherAddress(fromName, from)) return
@@ -82,24 +56,21 @@ function assertOwnFromName({ from, fromName }: { from?: string | null | undefine
   })
 }
 
-export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const tags = ['Templates']
-  const config = { caller: 'project' as const }
-  const reading = { ...config, onlyReads: true }
+export function templateRoutes(app: App, deps: Deps) {
+  const { db } = deps
+  const find = (projectId: string, id: string) => getTemplate(db, projectId, id)
+  const route = routesOf(app, { tags: ['Templates'], caller: 'project' })
   const bodyLimit = BODY_LIMIT
 
-  app.get(
+  route.get(
     '/templates',
-    {
-      config: { ...config, slowRead: true },
-      schema: { tags, summary: 'List templates', querystring: TemplatesQuery, response: { 200: pageList(Template) } },
-    },
+    { summary: 'List templates', querystring: TemplatesQuery, response: pageList(Template), slowRead: true },
     async (req, reply) => sendPage(reply, await listTemplates(db, req.project.id, req.query)),
   )
 
-  app.post(
+  route.post(
     '/templates',
-    { config, bodyLimit, schema: { tags, summary: 'Create a template', body: NewTemplate, response: { 201: Template } } },
+    { summary: 'Create a template', body: NewTemplate, response: { 201: Template }, bodyLimit },
     async (req, reply) => {
       await assertRenderable(req.project.id, req.body)
       assertOwnFromName(req.body)
@@ -110,45 +81,43 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     },
   )
 
-  app.post(
+  route.post(
     '/templates/lint',
     {
-      config: reading,
+      summary: 'Lint a subject and body',
+      body: z.object({
+        subject: z.string().max(MAX_SUBJECT),
+        previewText: z.string().max(MAX_PREVIEW_TEXT).nullish(),
+        body: z.string().max(MAX_SOURCE),
+        type: z.enum(TYPES).optional(),
+      }),
+      response: LintResult,
+      onlyReads: true,
       bodyLimit,
-      schema: {
-        tags,
-        summary: 'Lint a subject and body',
-        body: z.object({
-          subject: z.string().max(MAX_SUBJECT),
-          previewText: z.string().max(MAX_PREVIEW_TEXT).nullish(),
-          body: z.string().max(MAX_SOURCE),
-          type: z.enum(TYPES).optional(),
-        }),
-        response: { 200: LintResult },
-      },
     },
     async (req) => ({ issues: await lintTemplate(db, req.project.id, req.body) }),
   )
 
-  app.get(
-    '/templates/:id',
-    { config, schema: { tags, summary: 'Get a template', params: TemplateId, response: { 200: Template } } },
-    async (req, reply) => {
-      const template = await find(req.project.id, req.params.id)
-      return reply.header('etag', etagOf(template)).send(template)
-    },
-  )
+  route.get('/templates/:id', { summary: 'Get a template', params: TemplateId, response: Template, etag: true }, async (req) => {
+    const template = await find(req.project.id, req.params.id)
+    return template
+  })
 
-  app.patch(
+  route.patch(
     '/templates/:id',
     {
-      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      summary: 'Update a template',
+      params: TemplateId,
+      body: Changes,
+      response: Template,
+      takesHeaders: [IF_MATCH],
+      refusals: ['CONFLICT'],
       bodyLimit,
-      schema: { tags, summary: 'Update a template', params: TemplateId, body: Changes, response: { 200: Template } },
+      etag: true,
     },
-    async (req, reply) => {
+    async (req) => {
       const changed = await change(req, await find(req.project.id, req.params.id), req.body)
-      return reply.header('etag', etagOf(changed)).send(changed)
+      return changed
     },
   )
 
@@ -161,17 +130,13 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     return (await transact(db, (tx) => changeTemplate(tx, edit))) ?? failStale((await find(projectId, id)).updatedAt)
   }
 
-  app.get(
+  route.get(
     '/templates/:id/versions',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'List the versions of a template, newest first',
-        description: 'The newest 50 that came before the current one are kept, up to 20 MB.',
-        params: TemplateId,
-        response: { 200: z.object({ data: z.array(TemplateVersion) }) },
-      },
+      summary: 'List the versions of a template, newest first',
+      description: 'The newest 50 that came before the current one are kept, up to 20 MB.',
+      params: TemplateId,
+      response: z.object({ data: z.array(TemplateVersion) }),
     },
     async (req) => {
       const { id } = await find(req.project.id, req.params.id)
@@ -179,29 +144,28 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     },
   )
 
-  app.get(
+  route.get(
     '/templates/:id/versions/:version',
-    { config, schema: { tags, summary: 'Get a version of a template', params: VersionId, response: { 200: TemplateVersionContent } } },
+    { summary: 'Get a version of a template', params: VersionId, response: TemplateVersionContent },
     (req) => findStoredVersion(req.project.id, req.params),
   )
 
-  app.post(
+  route.post(
     '/templates/:id/versions/:version/restore',
     {
-      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Restore a version of a template',
-        description: 'Saves the content of the version again, as a new version.',
-        params: VersionId,
-        response: { 200: Template },
-      },
+      summary: 'Restore a version of a template',
+      description: 'Saves the content of the version again, as a new version.',
+      params: VersionId,
+      response: Template,
+      takesHeaders: [IF_MATCH],
+      refusals: ['CONFLICT'],
+      etag: true,
     },
-    async (req, reply) => {
+    async (req) => {
       const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
       const stored = await find(req.project.id, req.params.id)
       const changed = await change(req, stored, { subject, previewText, body, from, fromName, replyTo, type })
-      return reply.header('etag', etagOf(changed)).send(changed)
+      return changed
     },
   )
 
@@ -212,17 +176,14 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     return found ?? notFound('version', params.version)
   }
 
-  app.delete(
+  route.delete(
     '/templates/:id',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Delete a template',
-        description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
-        params: TemplateId,
-        response: { 204: z.null().describe('No content') },
-      },
+      summary: 'Delete a template',
+      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+      params: TemplateId,
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
@@ -231,9 +192,9 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     },
   )
 
-  app.post(
+  route.post(
     '/templates/:id/duplicate',
-    { config, schema: { tags, summary: 'Duplicate a template', params: TemplateId, response: { 201: Template } } },
+    { summary: 'Duplicate a template', params: TemplateId, response: { 201: Template } },
     async (req, reply) => {
       const { id } = req.params
       const copy =
@@ -242,69 +203,5 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     },
   )
 
-  app.post(
-    '/templates/:id/preview',
-    {
-      config: { ...reading, bodyOptional: true },
-      schema: {
-        tags,
-        summary: 'Preview a template',
-        description: `Renders the template for a contact or a sample. ${PREVIEWED}`,
-        params: TemplateId,
-        body: z.object(Sample),
-        response: { 200: Preview },
-      },
-    },
-    async (req) => preview(req.project.id, await find(req.project.id, req.params.id), req.body),
-  )
-
-  app.post(
-    '/templates/preview',
-    {
-      config: { ...reading, refusals: ['CONTACT_NOT_FOUND'] },
-      bodyLimit,
-      schema: {
-        tags,
-        summary: 'Preview unsaved content',
-        description: `Renders a subject and body for a contact or a sample. ${PREVIEWED}`,
-        body: z.object({
-          subject: Subject,
-          previewText: PreviewText.nullish(),
-          body: Body,
-          type: z.enum(TYPES).default('TRANSACTIONAL'),
-          from: Address.nullish(),
-          fromName: SenderName.nullish(),
-          ...Sample,
-        }),
-        response: { 200: Preview },
-      },
-    },
-    async (req) => {
-      const { subject, previewText = null, body, type, from = null, fromName = null, ...sample } = req.body
-      await assertRenderable(req.project.id, { subject, previewText, body })
-      return preview(req.project.id, { subject, previewText, body, type, from, fromName }, sample)
-    },
-  )
-
-  app.get('/preview/page/:token', { config: { caller: 'anyone' }, schema: frameSchema }, async (req, reply) => {
-    const page = await findPreviewPage(db, readFrameToken(secrets, 'page', req.params.token))
-    return sendFrame(reply, page?.html ?? notFound('preview', req.params.token), req.query)
-  })
-
-  app.post(
-    '/templates/:id/lint',
-    { config: reading, schema: { tags, summary: 'Lint a template', params: TemplateId, response: { 200: LintResult } } },
-    async (req) => ({ issues: await lintTemplate(db, req.project.id, await find(req.project.id, req.params.id)) }),
-  )
-
-  async function preview(projectId: string, template: Parameters<typeof previewTemplate>[2], { contactId, frame, ...sample }: SampleBody) {
-    const contact = contactId === undefined ? undefined : await findContact(db, projectId, contactId)
-    if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
-    const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, sample)
-    const shown = await previewTemplate(db, projectId, template, recipient)
-    if (!frame) return shown
-    return { ...shown, frameUrl: await transact(db, (tx) => savePreviewPage(tx, secrets, { projectId, html: shown.html })) }
-  }
-
-  const find = async (projectId: string, id: string) => (isId(id) && (await findTemplate(db, projectId, id))) || templateNotFound(id)
+  templatePreviewRoutes(app, deps)
 }

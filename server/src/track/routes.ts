@@ -8,6 +8,7 @@ import { EventRecord } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
 import { readIdempotencyKey } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY } from '../http/openapi/openapi.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { AppError, fail } from '../lib/errors.ts'
@@ -44,7 +45,7 @@ function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Erro
 }
 
 export function trackRoutes(app: App, { db, config }: Deps) {
-  const tags = ['Events']
+  const route = routesOf(app, { tags: ['Events'] })
   const tracker = createTracker(db, config)
   const limitChanges = createSubscriptionLimit(config.rateLimitPerMinute)
   app.addHook('onClose', () => tracker.drain())
@@ -62,20 +63,20 @@ export function trackRoutes(app: App, { db, config }: Deps) {
       })
       .then(answer, explainOversizedData)
 
-  app.post(
+  route.post(
     '/v1/track',
     {
-      config: { caller: 'public-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY], refusals: ['IDEMPOTENCY_KEY_REUSED'] },
+      summary: 'Track an event',
+      description: 'Creates or updates the contact and records the event. Send an `Idempotency-Key` header to make retries safe.',
+      body: TrackBody,
+      response: Answer,
+      caller: 'public-key',
+      keyCheckedLater: true,
+      takesHeaders: [IDEMPOTENCY_KEY],
+      refusals: ['IDEMPOTENCY_KEY_REUSED'],
       preValidation: refuseLargeData,
       // The compiler checks the response against its schema; checking each one at run time would cost more than serialising it.
       serializerCompiler: () => JSON.stringify,
-      schema: {
-        tags,
-        summary: 'Track an event',
-        description: 'Creates or updates the contact and records the event. Send an `Idempotency-Key` header to make retries safe.',
-        body: TrackBody,
-        response: { 200: Answer },
-      },
     },
     (req) => {
       const key = readIdempotencyKey(req)
@@ -85,21 +86,19 @@ export function trackRoutes(app: App, { db, config }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/events/track',
     {
-      config: { caller: 'project', refusals: ['CONTACT_NOT_FOUND'] },
+      summary: 'Track an event from a server or the dashboard',
+      description:
+        'Accepts the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event without changing a contact.',
+      body: RecordBody.extend(TrackBody.partial().shape).meta({
+        anyOf: [{ required: ['email', 'event'] }, { required: ['name'], not: { required: ['event'] } }],
+      }),
+      response: { 200: Answer, 201: EventRecord },
+      caller: 'project',
+      refusals: ['CONTACT_NOT_FOUND'],
       preValidation: refuseLargeData,
-      schema: {
-        tags,
-        summary: 'Track an event from a server or the dashboard',
-        description:
-          'Accepts the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event without changing a contact.',
-        body: RecordBody.extend(TrackBody.partial().shape).meta({
-          anyOf: [{ required: ['email', 'event'] }, { required: ['name'], not: { required: ['event'] } }],
-        }),
-        response: { 200: Answer, 201: EventRecord },
-      },
     },
     async (req, reply) => {
       if (req.body.event === undefined && req.body.name !== undefined) {

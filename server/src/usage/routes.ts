@@ -3,11 +3,12 @@ import { countContacts } from '../contacts/counts.ts'
 import { countWithField, readFieldName } from '../contacts/fields/fields.ts'
 import { workflowsUsingSql } from '../db/graphs-in-use.ts'
 import { many } from '../db/index.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { findSegment } from '../segments/segment.ts'
-import { templateNotFound } from '../templates/routes.ts'
+import { templateNotFound } from '../templates/preview-routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithSegment, listCampaignsWithTemplate } from './campaigns.ts'
 import { readEventUsage } from './event.ts'
@@ -35,8 +36,7 @@ const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.
 
 /** Shows where a field, event or template is used. Spans features, so it is in a layer above them. */
 export function usageRoutes(app: App, { db }: Deps) {
-  const tags = ['Usage']
-  const config = { caller: 'project' as const, slowRead: true }
+  const route = routesOf(app, { tags: ['Usage'], caller: 'project', slowRead: true })
   const usageOf = async (projectId: string, eventName: string) => ({
     usedInSegments: await listSegmentsWithEvent(db, projectId, eventName),
     usedInCampaigns: await listCampaignsWithEvent(db, projectId, eventName),
@@ -44,16 +44,12 @@ export function usageRoutes(app: App, { db }: Deps) {
     ...(await readEventUsage(db, projectId, eventName)),
   })
 
-  app.get(
+  route.get(
     '/contacts/fields/:field/usage',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get the usage of a contact field',
-        params: z.object({ field: z.string() }),
-        response: { 200: z.object({ ...UsedIn, contactCount: z.int(), canDelete: z.boolean() }) },
-      },
+      summary: 'Get the usage of a contact field',
+      params: z.object({ field: z.string() }),
+      response: z.object({ ...UsedIn, contactCount: z.int(), canDelete: z.boolean() }),
     },
     async (req) => {
       const field = readFieldName(req.params.field)
@@ -67,50 +63,28 @@ export function usageRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/events/:eventName/usage',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Get the usage of an event name',
-        params: z.object({ eventName: z.string() }),
-        response: { 200: EventUsage },
-      },
-    },
+    { summary: 'Get the usage of an event name', params: z.object({ eventName: z.string() }), response: EventUsage },
     (req) => usageOf(req.project.id, req.params.eventName),
   )
   // Otherwise the router would match the events of a contact with the id "usage".
-  app.get('/events/contact/usage', { config, schema: { hide: true, response: { 200: EventUsage } } }, (req) =>
-    usageOf(req.project.id, 'contact'),
-  )
+  route.get('/events/contact/usage', { hide: true, response: EventUsage }, (req) => usageOf(req.project.id, 'contact'))
 
-  app.get(
+  route.get(
     '/segments/usage',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Count the uses of all segments',
-        description:
-          'For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days.',
-        response: { 200: z.object({ data: z.array(SegmentUses) }) },
-      },
+      summary: 'Count the uses of all segments',
+      description:
+        'For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days.',
+      response: z.object({ data: z.array(SegmentUses) }),
     },
     async (req) => ({ data: await countSegmentUses(db, req.project.id) }),
   )
 
-  app.get(
+  route.get(
     '/segments/:id/usage',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Get the usage of a segment',
-        params: z.object({ id: z.string() }),
-        response: { 200: z.object(UsedIn) },
-      },
-    },
+    { summary: 'Get the usage of a segment', params: z.object({ id: z.string() }), response: z.object(UsedIn) },
     async (req) => {
       const projectId = req.project.id
       const segment = (isId(req.params.id) && (await findSegment(db, projectId, req.params.id))) || notFound('segment', req.params.id)
@@ -123,48 +97,36 @@ export function usageRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/templates/usage',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Count the uses of several templates',
-        description: 'For lists. Ids that the project does not have are left out.',
-        querystring: TemplateIds,
-        response: {
-          200: z.object({
-            data: z.array(
-              z.object({
-                id: z.uuid(),
-                campaignCount: z.int(),
-                workflowCount: z.int(),
-                emailsSent: z.int().describe(`Exact up to ${SENT_COUNTED_UP_TO.toLocaleString('en')}, and stops there.`),
-              }),
-            ),
+      summary: 'Count the uses of several templates',
+      description: 'For lists. Ids that the project does not have are left out.',
+      querystring: TemplateIds,
+      response: z.object({
+        data: z.array(
+          z.object({
+            id: z.uuid(),
+            campaignCount: z.int(),
+            workflowCount: z.int(),
+            emailsSent: z.int().describe(`Exact up to ${SENT_COUNTED_UP_TO.toLocaleString('en')}, and stops there.`),
           }),
-        },
-      },
+        ),
+      }),
     },
     async (req) => ({ data: await countUsesOfEach(db, req.project.id, req.query.ids) }),
   )
 
-  app.get(
+  route.get(
     '/templates/:id/usage',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Get the usage of a template',
-        params: z.object({ id: z.string() }),
-        response: {
-          200: z.object({
-            campaigns: z.array(Named),
-            workflowSteps: z.array(Named.extend({ workflowId: z.uuid(), workflowName: z.string() })),
-            emailsSent: z.int(),
-          }),
-        },
-      },
+      summary: 'Get the usage of a template',
+      params: z.object({ id: z.string() }),
+      response: z.object({
+        campaigns: z.array(Named),
+        workflowSteps: z.array(Named.extend({ workflowId: z.uuid(), workflowName: z.string() })),
+        emailsSent: z.int(),
+      }),
     },
     async (req) => {
       const { id } = req.params

@@ -3,6 +3,7 @@ import { findContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
+import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail, invalid, notFound } from '../lib/errors.ts'
@@ -36,26 +37,25 @@ const Context = Data.optional().describe('Variables of this execution: in templa
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
 export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Workflows']
-  const config = { caller: 'project' as const }
+  const route = resource(app, {
+    tags: ['Workflows'],
+    caller: 'project',
+    params: WorkflowParam,
+
+    find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
+  })
   const ExecutionParam = z.object({ id: z.string(), executionId: z.string() })
 
-  app.post(
+  route.post(
     '/workflows/:id/executions',
     {
-      config: { ...config, refusals: ['CONFLICT', 'CONTACT_NOT_FOUND'] },
-      schema: {
-        tags,
-        summary: 'Start an execution for a contact',
-        description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
-        params: WorkflowParam,
-        body: z.object({ contactId: z.uuid(), context: Context }),
-        response: { 201: ExecutionDetails },
-      },
+      summary: 'Start an execution for a contact',
+      description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
+      body: z.object({ contactId: z.uuid(), context: Context }),
+      response: { 201: ExecutionDetails },
+      refusals: ['CONFLICT', 'CONTACT_NOT_FOUND'],
     },
-    async (req, reply) => {
-      const key = { projectId: req.project.id, id: req.params.id }
-      const { id: workflowId, projectId } = await getWorkflow(db, key)
+    async (req, { id: workflowId, projectId }, reply) => {
       const { contactId, context: given = NO_DATA } = req.body
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
@@ -69,57 +69,45 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/workflows/:id/executions',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'List executions',
-        description: 'Newest first. At most 10,000 are counted and listed: filters find the others.',
-        params: WorkflowParam,
-        querystring: ExecutionsQuery,
-        response: {
-          200: z.object({
-            data: z.array(ExecutionItem),
-            executions: z.array(ExecutionItem).describe('The same as `data`.'),
-            total: z.int(),
-            page: z.int(),
-            pageSize: z.int(),
-            totalPages: z.int(),
-          }),
-        },
-      },
+      summary: 'List executions',
+      description: 'Newest first. At most 10,000 are counted and listed: filters find the others.',
+      querystring: ExecutionsQuery,
+      response: z.object({
+        data: z.array(ExecutionItem),
+        executions: z.array(ExecutionItem).describe('The same as `data`.'),
+        total: z.int(),
+        page: z.int(),
+        pageSize: z.int(),
+        totalPages: z.int(),
+      }),
+      slowRead: true,
     },
-    async (req) => {
-      const { projectId, id } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+    async (req, { projectId, id }) => {
       return listExecutions(db, { projectId, workflowId: id }, req.query)
     },
   )
 
-  app.get(
+  route.get(
     '/workflows/:id/executions/:executionId',
-    { config, schema: { tags, summary: 'Get an execution with its steps', params: ExecutionParam, response: { 200: ExecutionDetails } } },
-    async (req) => {
-      const { projectId, id } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+    { summary: 'Get an execution with its steps', params: ExecutionParam, response: ExecutionDetails },
+    async (req, { projectId, id }) => {
       return describeExecution(db, { projectId, workflowId: id, id: req.params.executionId })
     },
   )
 
-  app.delete(
+  route.delete(
     '/workflows/:id/executions/:executionId',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Cancel an execution',
-        description: 'Refused with 409 if it has ended. An email that is already queued is sent.',
-        params: ExecutionParam,
-        response: { 200: Execution },
-      },
+      summary: 'Cancel an execution',
+      description: 'Refused with 409 if it has ended. An email that is already queued is sent.',
+      params: ExecutionParam,
+      response: Execution,
+      refusals: ['CONFLICT'],
     },
-    async (req) => {
-      const { projectId, id: workflowId } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+    async (req, { projectId, id: workflowId }) => {
       const key = { projectId, workflowId, id: req.params.executionId }
       await getExecution(db, key)
       return transact(db, async (tx) => {
@@ -129,27 +117,21 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/workflows/:id/executions/cancel-all',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Cancel all active executions',
-        description: 'Or those that match the filters.',
-        params: WorkflowParam,
-        // Strict: with a misspelt filter it would cancel every execution.
-        querystring: z.strictObject({
-          status: z.enum(['RUNNING', 'WAITING']).optional(),
-          stepId: z.uuid().optional().describe('Executions that are at this step.'),
-          contactId: z.uuid().optional(),
-          ...STARTED_FILTER,
-        }),
-        response: { 200: z.object({ cancelled: z.int() }) },
-      },
+      summary: 'Cancel all active executions',
+      description: 'Or those that match the filters.',
+      // Strict: with a misspelt filter it would cancel every execution.
+      querystring: z.strictObject({
+        status: z.enum(['RUNNING', 'WAITING']).optional(),
+        stepId: z.uuid().optional().describe('Executions that are at this step.'),
+        contactId: z.uuid().optional(),
+        ...STARTED_FILTER,
+      }),
+      response: z.object({ cancelled: z.int() }),
     },
-    async (req) => {
-      const { projectId, id } = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+    async (req, { projectId, id }) => {
       let cancelled = 0
       // In chunks, as there may be a million. Those that start meanwhile are cancelled too, up to a bound of rounds.
       for (let round = 0; round < MAX_CANCEL_ROUNDS; round++) {
@@ -161,74 +143,59 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.get(
-    '/workflows/:id/stats',
-    {
-      config,
-      schema: { tags, summary: 'Get the figures of each step and transition', params: WorkflowParam, response: { 200: WorkflowStats } },
-    },
-    async (req) => readStats(db, await getWorkflow(db, { projectId: req.project.id, id: req.params.id })),
+  route.get('/workflows/:id/stats', { summary: 'Get the figures of each step and transition', response: WorkflowStats }, (_req, workflow) =>
+    readStats(db, workflow),
   )
 
-  app.get(
+  route.get(
     '/workflows/:id/steps/:stepId/visits',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'List the visits of a step',
-        description: 'Newest first. Those of one outcome are as many as the figure of that name, without `outcome` as many as `entered`.',
-        params: z.object({ id: z.string(), stepId: z.string() }),
-        querystring: VisitsQuery,
-        response: { 200: cursorList(StepVisit) },
-      },
+      summary: 'List the visits of a step',
+      description: 'Newest first. Those of one outcome are as many as the figure of that name, without `outcome` as many as `entered`.',
+      params: z.object({ id: z.string(), stepId: z.string() }),
+      querystring: VisitsQuery,
+      response: cursorList(StepVisit),
+      slowRead: true,
     },
-    async (req) => {
-      const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+    async (req, workflow) => {
       const { id: stepId } = stepOf(await readGraph(db, workflow), req.params.stepId.toLowerCase()) ?? notFound('step', req.params.stepId)
       return listVisits(db, secrets, { projectId: workflow.projectId, workflowId: workflow.id, stepId }, req.query)
     },
   )
 
-  app.get(
+  route.get(
     '/workflows/:id/explain/:contactId',
     {
-      config: { ...config, refusals: ['CONTACT_NOT_FOUND'] },
-      schema: {
-        tags,
-        summary: 'Explain why a contact is in a workflow, or not',
-        params: z.object({ id: z.string(), contactId: z.string() }),
-        response: { 200: WorkflowExplanation },
-      },
+      summary: 'Explain why a contact is in a workflow, or not',
+      params: z.object({ id: z.string(), contactId: z.string() }),
+      response: WorkflowExplanation,
+      refusals: ['CONTACT_NOT_FOUND'],
     },
-    async (req) => {
-      const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+    async (req, workflow) => {
       const { contactId } = req.params
       return (isId(contactId) && (await explainWorkflow(db, workflow, contactId))) || contactNotFound(contactId)
     },
   )
 
-  app.post(
+  route.post(
     '/workflows/:id/simulate',
     {
-      config: { ...config, onlyReads: true, slowRead: true, refusals: ['CONTACT_NOT_FOUND'], bodyOptional: true },
-      schema: {
-        tags,
-        summary: 'Simulate a workflow for a contact',
-        description:
-          'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.',
-        params: WorkflowParam,
-        body: z.object({
-          contactId: z.uuid().optional(),
-          contact: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.optional() }).optional(),
-          event: z.object({ name: ListenedEvent, data: Data.optional() }).optional(),
-          at: Timestamp.optional().describe('When the execution starts; now by default.'),
-        }),
-        response: { 200: Simulation },
-      },
+      summary: 'Simulate a workflow for a contact',
+      description:
+        'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.',
+      body: z.object({
+        contactId: z.uuid().optional(),
+        contact: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.optional() }).optional(),
+        event: z.object({ name: ListenedEvent, data: Data.optional() }).optional(),
+        at: Timestamp.optional().describe('When the execution starts; now by default.'),
+      }),
+      response: Simulation,
+      onlyReads: true,
+      slowRead: true,
+      refusals: ['CONTACT_NOT_FOUND'],
+      bodyOptional: true,
     },
-    async (req) => {
-      const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+    async (req, workflow) => {
       const { contactId, contact: given, event, at } = req.body
       const start = at === undefined ? new Date() : new Date(at)
       if (start.getUTCFullYear() > LAST_YEAR) invalid('at', `Must be at most in the year ${LAST_YEAR}.`, 'too_big')

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type Tx, transact } from '../db/index.ts'
-import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
+import { NO_CONTENT, resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
@@ -67,21 +68,20 @@ const BARE: Places = {
 }
 
 export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
-  const tags = ['Workflows']
-  const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
-  const editing = { ...config, takesHeaders: [IF_MATCH] }
+  const route = resource(app, {
+    tags: ['Workflows'],
+    caller: 'project',
+    refusals: ['CONFLICT'],
+    params: WorkflowParam,
+    find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
+  })
   const target = webhookTargetOf(settings)
   const StepParam = z.object({ id: z.string(), stepId: z.string() })
 
-  app.post(
+  route.post(
     '/workflows/:id/steps',
-    {
-      config,
-      schema: { tags, summary: 'Add a step', params: WorkflowParam, body: NewStep, response: { 201: WorkflowStep } },
-    },
-    async (req, reply) => {
-      const projectId = req.project.id
-      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
+    { summary: 'Add a step', body: NewStep, response: { 201: WorkflowStep } },
+    async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
       const read = await readStepConfig({ ...req.body, config: req.body.config }, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
@@ -92,23 +92,19 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     },
   )
 
-  app.patch(
+  route.patch(
     '/workflows/:id/steps/:stepId',
     {
-      config: editing,
-      schema: {
-        tags,
-        summary: 'Update a step',
-        description: 'Executions that run keep the step as it was when they started.',
-        params: StepParam,
-        body: StepChanges,
-        response: { 200: WorkflowStep },
-      },
+      summary: 'Update a step',
+      description: 'Executions that run keep the step as it was when they started.',
+      params: StepParam,
+      body: StepChanges,
+      response: WorkflowStep,
+      takesHeaders: [IF_MATCH],
     },
-    async (req) => {
-      const projectId = req.project.id
+    async (req, row) => {
+      const { projectId } = row
       const stepId = req.params.stepId.toLowerCase()
-      const row = await getWorkflow(db, { projectId, id: req.params.id })
       const stored = stepOf(await readGraph(db, row), stepId) ?? notFound('step', stepId)
       const { config: given, templateId, name, position } = req.body
       const isConfigured = given !== undefined || (templateId !== undefined && templateId !== null)
@@ -127,23 +123,17 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     },
   )
 
-  app.delete(
+  route.delete(
     '/workflows/:id/steps/:stepId',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Delete a step',
-        description: 'With its transitions. With `splice=true` transitions to it lead to the step after it instead.',
-        params: StepParam,
-        querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
-        response: { 204: z.null().describe('No content') },
-      },
+      summary: 'Delete a step',
+      description: 'With its transitions. With `splice=true` transitions to it lead to the step after it instead.',
+      params: StepParam,
+      querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
+      response: NO_CONTENT,
     },
-    async (req, reply) => {
-      const projectId = req.project.id
+    async (req, { id, projectId }, reply) => {
       const stepId = req.params.stepId.toLowerCase()
-      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
       const change = (graph: Graph) => {
         const step = stepOf(graph, stepId)
         if (step?.type === 'TRIGGER') fail('CONFLICT', { message: 'The TRIGGER step cannot be deleted.' })
@@ -155,15 +145,10 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/workflows/:id/transitions',
-    {
-      config,
-      schema: { tags, summary: 'Add a transition', params: WorkflowParam, body: NewTransition, response: { 201: Transition } },
-    },
-    async (req, reply) => {
-      const projectId = req.project.id
-      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
+    { summary: 'Add a transition', body: NewTransition, response: { 201: Transition } },
+    async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
       const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))
@@ -171,21 +156,11 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     },
   )
 
-  app.delete(
+  route.delete(
     '/workflows/:id/transitions/:transitionId',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Delete a transition',
-        params: z.object({ id: z.string(), transitionId: z.string() }),
-        response: { 204: z.null().describe('No content') },
-      },
-    },
-    async (req, reply) => {
-      const projectId = req.project.id
+    { summary: 'Delete a transition', params: z.object({ id: z.string(), transitionId: z.string() }), response: NO_CONTENT },
+    async (req, { id, projectId }, reply) => {
       const transitionId = req.params.transitionId.toLowerCase()
-      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
       const change = (graph: Graph) => {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
@@ -195,23 +170,17 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     },
   )
 
-  app.put(
+  route.put(
     '/workflows/:id/graph',
     {
-      config: editing,
-      schema: {
-        tags,
-        summary: 'Replace all steps and transitions',
-        description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
-        params: WorkflowParam,
-        body: NewGraph,
-        response: { 200: Workflow },
-      },
+      summary: 'Replace all steps and transitions',
+      description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
+      body: NewGraph,
+      response: Workflow,
+      takesHeaders: [IF_MATCH],
+      etag: true,
     },
-    async (req, reply) => {
-      const projectId = req.project.id
-      const { id } = req.params
-      await getWorkflow(db, { projectId, id })
+    async (req, { id, projectId }) => {
       const steps: StepInput[] = []
       for (const [index, step] of req.body.steps.entries()) {
         const read = await readStepConfig({ ...step, config: step.config }, { path: `steps.${index}.`, target, projectId })
@@ -229,7 +198,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         return describeWorkflow(tx, row, graph)
       }
       const workflow = isId(id) ? await transact(db, edited) : workflowNotFound(id)
-      return reply.header('etag', etagOf(workflow)).send(workflow)
+      return workflow
     },
   )
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { type Db, type Tx, transact } from '../db/index.ts'
-import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
+import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { invalid } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
@@ -40,44 +41,34 @@ export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) =
   showWorkflow(row, graph, await findProblems(db, row, graph))
 
 export function workflowRoutes(app: App, { db }: Deps) {
-  const tags = ['Workflows']
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { tags: ['Workflows'], caller: 'project' })
 
-  app.get(
+  route.get(
     '/workflows',
-    {
-      config: { ...config, slowRead: true },
-      schema: { tags, summary: 'List workflows', querystring: WorkflowsQuery, response: { 200: pageList(WorkflowItem) } },
-    },
+    { summary: 'List workflows', querystring: WorkflowsQuery, response: pageList(WorkflowItem), slowRead: true },
     (req) => listWorkflows(db, req.project.id, req.query),
   )
 
-  app.get(
+  route.get(
     '/workflows/fields',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags,
-        summary: 'List fields for conditions',
-        description: 'Fields of contacts, and with `eventName` those of the last events of this name.',
-        querystring: z.object({ eventName: z.string().max(255).optional() }),
-        response: { 200: WorkflowFields },
-      },
+      summary: 'List fields for conditions',
+      description: 'Fields of contacts, and with `eventName` those of the last events of this name.',
+      querystring: z.object({ eventName: z.string().max(255).optional() }),
+      response: WorkflowFields,
+      slowRead: true,
     },
     (req) => listWorkflowFields(db, req.project.id, req.query.eventName),
   )
 
-  app.post(
+  route.post(
     '/workflows',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Create a workflow',
-        description: 'Starts as `EVENT` and disabled, with a TRIGGER step.',
-        body: NewWorkflow,
-        response: { 201: Workflow },
-      },
+      summary: 'Create a workflow',
+      description: 'Starts as `EVENT` and disabled, with a TRIGGER step.',
+      body: NewWorkflow,
+      response: { 201: Workflow },
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { name, eventName, triggerConfig, description = null, allowReentry = false } = req.body
@@ -92,33 +83,29 @@ export function workflowRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.get(
+  route.get(
     '/workflows/:id',
-    {
-      config,
-      schema: { tags, summary: 'Get a workflow with its steps and transitions', params: WorkflowParam, response: { 200: Workflow } },
-    },
-    async (req, reply) => {
+    { summary: 'Get a workflow with its steps and transitions', params: WorkflowParam, response: Workflow, etag: true },
+    async (req) => {
       const row = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
       const workflow = await describeWorkflow(db, row, await readGraph(db, row))
-      return reply.header('etag', etagOf(workflow)).send(workflow)
+      return workflow
     },
   )
 
-  app.patch(
+  route.patch(
     '/workflows/:id',
     {
-      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Update a workflow',
-        description: 'Disabling keeps contacts from entering; executions that run go on.',
-        params: WorkflowParam,
-        body: Changes,
-        response: { 200: Workflow },
-      },
+      summary: 'Update a workflow',
+      description: 'Disabling keeps contacts from entering; executions that run go on.',
+      params: WorkflowParam,
+      body: Changes,
+      response: Workflow,
+      takesHeaders: [IF_MATCH],
+      refusals: ['CONFLICT'],
+      etag: true,
     },
-    async (req, reply) => {
+    async (req) => {
       const { id } = req.params
       const { triggerType, triggerConfig, ...changes } = req.body
       const changesOf = (stored: WorkflowRow) => {
@@ -133,21 +120,18 @@ export function workflowRoutes(app: App, { db }: Deps) {
         return describeWorkflow(tx, row, await readGraph(tx, row))
       }
       const workflow = isId(id) ? await transact(db, changed) : workflowNotFound(id)
-      return reply.header('etag', etagOf(workflow)).send(workflow)
+      return workflow
     },
   )
 
-  app.delete(
+  route.delete(
     '/workflows/:id',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Delete a workflow',
-        description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
-        params: WorkflowParam,
-        response: { 204: z.null().describe('No content') },
-      },
+      summary: 'Delete a workflow',
+      description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
+      params: WorkflowParam,
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
@@ -156,17 +140,14 @@ export function workflowRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/workflows/:id/duplicate',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Duplicate a workflow',
-        description: 'The copy is disabled.',
-        params: WorkflowParam,
-        response: { 201: Workflow },
-      },
+      summary: 'Duplicate a workflow',
+      description: 'The copy is disabled.',
+      params: WorkflowParam,
+      response: { 201: Workflow },
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id, Timestamp } from '../http/validate.ts'
 import { getWebhookSecret, rotateWebhookSecret, type WebhookSecret } from './webhooks/webhook-secret.ts'
@@ -11,27 +12,20 @@ const Secret = z.object({
 const show = ({ secret, previousUntil }: WebhookSecret) => ({ secret, previousUntil: previousUntil?.toISOString() ?? null })
 
 export function webhookSecretRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Projects']
-  const config = { caller: 'session' as const, role: 'ADMIN' as const }
+  const route = routesOf(app, { tags: ['Projects'], caller: 'session', role: 'ADMIN' })
   const params = z.object({ id: Id('project') })
 
-  app.get(
-    '/projects/:id/webhook-secret',
-    { config, schema: { tags, summary: 'Get the secret that signs webhooks', params, response: { 200: Secret } } },
-    async (req) => show(await getWebhookSecret(db, secrets, req.project.id)),
+  route.get('/projects/:id/webhook-secret', { summary: 'Get the secret that signs webhooks', params, response: Secret }, async (req) =>
+    show(await getWebhookSecret(db, secrets, req.project.id)),
   )
 
-  app.post(
+  route.post(
     '/projects/:id/webhook-secret',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Rotate the secret that signs webhooks',
-        description: 'For a day requests are signed with both secrets.',
-        params,
-        response: { 200: Secret },
-      },
+      summary: 'Rotate the secret that signs webhooks',
+      description: 'For a day requests are signed with both secrets.',
+      params,
+      response: Secret,
     },
     async (req) => show(await transact(db, (tx) => rotateWebhookSecret(tx, secrets, req.project.id))),
   )

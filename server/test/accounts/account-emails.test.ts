@@ -6,7 +6,7 @@ import { connect, many, type Pool } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/servers/smtp-server.ts'
 
 const PATIENCE = { interval: 50 }
 const MAIL_FROM = 'Post office <post@office.example>'

@@ -11,8 +11,8 @@ import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/deli
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
 import { stayWithinHour } from '../support/clock.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { type Campaign, useOutbox } from '../support/outbox.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
 
 /** Set by a test to make the process "die" after the facts of a transaction were added, and before it commits. */
 const crashes = vi.hoisted(() => ({ next: false }))

@@ -9,7 +9,7 @@ import { useCountedSending } from '../support/counted-sending.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/process.ts'
 import { newSendingProject } from '../support/sending-project.ts'
-import { deliver } from '../support/smtp-client.ts'
+import { deliver } from '../support/servers/smtp-client.ts'
 
 const env: Record<string, string> = {}
 beforeAll(async () => {

@@ -11,9 +11,9 @@ import { outcome } from '../support/answers.ts'
 import { startApp } from '../support/app.ts'
 import { useCountedSending } from '../support/counted-sending.ts'
 import { eventually } from '../support/eventually.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { freePort } from '../support/process.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
-import { deliver } from '../support/smtp-client.ts'
+import { deliver } from '../support/servers/smtp-client.ts'
 
 const env: Record<string, string> = {}
 beforeAll(async () => {

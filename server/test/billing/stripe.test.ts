@@ -13,7 +13,7 @@ import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { stayWithinHour } from '../support/clock.ts'
 import { useCountedSending } from '../support/counted-sending.ts'
-import { startStripeServer } from '../support/stripe-server.ts'
+import { startStripeServer } from '../support/servers/stripe-server.ts'
 
 const env: Record<string, string> = {}
 let stripe: Awaited<ReturnType<typeof startStripeServer>>

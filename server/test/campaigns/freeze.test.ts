@@ -6,7 +6,7 @@ import { many, one, transact } from '../../src/db/index.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
 
 // Without a worker: the tests write the pages of recipients themselves.

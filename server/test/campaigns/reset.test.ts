@@ -5,8 +5,8 @@ import { outcome } from '../support/answers.ts'
 import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
+import { startSmtpServer } from '../support/servers/smtp-server.ts'
 import { newCampaignProject } from './campaign-project.ts'
 
 let sink: Awaited<ReturnType<typeof startSmtpServer>>

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { startSesServer } from '../support/ses-server.ts'
+import { startSesServer } from '../support/servers/ses-server.ts'
 import { type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
 
 // Found the way the SDK finds them; nothing else of the machine's may be.

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
 import { stayWithinDay, today } from '../support/clock.ts'
-import { MULTIPART, multipart } from '../support/multipart.ts'
+import { MULTIPART, multipart } from '../support/files/multipart.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 

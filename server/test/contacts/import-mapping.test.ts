@@ -5,7 +5,7 @@ import { enqueue } from '../../src/jobs/enqueue.ts'
 import { newId } from '../../src/lib/id.ts'
 import { fields } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
-import { MULTIPART, multipart } from '../support/multipart.ts'
+import { MULTIPART, multipart } from '../support/files/multipart.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 

@@ -6,8 +6,8 @@ import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import type { Feedback } from '../../src/delivery/transport/transport.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { newSendingProject } from '../support/sending-project.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 type Project = Awaited<ReturnType<typeof newSendingProject>>

@@ -9,7 +9,7 @@ import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
 import { startNode } from '../support/process.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/servers/smtp-server.ts'
 
 // Refusals of recipients that may be about us: nothing is written until other emails show what they are about.
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { startSmtpServer } from '../support/servers/smtp-server.ts'
 import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
 import { until } from '../support/until.ts'
 
 const { sterna, sink, project, startLocalWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()

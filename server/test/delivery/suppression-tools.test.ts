@@ -66,12 +66,13 @@ describe('the check of an address', () => {
     expect(rule.suppression).toMatchObject({ address: 'known@example.com', domain: null, reason: 'MANUAL', createdAt: expect.any(String) })
   })
 
-  test('is allowed for a disabled project, and says that it is disabled', async () => {
+  test('is allowed for a disabled project, and says that it is disabled after what is about the recipient', async () => {
     const disabled = await sterna.newProject()
-    await disabled.contacts.create('ada@example.com')
+    await disabled.call('POST', '/suppressions', { address: 'ada@example.com' })
     await sql`update projects set disabled = true where id = ${disabled.id}`.execute(sterna.db)
     const { status, body } = await disabled.call('POST', '/suppressions/check', { email: 'ada@example.com' })
-    expect([status, body.wouldSend, body.rules[0].rule]).toEqual([200, { transactional: false, marketing: false }, 'project_disabled'])
+    expect([status, body.wouldSend]).toEqual([200, { transactional: false, marketing: false }])
+    expect(body.rules.map(({ rule }: { rule: string }) => rule)).toEqual(['address_suppressed', 'no_contact', 'project_disabled'])
   })
 })
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { type Answer, useApp } from '../support/app.ts'
-import { startDnsServer } from '../support/dns-server.ts'
+import { startDnsServer } from '../support/servers/dns-server.ts'
 
 export type Project = Awaited<ReturnType<ReturnType<typeof useApp>['newProject']>>
 export type Published = {

@@ -4,7 +4,7 @@ import { many, one, transact } from '../../src/db/index.ts'
 import { eventLedger } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { removeEvents } from '../../src/events/remove.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { times } from '../support/times.ts'
 import { type Project, useEvents } from './event-client.ts'
 

@@ -5,13 +5,13 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { SenderName, Subject } from '../../src/templates/content.ts'
+import { createConformance } from '../support/api/conformance.ts'
+import { type Document, nameOf, type Operation, readApi, type Schema } from '../support/api/described-api.ts'
+import { fewAtOnce } from '../support/api/few-at-once.ts'
+import { FREE_TEXT, resourceOf, useTwoProjects } from '../support/api/two-projects.ts'
 import { useApp } from '../support/app.ts'
-import { createConformance } from '../support/conformance.ts'
-import { type Document, nameOf, type Operation, readApi, type Schema } from '../support/described-api.ts'
-import { fewAtOnce } from '../support/few-at-once.ts'
-import { image } from '../support/images.ts'
-import { MULTIPART, multipart } from '../support/multipart.ts'
-import { FREE_TEXT, resourceOf, useTwoProjects } from '../support/two-projects.ts'
+import { image } from '../support/files/images.ts'
+import { MULTIPART, multipart } from '../support/files/multipart.ts'
 
 /** Another test checks that this file matches the routes. */
 const document: Document = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'))
@@ -139,7 +139,7 @@ describe('the OpenAPI document', () => {
 
 /** A fixed seed: every run sends the same requests. */
 const SEED = 20_260
-const RUNS = { valid: 5, mutated: 8 }
+const RUNS = { valid: 3, mutated: 4 }
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const setting = useTwoProjects(sterna)
@@ -223,11 +223,14 @@ const mutation = (schema: Schema) => {
 
 const samples = <T>(values: fc.Arbitrary<T>, numRuns: number) => fc.sample(values, { seed: SEED, numRuns })
 
-/** Values that fit the type of a parameter, and others. */
-const queryValues = (schema: Schema = {}) => [
-  ...samples(arbitrary(schema), 2).map(String),
-  ...['', '0', '-1', '999999999999', 'nonsense', 'x'.repeat(3_000), '2026-02-30', '%', '\u{1f99c}'],
-]
+const STRANGE_TEXTS = ['', '0', '-1', '999999999999', 'nonsense', 'x'.repeat(3_000), '2026-02-30', '%', '\u{1f99c}']
+let asked = 0
+
+/** Values that fit the type of a parameter, and every third of the others in turn: most parameters share their code. */
+const queryValues = (schema: Schema = {}) => {
+  const turn = asked++ % 3
+  return [...samples(arbitrary(schema), 2).map(String), ...STRANGE_TEXTS.filter((_, index) => index % 3 === turn)]
+}
 
 const pathValues = (operation: Operation, name: string) => {
   const resource = resourceOf(operation.path, name)
@@ -251,7 +254,6 @@ function* requestsFor(operation: Operation): Generator<Sent> {
     if (where === 'header') for (const value of HEADER_VALUES) yield { ...usual, headers: { [name]: value } }
     if (where === 'path') for (const value of pathValues(operation, name)) yield { ...usual, path: { [name]: value } }
   }
-  if (operation.method !== 'GET') for (const [text, type] of UNREADABLE) yield { body: text, type }
   if (!body) return
   for (const valid of samples(arbitrary(body), RUNS.valid)) yield { body: JSON.stringify(valid) }
   for (const mutated of samples(mutation(body), RUNS.mutated)) yield { body: JSON.stringify(mutated) }
@@ -275,15 +277,6 @@ const FORMS: Record<string, Sent> = {
 }
 /** A repeated key: the second request may be refused. */
 const HEADER_VALUES = ['a key', 'a key', '', 'é', 'x'.repeat(300), '"2026-01-31T12:00:00.000Z"', '*']
-
-const UNREADABLE: [string, string | null][] = [
-  ['{"a":', 'application/json'],
-  ['[]', 'application/json'],
-  ['', 'application/json'],
-  ['{}', 'text/plain'],
-  ['{}', null],
-  ['--x--', 'multipart/form-data; boundary=x'],
-]
 
 /** Last, in this order: each removes data that the others need. */
 const LAST = [
@@ -310,6 +303,7 @@ const BEFORE: Record<string, () => Promise<unknown>> = {
     ),
 }
 
+// Bodies that cannot be read are in `bad-input.test.ts`, which compares its answers with the document, too.
 describe('every response matches the document, for valid and invalid requests to', () => {
   test.each(ordered.map((operation) => [nameOf(operation), operation] as const))('%s', async (name, operation) => {
     await BEFORE[name]?.()

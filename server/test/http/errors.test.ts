@@ -35,7 +35,7 @@ test.each<[string, [file: string, constant: string][]]>([
   ['received messages of one project from one client network', [['inbound/limits.ts', 'messagesOfOneNetwork: ']]],
   ['unfinished imports', [['contacts/csv/import.ts', 'MAX_UNFINISHED = ']]],
   ['`data` of one `/v1/send` times', [['send/body.ts', 'MAX_COPIES = ']]],
-  ['stored data of one contact', [['db/migrations/0002_contacts.sql', 'pg_column_size(data) <= ']]],
+  ['stored data of one contact', [['db/migrations/0004_contacts.sql', 'pg_column_size(data) <= ']]],
   ['`excludeIds`', [['contacts/bulk.ts', 'excludeIds: z.array(z.string().max(100)).max(']]],
   [
     '`value` of a filter',

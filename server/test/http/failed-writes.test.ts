@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
 import { all, filter, isPro, newSegmentProject } from '../segments/segment-project.ts'
 import { useApp } from '../support/app.ts'
-import { withFailingStatement } from '../support/failing-statements.ts'
+import { withFailingStatement } from '../support/faults/failing-statements.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, withWorker: false })
 

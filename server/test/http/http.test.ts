@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { dropExpiredKeys } from '../../src/http/idempotency.ts'
+import { probe } from '../support/api/probe.ts'
 import { useApp } from '../support/app.ts'
-import { probe } from '../support/probe.ts'
 
 const sterna = useApp({ extend: probe })
 

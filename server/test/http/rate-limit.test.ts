@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { probe } from '../support/api/probe.ts'
 import { useApp } from '../support/app.ts'
-import { probe } from '../support/probe.ts'
 
 const LIMIT = 200
 const GROUP = 50

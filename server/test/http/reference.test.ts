@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser } from '../support/launch-browser.ts'
 import { startSterna } from '../support/process.ts'
+import { launchBrowser } from '../support/processes/launch-browser.ts'
 
 const PASSWORD = 'four unrelated words'
 const document: { paths: Record<string, object> } = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'))

@@ -10,9 +10,9 @@ import { loadConfig } from '../../src/lib/config.ts'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { SECRET_KEY } from '../support/app.ts'
+import { postfix } from '../support/files/reports.ts'
 import { freePort, startNode } from '../support/process.ts'
-import { postfix } from '../support/reports.ts'
-import { connectSmtp, deliver } from '../support/smtp-client.ts'
+import { connectSmtp, deliver } from '../support/servers/smtp-client.ts'
 import { BOUNCES, LETTER, useInbound } from './use-inbound.ts'
 
 const { database, sink, sterna, newProject, place } = useInbound()

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { postfix } from '../support/reports.ts'
-import { connectSmtp, deliver } from '../support/smtp-client.ts'
+import { postfix } from '../support/files/reports.ts'
+import { connectSmtp, deliver } from '../support/servers/smtp-client.ts'
 import { LETTER, useInbound } from './use-inbound.ts'
 
 const { sterna, newProject, bounceTo, place } = useInbound()

@@ -7,8 +7,8 @@ import { lowestId, newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { outgoingEmail } from '../../src/worker.ts'
 import { SECRET_KEY } from '../support/app.ts'
-import { complaint, exchange, exim, gmail, outOfOffice, postfix, qmail, type Reported, report } from '../support/reports.ts'
-import { connectSmtp, deliver } from '../support/smtp-client.ts'
+import { complaint, exchange, exim, gmail, outOfOffice, postfix, qmail, type Reported, report } from '../support/files/reports.ts'
+import { connectSmtp, deliver } from '../support/servers/smtp-client.ts'
 import { BOUNCES, useInbound } from './use-inbound.ts'
 
 const { sink, sterna, newProject, bounceTo, changes, place } = useInbound()

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, vi } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
+import type { Reported } from '../support/files/reports.ts'
 import { freePort } from '../support/process.ts'
-import type { Reported } from '../support/reports.ts'
-import { deliver } from '../support/smtp-client.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
+import { deliver } from '../support/servers/smtp-client.ts'
+import { startSmtpServer } from '../support/servers/smtp-server.ts'
 
 export const BOUNCES = 'bounces.example'
 type Event = { name: string; data: Record<string, unknown>; contactId: string | null }

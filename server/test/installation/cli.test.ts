@@ -8,7 +8,7 @@ import { run } from '../../src/cli.ts'
 import { SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { freePort, type Running, startNode } from '../support/process.ts'
-import { startSesServer } from '../support/ses-server.ts'
+import { startSesServer } from '../support/servers/ses-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 let database: Awaited<ReturnType<typeof cloneDatabase>>

@@ -538,7 +538,7 @@ async function installApp(app: string, install: (modules: string) => void) {
   mkdirSync(modules, { recursive: true })
   install(modules)
   await build({
-    entryPoints: [fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url))],
+    entryPoints: [fileURLToPath(new URL('../support/processes/embedded-child.ts', import.meta.url))],
     outfile,
     bundle: true,
     platform: 'node',

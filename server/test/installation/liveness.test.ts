@@ -15,8 +15,8 @@ import { createSterna, joinAsWorker, SECRET_KEY } from '../support/app.ts'
 import { CHEAP_PARTS } from '../support/cheap-parts.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { startProxy } from '../support/proxy.ts'
-import { startSmtpServer } from '../support/smtp-server.ts'
+import { startProxy } from '../support/servers/proxy.ts'
+import { startSmtpServer } from '../support/servers/smtp-server.ts'
 
 const log = createLog('silent')
 /** A lost connection is noticed after a tenth of a second and two seconds, instead of five. */

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrate.ts'
+import { ConfigError } from '../../src/lib/config.ts'
 import { cloneDatabase } from '../support/database.ts'
 
 const TABLE =
@@ -17,35 +18,99 @@ create index concurrently if not exists notes_text
 create index concurrently if not exists notes_both on notes (id, text);
 `
 
+let database: Awaited<ReturnType<typeof cloneDatabase>>
+let folder: string
+const clients: pg.Client[] = []
+
+beforeEach(async () => {
+  database = await cloneDatabase({ empty: true })
+  folder = mkdtempSync(join(tmpdir(), 'sterna-migrations-'))
+  writeFileSync(join(folder, '0001_notes.sql'), TABLE)
+})
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.end()))
+  await database.drop()
+  rmSync(folder, { recursive: true })
+})
+
+const warnings: object[] = []
+const log = { info: () => {}, warn: (fields: object) => void warnings.push(fields) }
+const run = () => migrate(database.url, log, pathToFileURL(`${folder}/`))
+async function connect() {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  clients.push(client)
+  return client
+}
+const applied = async (client: pg.Client) => (await client.query('select name from migrations order by 1')).rows.map(({ name }) => name)
+const killMigration = (client: pg.Client) =>
+  client.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
+  )
+
+describe('migrations', () => {
+  const NAMES = ['0001_notes.sql', '0002_more.sql', '0003_most.sql']
+  beforeEach(() => {
+    for (const name of NAMES.slice(1))
+      writeFileSync(join(folder, name), `create table ${name.slice(5, 9)} ();\nalter table notes add column ${name.slice(5, 9)} int;`)
+  })
+
+  test('are applied once by processes that start at once', async () => {
+    const results = await Promise.all([run(), run(), run()])
+    expect(results.flat().sort()).toEqual(NAMES)
+    expect(await run()).toEqual([])
+  })
+
+  test('killed midway leave nothing half-finished, and the next start continues', async () => {
+    const admin = await connect()
+    const tables = async () =>
+      (
+        await admin.query(
+          `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'migrations' order by 1`,
+        )
+      ).rows.map(({ name }) => name)
+    for (let round = 0; round < 10; round++) {
+      const running = run().catch((err: Error) => err)
+      await new Promise((resolve) => setTimeout(resolve, round * 2)) // a different moment each time
+      await killMigration(admin)
+      await running
+      const done = (await applied(admin).catch(() => [])).map((name: string) => name.slice(5, -4))
+      expect((await tables()).sort()).toEqual(done.sort())
+    }
+    await run()
+    expect(await applied(admin)).toEqual(NAMES)
+  })
+
+  test('changed after they were applied are refused', async () => {
+    await run()
+    writeFileSync(join(folder, '0002_more.sql'), '-- another text')
+    await expect(run()).rejects.toThrow('Migration 0002_more.sql was changed after it had been applied')
+  })
+
+  test('of a newer version are left as they are, with a warning', async () => {
+    await run()
+    rmSync(join(folder, '0003_most.sql'))
+    expect(await run()).toEqual([])
+    expect(warnings).toEqual([{ newer: ['0003_most.sql'] }])
+  })
+
+  test('of before the first release are refused with one line, and nothing is changed', async () => {
+    await run()
+    rmSync(join(folder, '0001_notes.sql'))
+    writeFileSync(join(folder, '0001_other.sql'), 'create table other ();')
+    const error = await run().catch((err: Error) => err)
+    expect(error).toBeInstanceOf(ConfigError)
+    expect((error as Error).message).toMatch(/^This database was made by a development version .* Start with an empty database: .*$/)
+    expect(await applied(await connect())).toEqual(NAMES)
+  })
+})
+
 describe('a migration outside a transaction', () => {
-  let database: Awaited<ReturnType<typeof cloneDatabase>>
-  let folder: string
-  const clients: pg.Client[] = []
-
-  beforeEach(async () => {
-    database = await cloneDatabase({ empty: true })
-    folder = mkdtempSync(join(tmpdir(), 'sterna-migrations-'))
-    writeFileSync(join(folder, '0001_notes.sql'), TABLE)
-  })
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map((client) => client.end()))
-    await database.drop()
-    rmSync(folder, { recursive: true })
-  })
-
-  const run = () => migrate(database.url, undefined, pathToFileURL(`${folder}/`))
-  async function connect() {
-    const client = new pg.Client(database.url)
-    await client.connect()
-    clients.push(client)
-    return client
-  }
   const indexes = async (client: pg.Client) =>
     (
       await client.query(`select relname as name, indisvalid as valid from pg_index join pg_class on oid = indexrelid
       where relname like 'notes\\_%' and relname <> 'notes_pkey' order by 1`)
     ).rows
-  const applied = async (client: pg.Client) => (await client.query('select name from migrations order by 1')).rows.map(({ name }) => name)
   const isBuilding = async (client: pg.Client) =>
     (
       await client.query(`select wait_event from pg_stat_activity
@@ -84,9 +149,7 @@ describe('a migration outside a transaction', () => {
     const [writer, other] = [await holdOpen(), await connect()]
     const killed = run().catch((err: Error) => err)
     await expect.poll(() => isBuilding(other)).toBe(true)
-    await other.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
-    )
+    await killMigration(other)
     expect(await killed).toBeInstanceOf(Error)
     expect(await indexes(other)).toEqual([{ name: 'notes_text', valid: false }])
     expect(await applied(other)).toEqual(['0001_notes.sql'])
@@ -165,9 +228,7 @@ create index concurrently if not exists logs_text on each partition of logs (tex
       await writer.query(`insert into logs_low values (99, 'open')`)
       const killed = run().catch((err: Error) => err)
       await expect.poll(() => isBuilding(other)).toBe(true)
-      await other.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
-      )
+      await killMigration(other)
       expect(await killed).toBeInstanceOf(Error)
       await writer.query('commit')
       expect(await run()).toEqual(['0002_logs.sql'])

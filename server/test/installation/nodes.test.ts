@@ -1,8 +1,6 @@
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { migrate } from '../../src/db/migrate.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { buildProbe, type Running, spawnNode, startNode } from '../support/process.ts'
 
@@ -178,56 +176,5 @@ describe('starting and stopping', () => {
     expect(await second.exited).toBe(1)
     expect(second.output()).toMatch(message)
     expect(second.output()).not.toMatch(/^\s+at /m)
-  })
-})
-
-describe('migrations', () => {
-  const tables = async (url: string) => {
-    const client = new pg.Client(url)
-    await client.connect()
-    const { rows } = await client.query(`select count(*)::int as count from pg_tables where schemaname = 'public'`)
-    const applied = await client.query('select name from migrations').catch(() => ({ rows: [] }))
-    await client.end()
-    return { tables: rows[0].count as number, applied: applied.rows.length }
-  }
-
-  test('two processes that start at once migrate once', async () => {
-    const database = await cloneDatabase({ empty: true })
-    const applied = await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)])
-    expect(applied.flat().sort()).toEqual([...new Set(applied.flat())].sort())
-    expect(applied.flat().length).toBeGreaterThan(0)
-    expect(await migrate(database.url)).toEqual([])
-    await database.drop()
-  })
-
-  test('one that is killed midway leaves nothing half-finished, and the next continues', async () => {
-    const database = await cloneDatabase({ empty: true })
-    const admin = new pg.Client(database.url)
-    await admin.connect()
-    for (let round = 0; round < 10; round++) {
-      const running = migrate(database.url).catch((err: Error) => err)
-      await new Promise((resolve) => setTimeout(resolve, round * 2)) // a different moment each time
-      await admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
-      )
-      await running
-      const state = await tables(database.url)
-      if (state.applied === 0) expect(state.tables).toBeLessThanOrEqual(1)
-    }
-    await admin.end()
-    await migrate(database.url)
-    const whole = await cloneDatabase()
-    expect(await tables(database.url)).toEqual(await tables(whole.url))
-    await Promise.all([database.drop(), whole.drop()])
-  })
-
-  test('a migration that was changed after it was applied is refused', async () => {
-    const database = await cloneDatabase()
-    const client = new pg.Client(database.url)
-    await client.connect()
-    await client.query(`update migrations set checksum = 'other'`)
-    await client.end()
-    await expect(migrate(database.url)).rejects.toThrow('was changed after it had been applied')
-    await database.drop()
   })
 })

@@ -9,7 +9,7 @@ import { joinAsWorker, SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort, type Running, spawnNode, waitUntilReady } from '../support/process.ts'
-import { startProxy } from '../support/proxy.ts'
+import { startProxy } from '../support/servers/proxy.ts'
 
 const log = createLog('silent')
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { beforeEach, expect } from 'vitest'
 import { many, one } from '../../src/db/index.ts'
+import { probe } from '../support/api/probe.ts'
 import { useApp } from '../support/app.ts'
-import { probe } from '../support/probe.ts'
 
 type Sterna = ReturnType<typeof useApp>
 export type Person = Awaited<ReturnType<Sterna['newPerson']>>

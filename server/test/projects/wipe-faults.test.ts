@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
-import { FAULTS, withFailingStatement } from '../support/failing-statements.ts'
+import { FAULTS, withFailingStatement } from '../support/faults/failing-statements.ts'
 
 const sterna = useApp({ withWorker: false })
 

@@ -4,7 +4,7 @@ import { many } from '../../src/db/index.ts'
 import { issues, outcome, plainError } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { times } from '../support/times.ts'
 import { newSegmentProject } from './segment-project.ts'
 

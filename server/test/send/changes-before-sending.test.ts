@@ -73,6 +73,24 @@ describe('between the request and sending', () => {
     expect((await project.ended(answer))[0]).toMatchObject({ status: 'SENT', error: null, attempts: 2 })
   })
 
+  test('what is about the recipient counts before what is about the project', async () => {
+    const { project, answer } = await meanwhile(async (each) => {
+      await sql`update projects set disabled = true where id = ${each.id}`.execute(sterna.db)
+      await sql`insert into suppressions (project_id, address, reason) values (${each.id}, ${ADA}, 'bounce')`.execute(sterna.db)
+    })
+    expect((await project.ended(answer))[0]).toMatchObject({ status: 'SKIPPED', error: 'suppressed' })
+  })
+
+  test('a recipient may unsubscribe and the email expire: it is skipped', async () => {
+    const { project, answer } = await meanwhile(async (each) => {
+      await unsubscribe(each)
+      await sql`update emails set created_at = now() - interval '8 days', requeued_at = now() where project_id = ${each.id}`.execute(
+        sterna.db,
+      )
+    }, marketing)
+    expect((await project.ended(answer))[0]).toMatchObject({ status: 'SKIPPED', error: 'unsubscribed' })
+  })
+
   test('a project may be deleted: nothing is sent, and nothing of it is left', async () => {
     const { project } = await meanwhile(
       (each) => each.owner.call('DELETE', `/users/@me/projects/${each.id}`),

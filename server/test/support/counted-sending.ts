@@ -6,7 +6,7 @@ import { mergeEmailCounts, readEmailCounts, recountEmails } from '../../src/proj
 import { addToReputations } from '../../src/reputation/figures.ts'
 import { useApp } from './app.ts'
 import { eventually } from './eventually.ts'
-import { startSmtpServer } from './smtp-server.ts'
+import { startSmtpServer } from './servers/smtp-server.ts'
 
 type Options = { env?: Record<string, string>; withWorker?: boolean }
 let projects = 0

@@ -68,7 +68,7 @@ export async function spawnNode(env: Record<string, string>, entry: Entry = 'pro
 /** Call before nodes with the probe routes are started: through a loader for TypeScript each would take four times as long to start. */
 export async function buildProbe() {
   const { buildServer } = await import(new URL('../../../scripts/build.mjs', import.meta.url).href)
-  await buildServer(join(ROOT, PROBE_BUILD), { node: 'test/support/node' })
+  await buildServer(join(ROOT, PROBE_BUILD), { node: 'test/support/api/node' })
 }
 
 export async function waitUntilReady({ url, exited, output }: Running) {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { many, one, type Pool } from '../../src/db/index.ts'
 import type { Answer, Call } from './app.ts'
-import { MULTIPART, multipart, type Part } from './multipart.ts'
+import { MULTIPART, multipart, type Part } from './files/multipart.ts'
 import { times } from './times.ts'
 
 export type Contact = {

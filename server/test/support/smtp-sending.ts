@@ -6,7 +6,7 @@ import { newId } from '../../src/lib/id.ts'
 import { cloneDatabase } from './database.ts'
 import { type LocalNode, startLocalNode } from './local-node.ts'
 import { type Running, startNode } from './process.ts'
-import { startSmtpServer } from './smtp-server.ts'
+import { startSmtpServer } from './servers/smtp-server.ts'
 import { until } from './until.ts'
 
 export const FROM = 'news@shop.example'

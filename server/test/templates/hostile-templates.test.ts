@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { checkTemplate, renderEmail, renderEmails } from '../../src/templates/render.ts'
-import { startLoopClock } from '../support/loop-clock.ts'
+import { startLoopClock } from '../support/faults/loop-clock.ts'
 import { recipient, render } from './rendering.ts'
 
 describe('a hostile template', () => {

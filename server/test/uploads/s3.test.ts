@@ -8,8 +8,8 @@ import { many } from '../../src/db/index.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { imageUrl, openStorage } from '../../src/uploads/storage.ts'
 import { SECRET_KEY, useApp } from '../support/app.ts'
-import { type Format, image } from '../support/images.ts'
-import { startS3Server } from '../support/s3-server.ts'
+import { type Format, image } from '../support/files/images.ts'
+import { startS3Server } from '../support/servers/s3-server.ts'
 
 const bucket = { bucket: 'pictures', region: 'eu-north-1', accessKeyId: 'AKIATEST', secretAccessKey: 'a secret of the bucket/+=' }
 const s3 = await startS3Server(bucket)

@@ -9,7 +9,7 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { type Answer, useApp } from '../support/app.ts'
-import { animation, bomb, chunk, type Format, gif, image, noise, plain, png, scans } from '../support/images.ts'
+import { animation, bomb, chunk, type Format, gif, image, noise, plain, png, scans } from '../support/files/images.ts'
 
 const dataDir = mkdtempSync(join(tmpdir(), 'sterna-uploads-'))
 const folder = join(dataDir, 'uploads')

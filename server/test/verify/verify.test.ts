@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, useApp } from '../support/app.ts'
-import { startDnsServer } from '../support/dns-server.ts'
+import { startDnsServer } from '../support/servers/dns-server.ts'
 
 const env: Record<string, string> = { RATE_LIMIT_PER_MINUTE: '0' }
 let dns: Awaited<ReturnType<typeof startDnsServer>>

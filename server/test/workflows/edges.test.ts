@@ -7,7 +7,7 @@ import { workflowLedger } from '../../src/workflows/executions/figures.ts'
 import { issues } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
+import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })

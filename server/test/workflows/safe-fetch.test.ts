@@ -7,8 +7,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createDns } from '../../src/lib/network/dns.ts'
 import { createSafeFetch, type SafeFetch, type SafeRequest } from '../../src/lib/network/safe-fetch.ts'
 import { readNetworks } from '../../src/lib/network/webhook-target.ts'
-import { startDnsServer } from '../support/dns-server.ts'
 import { eventually } from '../support/eventually.ts'
+import { startDnsServer } from '../support/servers/dns-server.ts'
 
 /** 127.0.0.2 stands for the public internet, 127.0.0.1 for the network that no customer may reach. Both listen on the same port. */
 const PUBLIC = '127.0.0.2'

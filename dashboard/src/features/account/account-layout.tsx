@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
-import { Logo, TernShape } from '../../ui/logo.tsx'
-import { PageTitle } from '../../ui/page.tsx'
-import { ThemeToggle } from '../../ui/theme-toggle.tsx'
+import { Logo, TernShape } from '../../ui/page/logo.tsx'
+import { PageTitle } from '../../ui/page/page.tsx'
+import { ThemeToggle } from '../../ui/page/theme-toggle.tsx'
 
 type AccountLayoutProps = { title: string; description?: ReactNode; children?: ReactNode; footer?: ReactNode }
 

@@ -1,25 +1,10 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { api, queryClient } from '../../api.ts'
-import { meQuery } from '../../session/queries.ts'
-import { buttonClass } from '../../ui/button.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Skeleton } from '../../ui/skeleton.tsx'
+import { meQuery, verificationQuery } from '../../data/account.ts'
+import { buttonClass } from '../../ui/form/button.tsx'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
+import { explain } from '../../ui/text/explain.ts'
 import { AccountLayout } from './account-layout.tsx'
-
-/** A write as a query: the query key runs it exactly once per token, however often the page renders. */
-const verificationQuery = (token: string) =>
-  queryOptions({
-    queryKey: ['verify-email', token],
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async () => {
-      const verified = await api.auth.verifyEmail({ token })
-      // A request for the account that is under way may return the state from before; it must not overwrite the new one.
-      await queryClient.cancelQueries(meQuery)
-      await queryClient.invalidateQueries(meQuery)
-      return verified
-    },
-  })
 
 export function VerifyEmailPage() {
   const { token } = useSearch({ from: '/verify-email' })

@@ -2,22 +2,22 @@ import type { Activity } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { ActivityIcon, Pause, Play } from 'lucide-react'
 import { useState } from 'react'
-import { apiOf, projectKey } from '../../api.ts'
+import { upcomingQuery } from '../../data/activity.ts'
+import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../figures/activity.ts'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
-import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../projects/activity.ts'
-import { ContactLink } from '../../projects/contact-link.tsx'
+import { ContactLink } from '../../people/contact-link.tsx'
+import { findByAddress } from '../../people/people.ts'
 import { useProject } from '../../projects/current.ts'
-import { findByAddress } from '../../projects/people.ts'
-import { Button, buttonClass } from '../../ui/button.tsx'
-import { CodeBlock, CopyText } from '../../ui/copy-field.tsx'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { PathLink } from '../../ui/path-link.tsx'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { Time } from '../../ui/time.tsx'
+import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
+import { Button, buttonClass } from '../../ui/form/button.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import { PathLink } from '../../ui/page/path-link.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { CodeBlock, CopyText } from '../../ui/text/copy-field.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { activityQuery } from './activity-query.ts'
 
 const NOUN = { one: 'activity', many: 'activities' }
@@ -105,16 +105,10 @@ export function ActivityPage() {
   )
 }
 
-const MAX_UPCOMING = 5
-
 /** What is due next, pinned above what has happened. */
 function Upcoming() {
   const project = useProject()
-  const due = useQuery({
-    queryKey: projectKey(project.id, 'activity', 'upcoming'),
-    queryFn: async () => (await apiOf(project.id).activity.upcoming({ limit: MAX_UPCOMING })).activities,
-    refetchInterval: 30_000,
-  }).data
+  const due = useQuery(upcomingQuery(project.id)).data
   if (!due?.length) return null
   return (
     <section aria-labelledby="upcoming" className="border-line border-b bg-surface px-4 py-2.5 sm:px-6 lg:px-8">

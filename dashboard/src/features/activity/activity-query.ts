@@ -1,7 +1,7 @@
 import type { Activity, Sterna } from '@sterna/sdk'
+import { ACTIVITY_WORDS } from '../../figures/activity.ts'
 import { readChoices, readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
-import { ACTIVITY_WORDS } from '../../projects/activity.ts'
 
 type Query = NonNullable<Parameters<Sterna['activity']['list']>[0]>
 

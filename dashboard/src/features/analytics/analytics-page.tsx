@@ -1,16 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type Source, seriesQuery } from '../../data/analytics.ts'
+import { type Period, periodOf, readDays } from '../../figures/period.ts'
+import { PeriodPicker } from '../../figures/period-picker.tsx'
 import { useProject } from '../../projects/current.ts'
-import { type Period, periodOf, readDays } from '../../projects/period.ts'
-import { PeriodPicker } from '../../projects/period-picker.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { PageHeader } from '../../ui/page.tsx'
-import { ViewTabs } from '../../ui/view-tabs.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { PageHeader } from '../../ui/page/page.tsx'
+import { ViewTabs } from '../../ui/page/view-tabs.tsx'
 import { Deliverability } from './deliverability.tsx'
 import { Engagement } from './engagement.tsx'
 import { OverviewTab } from './overview-tab.tsx'
 import { People } from './people.tsx'
-import { type Source, seriesQuery } from './queries.ts'
 
 const TABS = { overview: 'Overview', engagement: 'Engagement', deliverability: 'Deliverability', people: 'People' }
 type Tab = keyof typeof TABS

@@ -1,24 +1,25 @@
 import { useQuery } from '@tanstack/react-query'
+import { deliveryTimesQuery, recipientDomainsQuery, type Source } from '../../data/analytics.ts'
+import { securityQuery } from '../../data/projects.ts'
+import { emailsPath } from '../../figures/emails-path.ts'
+import { Figure, Figures } from '../../figures/figure.tsx'
+import { type Period, sumOf, timesOf } from '../../figures/period.ts'
 import { useProject } from '../../projects/current.ts'
-import { emailsPath } from '../../projects/emails-path.ts'
-import { Figure, Figures } from '../../projects/figure.tsx'
-import { type Period, sumOf, timesOf } from '../../projects/period.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Chart } from '../../ui/chart.tsx'
-import { Count, formatCount } from '../../ui/count.tsx'
-import { Table } from '../../ui/table.tsx'
+import { Chart } from '../../ui/chart/chart.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Table } from '../../ui/table/table.tsx'
+import { Count, formatCount } from '../../ui/text/count.tsx'
 import { EmailsLink } from './emails-link.tsx'
-import type { Series } from './overview-tab.tsx'
+import type { DaySeries } from './overview-tab.tsx'
 import { Panel } from './panel.tsx'
-import { deliveryTimesQuery, domainsQuery, type Source, thresholdsQuery } from './queries.ts'
 import { adviceOf, dailyShares, describeSeconds, percentOf, type Rate, shareOf, showPercentage } from './rates.ts'
 
-type DeliverabilityProps = { period: Period; source: Source | undefined; series: Series }
+type DeliverabilityProps = { period: Period; source: Source | undefined; series: DaySeries }
 
 /** Whether emails arrive: bounces and complaints with the limits that stop a project, receivers, and how long it takes. */
 export function Deliverability({ period, source, series: { before, current } }: DeliverabilityProps) {
   const project = useProject()
-  const security = useQuery(thresholdsQuery(project.id)).data
+  const security = useQuery(securityQuery(project.id)).data
   const times = useQuery(deliveryTimesQuery(project.id, period, source)).data
   const rate = (name: Rate) => ({ now: shareOf(current, name), before: shareOf(before, name), format: (share: number) => percentOf(share) })
   const path = (fact: 'bounced' | 'complained') => emailsPath(project.id, { fact, when: timesOf(period), source })
@@ -65,7 +66,7 @@ export function Deliverability({ period, source, series: { before, current } }: 
   )
 }
 
-type RatePanelProps = { title: string; name: Rate; series: Series; limits: { warning: number; critical: number } | undefined }
+type RatePanelProps = { title: string; name: Rate; series: DaySeries; limits: { warning: number; critical: number } | undefined }
 
 function RatePanel({ title, name, series: { before, current }, limits }: RatePanelProps) {
   const shares = dailyShares(current, name)
@@ -95,7 +96,7 @@ function RatePanel({ title, name, series: { before, current }, limits }: RatePan
 
 function Domains({ period }: { period: Period }) {
   const project = useProject()
-  const domains = useQuery(domainsQuery(project.id, period)).data
+  const domains = useQuery(recipientDomainsQuery(project.id, period)).data
   const when = `${period.from}..${period.to}`
   return (
     <Panel

@@ -1,7 +1,7 @@
+import { emailsPath } from '../../figures/emails-path.ts'
 import { useProject } from '../../projects/current.ts'
-import { emailsPath } from '../../projects/emails-path.ts'
-import { Count, formatCount } from '../../ui/count.tsx'
-import { PathLink } from '../../ui/path-link.tsx'
+import { PathLink } from '../../ui/page/path-link.tsx'
+import { Count, formatCount } from '../../ui/text/count.tsx'
 
 type EmailsLinkProps = { value: number; of: string; filter: Omit<Parameters<typeof emailsPath>[1], 'fact'> }
 

@@ -1,15 +1,15 @@
+import type { DayFigures, Source } from '../../data/analytics.ts'
+import { emailsPath } from '../../figures/emails-path.ts'
+import { Figure, Figures } from '../../figures/figure.tsx'
+import { type Period, sumOf, timesOf } from '../../figures/period.ts'
 import { useProject } from '../../projects/current.ts'
-import { emailsPath } from '../../projects/emails-path.ts'
-import { Figure, Figures } from '../../projects/figure.tsx'
-import { type Period, sumOf, timesOf } from '../../projects/period.ts'
-import { Chart } from '../../ui/chart.tsx'
-import { formatCount } from '../../ui/count.tsx'
+import { Chart } from '../../ui/chart/chart.tsx'
+import { formatCount } from '../../ui/text/count.tsx'
 import { Panel } from './panel.tsx'
-import type { Point, Source } from './queries.ts'
 import { percentOf, type Rate, shareOf } from './rates.ts'
 
-export type Series = { before: Point[]; current: Point[] }
-type TabProps = { period: Period; source: Source | undefined; series: Series }
+export type DaySeries = { before: DayFigures[]; current: DayFigures[] }
+type TabProps = { period: Period; source: Source | undefined; series: DaySeries }
 
 const NOTHING = 'Nothing was sent in this period.'
 
@@ -21,7 +21,7 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
   const rate = (name: Rate) => ({ now: shareOf(current, name), before: shareOf(before, name), format: (share: number) => percentOf(share) })
   const path = (fact: Parameters<typeof emailsPath>[1]['fact']) => emailsPath(project.id, { fact, when: timesOf(period), source })
   const machine = sumOf(current, 'machineOpens')
-  const values = (name: keyof Omit<Point, 'date'>) => ({
+  const values = (name: keyof Omit<DayFigures, 'date'>) => ({
     values: current.map((point) => point[name]),
     before: before.map((point) => point[name]),
   })

@@ -1,8 +1,8 @@
 import { Download } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { IconButton } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { saveCsv } from '../../ui/csv.ts'
+import { IconButton } from '../../ui/form/button.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { saveCsv } from '../../ui/table/csv.ts'
 
 type PanelProps = {
   title: string

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
+import { contactSourcesQuery, growthQuery } from '../../data/analytics.ts'
+import { Figure, Figures } from '../../figures/figure.tsx'
+import { type Period, sumOf } from '../../figures/period.ts'
 import { useProject } from '../../projects/current.ts'
-import { Figure, Figures } from '../../projects/figure.tsx'
-import { type Period, sumOf } from '../../projects/period.ts'
-import { Chart } from '../../ui/chart.tsx'
-import { formatCount } from '../../ui/count.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { MeterList } from '../../ui/meter-list.tsx'
+import { Chart } from '../../ui/chart/chart.tsx'
+import { MeterList } from '../../ui/chart/meter-list.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { formatCount } from '../../ui/text/count.tsx'
 import { Panel } from './panel.tsx'
-import { growthQuery } from './queries.ts'
 
 const SOURCE_WORDS: Record<string, string> = {
   'secret-key': 'API, secret key',
@@ -25,9 +25,10 @@ const SOURCE_WORDS: Record<string, string> = {
 export function People({ period }: { period: Period }) {
   const project = useProject()
   const query = useQuery(growthQuery(project.id, period))
+  const sources = useQuery(contactSourcesQuery(project.id, period)).data
   if (query.isLoadingError) return <ErrorState title="Could not load the figures" error={query.error} retry={query.refetch} />
-  if (!query.data) return null
-  const { current, before, sources, total, subscribed } = query.data
+  if (!query.data || !sources) return null
+  const { current, before, total, subscribed } = query.data
   const change = (name: 'newContacts' | 'newSubscribers' | 'unsubscribed') => ({ now: sumOf(current, name), before: sumOf(before, name) })
   const created = `${period.from}..${period.to}`
   const contacts = (search: string) => `/app/p/${project.id}/contacts${search}`

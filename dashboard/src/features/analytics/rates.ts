@@ -1,6 +1,6 @@
-import type { Point } from './queries.ts'
+import type { DayFigures } from '../../data/analytics.ts'
 
-type Counts = Omit<Point, 'date'>
+type Counts = Omit<DayFigures, 'date'>
 export type Rate = 'delivered' | 'opens' | 'machineOpens' | 'clicks' | 'bounces' | 'complaints' | 'unsubscribes'
 
 /** A share of the emails that were sent. Bounces also happen to emails that were never accepted. */

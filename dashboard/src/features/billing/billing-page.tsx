@@ -1,25 +1,25 @@
 import type { Result } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, projectKey } from '../../api.ts'
+import { api } from '../../api.ts'
+import { consumptionQuery, invoicesQuery, limitsQuery, storeLimits } from '../../data/billing.ts'
+import { configQuery } from '../../data/installation.ts'
 import { canManage, useProject } from '../../projects/current.ts'
-import { configQuery } from '../../session/queries.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { Count, formatCount } from '../../ui/count.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input } from '../../ui/input.tsx'
-import { Page } from '../../ui/page.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input } from '../../ui/form/input.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Page } from '../../ui/page/page.tsx'
+import { Table } from '../../ui/table/table.tsx'
+import { Count, formatCount } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { formatMoney } from './money.ts'
-import { consumptionQuery, invoicesQuery, limitsQuery } from './queries.ts'
 import { CATEGORIES, CATEGORY_WORDS, type Category, type Limits, reachedOn, readCap } from './usage.ts'
 
 type Consumption = Result<'GET /users/@me/projects/{id}/billing-consumption'>
@@ -184,8 +184,7 @@ function CapForm({ category, state, onDone }: { category: Category; state: Limit
   const change = useMutation({
     mutationFn: () => api.projects.updateBillingLimits(project.id, { [category]: cap }),
     onSuccess: async (changed) => {
-      queries.setQueryData(limitsQuery(project.id).queryKey, changed)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'billing') })
+      await storeLimits(queries, project.id, changed)
       toast(cap === null ? 'The cap was removed' : `The cap is ${formatCount(cap!)}`)
       onDone()
     },

@@ -1,16 +1,15 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQueryClient } from '@tanstack/react-query'
 import { Ban, Pause, Play } from 'lucide-react'
-import { projectKey } from '../../api.ts'
+import { storeCampaign, waitingCount } from '../../data/campaigns.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { DeleteRecord, RecordMenu } from '../../projects/record-menu.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
-import { explain } from '../../ui/explain.ts'
-import { MenuItem } from '../../ui/menu.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { campaignQuery } from './queries.ts'
-import { needsResume, openCount } from './words.ts'
+import { Confirm } from '../../ui/dialog/dialog.tsx'
+import { MenuItem } from '../../ui/dialog/menu.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { countOf } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
+import { needsResume } from './words.ts'
 
 const PEOPLE = { one: 'person', many: 'people' }
 
@@ -18,11 +17,7 @@ const PEOPLE = { one: 'person', many: 'people' }
 export function useShowCampaign() {
   const project = useProject()
   const queries = useQueryClient()
-  return async (campaign: Campaign) => {
-    queries.setQueryData(campaignQuery(project.id, campaign.id).queryKey, campaign)
-    await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'list') })
-    await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'sending') })
-  }
+  return (campaign: Campaign) => storeCampaign(queries, project.id, campaign)
 }
 
 /** Pause and resume at once; the toast offers the opposite. */
@@ -86,7 +81,7 @@ export function CancelCampaign({ campaign, onClose }: DialogProps) {
       description={
         status === 'SCHEDULED'
           ? 'It will not be sent. To send it later, make it a draft again instead.'
-          : `${countOf(sentCount, PEOPLE)} ${sentCount === 1 ? 'has' : 'have'} it already. Sending stops now: ${countOf(openCount(campaign), PEOPLE)} will not get it. A cancelled campaign cannot be resumed; pause it instead if you are not sure.`
+          : `${countOf(sentCount, PEOPLE)} ${sentCount === 1 ? 'has' : 'have'} it already. Sending stops now: ${countOf(waitingCount(campaign), PEOPLE)} will not get it. A cancelled campaign cannot be resumed; pause it instead if you are not sure.`
       }
       action="Cancel campaign"
       onConfirm={async () => {

@@ -1,9 +1,9 @@
 import type { Campaign } from '@sterna/sdk'
 import { useParams } from '@tanstack/react-router'
 import { CampaignRecord } from './campaign-record.tsx'
-import { Composer } from './composer.tsx'
-import { Report } from './report.tsx'
-import { ScheduledCampaign } from './scheduled-campaign.tsx'
+import { Composer } from './draft/composer.tsx'
+import { ScheduledCampaign } from './draft/scheduled-campaign.tsx'
+import { Report } from './report/report.tsx'
 
 /** A draft is written, a scheduled campaign waits, and of others the results are shown. */
 export function CampaignPage() {

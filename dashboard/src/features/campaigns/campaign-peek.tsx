@@ -1,16 +1,16 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { campaignQuery } from '../../data/campaigns.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPeek } from '../../projects/record-peek.tsx'
-import { CopyText } from '../../ui/copy-field.tsx'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
-import { CampaignContent } from './campaign-content.tsx'
+import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
+import { CopyText } from '../../ui/text/copy-field.tsx'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { audienceName, dateOf } from './campaigns-query.ts'
-import { OutcomeSum } from './outcome-sum.tsx'
-import { campaignQuery } from './queries.ts'
-import { shownStatus } from './words.ts'
+import { CampaignContent } from './report/campaign-content.tsx'
+import { OutcomeSum } from './report/outcome-sum.tsx'
+import { shownCampaignStatus } from './words.ts'
 
 /** A look at a campaign beside the list. */
 export function CampaignPeek({ id, campaign: known }: { id: string; campaign: Campaign | undefined }) {
@@ -22,7 +22,7 @@ export function CampaignPeek({ id, campaign: known }: { id: string; campaign: Ca
         <>
           <Facts>
             <Fact label="Status">
-              <Status kind="campaign" status={shownStatus(campaign)} />
+              <Status kind="campaign" status={shownCampaignStatus(campaign)} />
             </Fact>
             <Fact label="Subject">{campaign.subject}</Fact>
             {campaign.previewText && <Fact label="Preview text">{campaign.previewText}</Fact>}

@@ -2,9 +2,9 @@ import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { MailX } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { campaignQuery } from '../../data/campaigns.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPage } from '../../projects/record-page.tsx'
-import { campaignQuery } from './queries.ts'
 
 const MISSING = { icon: MailX, reason: 'It was deleted, or the link is wrong.' }
 

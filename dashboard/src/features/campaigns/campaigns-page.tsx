@@ -3,25 +3,26 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Megaphone } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { CAMPAIGN_LIVE_MS, isLive, waitingCount } from '../../data/campaigns.ts'
+import { segmentNamesQuery } from '../../data/segments.ts'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { toCursorPage } from '../../list/numbered-pages.ts'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
-import { Count, formatCount } from '../../ui/count.tsx'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { Progress } from '../../ui/progress.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
+import { Progress } from '../../ui/chart/progress.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { Count, formatCount } from '../../ui/text/count.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { CampaignMenu, CancelCampaign, DeleteCampaign } from './campaign-menu.tsx'
 import { CampaignPeek } from './campaign-peek.tsx'
 import { audienceName, campaignsQuery, dateOf, STATUS_TABS } from './campaigns-query.ts'
-import { NewCampaign } from './new-campaign.tsx'
-import { isLive, LIVE_MS, segmentChoicesQuery } from './queries.ts'
-import { RecipientsLink } from './recipients-link.tsx'
-import { type Activity, openCount, shownStatus } from './words.ts'
+import { NewCampaign } from './draft/new-campaign.tsx'
+import { RecipientsLink } from './recipients/recipients-link.tsx'
+import { type Activity, shownCampaignStatus } from './words.ts'
 
 const NOUN = { one: 'campaign', many: 'campaigns' }
 const rowId = ({ id }: Campaign) => id
@@ -30,7 +31,7 @@ export function CampaignsPage() {
   const project = useProject()
   const [cancelling, setCancelling] = useState<Campaign>()
   const [deleting, setDeleting] = useState<Campaign>()
-  const segments = useQuery(segmentChoicesQuery(project.id)).data ?? {}
+  const segments = useQuery(segmentNamesQuery(project.id)).data ?? {}
   const filters: Filter[] = [
     { name: 'status', label: 'Status', kind: 'choice', options: STATUS_TABS },
     { name: 'segment', label: 'Segment', kind: 'choice', options: segments },
@@ -89,7 +90,7 @@ function useRefresh(isOn: boolean, refresh: () => unknown) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new function on every render must not restart the timer
   useEffect(() => {
     if (!isOn) return
-    const timer = setInterval(() => !document.hidden && refresh(), LIVE_MS)
+    const timer = setInterval(() => !document.hidden && refresh(), CAMPAIGN_LIVE_MS)
     return () => clearInterval(timer)
   }, [isOn])
 }
@@ -133,7 +134,7 @@ const COLUMNS: Column<Campaign>[] = [
       </span>
     ),
   },
-  { id: 'status', heading: 'Status', width: 'w-28', cell: (campaign) => <Status kind="campaign" status={shownStatus(campaign)} /> },
+  { id: 'status', heading: 'Status', width: 'w-28', cell: (campaign) => <Status kind="campaign" status={shownCampaignStatus(campaign)} /> },
   { id: 'audience', heading: 'Audience', width: 'w-36', from: 'lg', cell: audienceName },
   { id: 'date', heading: 'When', sort: 'date', firstDir: 'desc', width: 'w-36', cell: (campaign) => <When campaign={campaign} /> },
   { id: 'sent', heading: 'Sent', width: 'w-32', from: 'md', numeric: true, cell: (campaign) => <SentOfTotal campaign={campaign} /> },
@@ -210,7 +211,7 @@ function When({ campaign }: { campaign: Campaign }) {
 function SentOfTotal({ campaign }: { campaign: Campaign }) {
   const { status, sentCount, totalRecipients, name } = campaign
   if (totalRecipients === 0) return <None when={status} />
-  const done = ((totalRecipients - openCount(campaign)) / totalRecipients) * 100
+  const done = ((totalRecipients - waitingCount(campaign)) / totalRecipients) * 100
   return (
     <span className="block">
       <RecipientsLink campaign={campaign} search={{ outcome: 'sent' }} label={`${formatCount(sentCount)} sent`}>

@@ -36,7 +36,7 @@ export const EXCLUSION_WORDS: Record<Exclusion, string> = {
   invalid: 'Invalid address',
 }
 
-export const ACTIVITY_WORDS: Record<Activity, string> = {
+export const RECIPIENT_ACTIVITY_WORDS: Record<Activity, string> = {
   delivered: 'Delivered',
   opened: 'Opened',
   clicked: 'Clicked',
@@ -78,8 +78,5 @@ export const needsResume = ({ pausedReason }: Pick<Campaign, 'pausedReason'>) =>
   pausedReason === 'person' || pausedReason === 'spike' || pausedReason === 'billing_limit' || pausedReason === 'audience_failed'
 
 /** The status on screen: a paused campaign is still SENDING. */
-export const shownStatus = ({ status, pausedReason }: Pick<Campaign, 'status' | 'pausedReason'>): string =>
+export const shownCampaignStatus = ({ status, pausedReason }: Pick<Campaign, 'status' | 'pausedReason'>): string =>
   status === 'SENDING' && pausedReason ? 'PAUSED' : status
-
-export const openCount = ({ totalRecipients, sentCount, failedCount, skippedCount }: Campaign): number =>
-  Math.max(0, totalRecipients - sentCount - failedCount - skippedCount)

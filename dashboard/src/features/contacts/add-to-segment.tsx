@@ -1,17 +1,18 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { segmentsQuery } from '../../data/segments.ts'
 import { trackJob } from '../../jobs/own-jobs.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { NOTHING, type Selection } from '../../list/selection.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Select } from '../../ui/input.tsx'
+import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Select } from '../../ui/form/input.tsx'
+import { namesById } from '../../ui/form/options.ts'
+import { countOf } from '../../ui/text/count.tsx'
 import { bulkBody } from './contact-filter.ts'
-import { segmentsQuery } from './queries.ts'
 
 type AddToSegmentProps = {
   selection: Selection
@@ -46,7 +47,7 @@ export function AddToSegment({ selection, count, request, about, onDone }: AddTo
       <Dialog title={`Add ${contacts} to a segment`} description="Contacts that are in it already stay." open={open} onOpenChange={setOpen}>
         <Form error={add.error} onSubmit={(value) => add.mutate(value('segmentId'))}>
           <Field name="segmentId" label="Segment">
-            <Select options={Object.fromEntries(segments.map(({ id, name }) => [id, name]))} />
+            <Select options={namesById(segments)} />
           </Field>
           <DialogButtons>
             <Button onClick={() => setOpen(false)}>Cancel</Button>

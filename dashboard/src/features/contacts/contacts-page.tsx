@@ -3,28 +3,30 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Upload, Users } from 'lucide-react'
 import { useState } from 'react'
+import { fieldsQuery } from '../../data/contacts.ts'
+import { segmentsQuery } from '../../data/segments.ts'
 import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
-import { buttonClass } from '../../ui/button.tsx'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { ownValue } from '../../ui/own-value.ts'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
-import { AddContacts } from './add-contacts.tsx'
+import { buttonClass } from '../../ui/form/button.tsx'
+import { namesById } from '../../ui/form/options.ts'
+import { ownValue } from '../../ui/form/own-value.ts'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { BulkActions } from './bulk-actions.tsx'
+import { ContactMenu, DeleteContact } from './contact/contact-menu.tsx'
+import { ContactPeek } from './contact/contact-peek.tsx'
+import { Value } from './contact/value.tsx'
 import { contactFilter, contactsQuery, readFieldFilter } from './contact-filter.ts'
-import { ContactMenu, DeleteContact } from './contact-menu.tsx'
-import { ContactPeek } from './contact-peek.tsx'
 import { ContactsTabs } from './contacts-tabs.tsx'
 import { FieldFilter } from './field-filter.tsx'
-import { fieldsQuery, segmentsQuery } from './queries.ts'
+import { AddContacts } from './import/add-contacts.tsx'
 import { SaveAsSegment } from './save-as-segment.tsx'
-import { Value } from './value.tsx'
 
 const NOUN = { one: 'contact', many: 'contacts' }
 
@@ -153,7 +155,7 @@ const COLUMNS: Column<Contact>[] = [
 function useContactFilters(): Filter[] {
   const project = useProject()
   const segments = useQuery(segmentsQuery(project.id)).data ?? []
-  const options = Object.fromEntries(segments.map(({ id, name }) => [id, name]))
+  const options = namesById(segments)
   return [...FILTERS, { name: 'segment', label: 'Segment', kind: 'choice', options }]
 }
 

@@ -1,5 +1,5 @@
 import { useProject } from '../../projects/current.ts'
-import { LinkTabs } from '../../ui/link-tabs.tsx'
+import { LinkTabs } from '../../ui/page/link-tabs.tsx'
 
 export function ContactsTabs() {
   const { id } = useProject()

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
+import { fieldsQuery, fieldValuesQuery } from '../../data/contacts.ts'
 import type { FilterEditorProps } from '../../list/filters.ts'
 import { useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { Input, Select } from '../../ui/input.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Input, Select } from '../../ui/form/input.tsx'
+import { showValue } from './contact/value.tsx'
 import { readFieldFilter } from './contact-filter.ts'
-import { fieldsQuery, fieldValuesQuery } from './queries.ts'
-import { showValue } from './value.tsx'
 
 /** A field and one of its values, offered from the data. */
 export function FieldFilter({ value, onChange }: FilterEditorProps) {

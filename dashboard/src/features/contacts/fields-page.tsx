@@ -2,21 +2,20 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ChevronRight, Tags } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { fieldsQuery, fieldUsageQuery, fieldValuesQuery, invalidateFields } from '../../data/contacts.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
-import { countOf, formatCount, Percent } from '../../ui/count.tsx'
-import { ConfirmDialog } from '../../ui/dialog.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { PageHeader } from '../../ui/page.tsx'
-import { SearchedList } from '../../ui/searched-list.tsx'
-import { Skeleton } from '../../ui/skeleton.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import { PageHeader } from '../../ui/page/page.tsx'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
+import { SearchedList } from '../../ui/table/searched-list.tsx'
+import { Badge } from '../../ui/text/badge.tsx'
+import { countOf, formatCount, Percent } from '../../ui/text/count.tsx'
+import { showValue } from './contact/value.tsx'
 import { ContactsTabs } from './contacts-tabs.tsx'
-import { fieldsQuery, fieldUsageQuery, fieldValuesQuery } from './queries.ts'
-import { showValue } from './value.tsx'
 
 type FieldInfo = { field: string; type: string; coverage: number }
 
@@ -161,7 +160,7 @@ function DeleteField({ field, uses, contactCount, canDelete }: DeleteFieldProps)
   const queries = useQueryClient()
   async function remove() {
     const { deletedFrom } = await api.fields.delete(field)
-    await Promise.all(['fields', 'contacts'].map((part) => queries.invalidateQueries({ queryKey: projectKey(project.id, part) })))
+    await invalidateFields(queries, project.id)
     toast(`${field} was deleted from ${countOf(deletedFrom, { one: 'contact', many: 'contacts' })}`)
   }
   if (!canDelete) return <p className="text-muted">It can be deleted once nothing uses it.</p>

@@ -1,16 +1,16 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { fieldsQuery } from '../../data/contacts.ts'
+import { invalidateSegments } from '../../data/segments.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input } from '../../ui/input.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { fieldsQuery } from './queries.ts'
+import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input } from '../../ui/form/input.tsx'
 import { conditionOf } from './segment-condition.ts'
 
 /** Keeps the filters of the list as a segment, which new contacts enter by themselves. */
@@ -24,7 +24,7 @@ export function SaveAsSegment({ request }: { request: ListRequest }) {
   const save = useMutation({
     mutationFn: async (name: string) => {
       const segment = await api.segments.create({ name, ...(condition && { condition }) })
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'segments') })
+      await invalidateSegments(queries, project.id)
       setOpen(false)
       toast(`The segment ${segment.name} was saved`)
       await navigate({ to: '/app/p/$projectId/contacts', params: { projectId: project.id }, search: { segment: segment.id } })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type Check, commandsIn, groupChecks, reportOf } from './report.ts'
+import { commandsIn, type DoctorCheck, groupChecks, reportOf } from './report.ts'
 
-const CHECKS: Check[] = [
+const CHECKS: DoctorCheck[] = [
   { group: 'disk', name: 'disk', verdict: 'ok', note: '20 GB free' },
   { group: 'sending', name: 'workers', verdict: 'warn', note: 'none is running' },
 ]

@@ -1,8 +1,8 @@
 import type { Doctor } from '@sterna/sdk'
 
-export type Check = Doctor['checks'][number]
+export type DoctorCheck = Doctor['checks'][number]
 
-export const GROUP_WORDS: Record<Check['group'], string> = {
+export const GROUP_WORDS: Record<DoctorCheck['group'], string> = {
   reachability: 'Reachability',
   sending: 'Sending',
   feedback: 'Feedback',
@@ -13,8 +13,8 @@ export const GROUP_WORDS: Record<Check['group'], string> = {
 }
 
 /** Checks by group, in the order of the groups. Empty groups are left out. */
-export function groupChecks(checks: Check[]): { group: Check['group']; checks: Check[] }[] {
-  return (Object.keys(GROUP_WORDS) as Check['group'][])
+export function groupChecks(checks: DoctorCheck[]): { group: DoctorCheck['group']; checks: DoctorCheck[] }[] {
+  return (Object.keys(GROUP_WORDS) as DoctorCheck['group'][])
     .map((group) => ({ group, checks: checks.filter((check) => check.group === group) }))
     .filter((each) => each.checks.length > 0)
 }

@@ -2,26 +2,26 @@ import type { Domain } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Globe, RefreshCw, Trash2 } from 'lucide-react'
+import { domainsQuery, invalidateDomains } from '../../data/domains.ts'
+import { SendEmail } from '../../people/send-email.tsx'
 import { canManage, useApi, useProject } from '../../projects/current.ts'
-import { SendEmail } from '../../projects/send-email.tsx'
-import { Banner } from '../../ui/banner.tsx'
-import { Button, IconButton } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { formatCount } from '../../ui/count.tsx'
-import { CreateDialog } from '../../ui/create-dialog.tsx'
-import { ConfirmDialog, DialogButtons } from '../../ui/dialog.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Field } from '../../ui/field.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input } from '../../ui/input.tsx'
-import { Page } from '../../ui/page.tsx'
-import { SearchedList } from '../../ui/searched-list.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { domainsQuery } from './queries.ts'
+import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
+import { ConfirmDialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button, IconButton } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input } from '../../ui/form/input.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import { Page } from '../../ui/page/page.tsx'
+import { SearchedList } from '../../ui/table/searched-list.tsx'
+import { formatCount } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { Records } from './records.tsx'
 
 const LIVE_MS = 10_000
@@ -133,7 +133,7 @@ function CheckNow({ domain }: { domain: Domain }) {
   const check = useMutation({
     mutationFn: () => api.domains.verify(domain.id),
     onSuccess: async ({ verified }) => {
-      await queries.invalidateQueries(domainsQuery(project.id))
+      await invalidateDomains(queries, project.id)
       toast(verified ? `${domain.domain} is verified` : `Some records of ${domain.domain} are still missing`)
     },
     onError: (error) => toast(explain(error), { tone: 'danger' }),
@@ -152,7 +152,7 @@ function DeleteDomain({ domain }: { domain: Domain }) {
   const queries = useQueryClient()
   async function remove() {
     await api.domains.remove(domain.id)
-    await queries.invalidateQueries(domainsQuery(project.id))
+    await invalidateDomains(queries, project.id)
     toast(`${domain.domain} was deleted`)
   }
   return (
@@ -192,7 +192,7 @@ function AddForm({ onDone }: { onDone: () => void }) {
   const add = useMutation({
     mutationFn: (domain: string) => api.domains.add({ domain }),
     onSuccess: async ({ domain }) => {
-      await queries.invalidateQueries(domainsQuery(project.id))
+      await invalidateDomains(queries, project.id)
       toast(`${domain} was added`)
       onDone()
     },

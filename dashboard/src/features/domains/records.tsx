@@ -1,6 +1,6 @@
 import type { Domain } from '@sterna/sdk'
-import { CopyText } from '../../ui/copy-field.tsx'
-import { Status } from '../../ui/status.tsx'
+import { CopyText } from '../../ui/text/copy-field.tsx'
+import { Status } from '../../ui/text/status.tsx'
 import { nameInZone } from './zone.ts'
 
 type DnsRecord = Domain['records'][number]

@@ -1,19 +1,20 @@
 import type { Email } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { ContactLink } from '../../projects/contact-link.tsx'
+import { campaignNamesQuery } from '../../data/campaigns.ts'
+import { templateNamesQuery } from '../../data/templates.ts'
+import { ContactLink } from '../../people/contact-link.tsx'
 import { useProject } from '../../projects/current.ts'
-import { CopyText } from '../../ui/copy-field.tsx'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
+import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
+import { CopyText } from '../../ui/text/copy-field.tsx'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { SOURCE_WORDS } from './email-filter.ts'
-import { shownStatus, tookOf } from './email-story.ts'
-import { campaignNamesQuery, templateNamesQuery } from './queries.ts'
+import { shownEmailStatus, timeToSend } from './email-story.ts'
 
 /** Who, from where, and every id that somebody may be asked for. */
 export function EmailFacts({ email }: { email: Email }) {
-  const took = tookOf(email)
+  const took = timeToSend(email)
   const person = email.contactId ? (
     <ContactLink contact={{ id: email.contactId, email: email.to }} />
   ) : (
@@ -22,7 +23,7 @@ export function EmailFacts({ email }: { email: Email }) {
   return (
     <Facts>
       <Fact label="Status">
-        <Status kind="email" status={shownStatus(email)} />
+        <Status kind="email" status={shownEmailStatus(email)} />
         {email.test && <span className="text-muted"> · a test, in no counts</span>}
       </Fact>
       <Fact label="To">{person}</Fact>

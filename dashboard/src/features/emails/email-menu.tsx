@@ -1,12 +1,12 @@
 import type { Email } from '@sterna/sdk'
 import { useQueryClient } from '@tanstack/react-query'
 import { Ban, Copy, RotateCw, Terminal } from 'lucide-react'
-import { projectKey } from '../../api.ts'
+import { invalidateSuppressions } from '../../data/suppressions.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { copy } from '../../ui/copy.ts'
-import { Confirm } from '../../ui/dialog.tsx'
-import { MenuItem, MenuSeparator } from '../../ui/menu.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { Confirm } from '../../ui/dialog/dialog.tsx'
+import { MenuItem, MenuSeparator } from '../../ui/dialog/menu.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { copy } from '../../ui/text/copy.ts'
 import { canResend } from './email-story.ts'
 import { useResend } from './resend.tsx'
 
@@ -44,7 +44,7 @@ export function SuppressRecipient({ address, onClose }: { address: string; onClo
   const queries = useQueryClient()
   async function suppress() {
     await api.suppressions.add({ address })
-    await queries.invalidateQueries({ queryKey: projectKey(project.id, 'suppressions') })
+    await invalidateSuppressions(queries, project.id)
     toast(`${address} is suppressed`)
   }
   return (

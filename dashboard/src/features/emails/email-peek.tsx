@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { emailQuery } from '../../data/emails.ts'
 import { useProject } from '../../projects/current.ts'
-import { buttonClass } from '../../ui/button.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
+import { buttonClass } from '../../ui/form/button.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
 import { EmailFacts } from './email-facts.tsx'
 import { EmailPreview, type PreviewTab } from './email-preview.tsx'
-import { emailQuery } from './queries.ts'
 import { Story } from './story.tsx'
 
 /** A look at an email beside the list. */

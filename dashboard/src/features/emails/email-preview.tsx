@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
+import { emailPreviewQuery } from '../../data/emails.ts'
 import { useProject } from '../../projects/current.ts'
-import { CodeBlock } from '../../ui/copy-field.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { MessageHeaders, MessageTabs, NoPart } from '../../ui/message-tabs.tsx'
-import { Skeleton } from '../../ui/skeleton.tsx'
-import { emailPreviewQuery } from './queries.ts'
+import { MessageHeaders, MessageTabs, NoPart } from '../../ui/message/message-tabs.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
+import { CodeBlock } from '../../ui/text/copy-field.tsx'
 
 const TABS = { preview: 'Preview', text: 'Text', html: 'HTML', headers: 'Headers' }
 export type PreviewTab = keyof typeof TABS

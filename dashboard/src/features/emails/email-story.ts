@@ -1,7 +1,7 @@
 import type { Email } from '@sterna/sdk'
 
 export type Tone = 'plain' | 'good' | 'warning' | 'danger'
-export type Step = {
+export type StoryEntry = {
   title: string
   /** What it means, in plain words. */
   words?: string
@@ -12,17 +12,14 @@ export type Step = {
 type Entry = { what: string; details: Record<string, unknown> }
 
 /** The status that is shown. An email without a reply is "sending" for the API, but nothing is being sent any more. */
-export function shownStatus({ status, outcomeUnknownSince, sourceType }: Pick<Email, 'status' | 'outcomeUnknownSince' | 'sourceType'>) {
+export function shownEmailStatus({
+  status,
+  outcomeUnknownSince,
+  sourceType,
+}: Pick<Email, 'status' | 'outcomeUnknownSince' | 'sourceType'>) {
   if (sourceType === 'INBOUND') return 'RECEIVED'
   return outcomeUnknownSince ? 'UNKNOWN' : status
 }
-
-/** A bounce or a delivery often follows within this time of sending. */
-const REPORTED_MS = 60_000
-
-/** Such an email may change at any moment, and is looked at again every other second. */
-export const isUnderWay = ({ status, sentAt }: Pick<Email, 'status' | 'sentAt'>, now = Date.now()) =>
-  status === 'PENDING' || status === 'SENDING' || (status === 'SENT' && sentAt !== null && now - Date.parse(sentAt) < REPORTED_MS)
 
 export const canResend = ({ status, sourceType }: Pick<Email, 'status' | 'sourceType'>) =>
   status === 'FAILED' && sourceType === 'TRANSACTIONAL'
@@ -84,9 +81,9 @@ const text = (value: unknown) => (typeof value === 'string' && value !== '' ? va
 const ordinal = (attempts: number) => (attempts > 1 ? `${attempts} attempts so far` : 'One attempt so far')
 
 /** One step of the story of an email. */
-export function tellStep({ what, details }: Entry, email: Pick<Email, 'errorCode' | 'attempts' | 'type'>): Step {
+export function tellStep({ what, details }: Entry, email: Pick<Email, 'errorCode' | 'attempts' | 'type'>): StoryEntry {
   const reply = text(details.reason) ?? text(details.error)
-  const replied = (title: string, tone: Tone, words?: string): Step => {
+  const replied = (title: string, tone: Tone, words?: string): StoryEntry => {
     const meaning = words ?? inPlainWords(reply)
     return { title, tone, ...(meaning && { words: meaning }), ...(reply && { reply }) }
   }
@@ -143,7 +140,7 @@ const unknownRule = ({ type }: Pick<Email, 'type'>) =>
     : 'A report about it settles this. After 15 minutes without one it counts as failed, because a second copy would be worse.'
 
 /** How long it took from the call to the receiving server: `0.8 s`, `3 min`. */
-export function tookOf({ createdAt, sentAt }: Pick<Email, 'createdAt' | 'sentAt'>): string | undefined {
+export function timeToSend({ createdAt, sentAt }: Pick<Email, 'createdAt' | 'sentAt'>): string | undefined {
   if (!sentAt) return undefined
   const seconds = Math.max(0, Date.parse(sentAt) - Date.parse(createdAt)) / 1_000
   if (seconds < 10) return `${seconds.toFixed(1)} s`

@@ -3,22 +3,23 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Mails } from 'lucide-react'
 import { useState } from 'react'
+import { campaignNamesQuery } from '../../data/campaigns.ts'
+import { templateNamesQuery } from '../../data/templates.ts'
 import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
+import { SendEmail } from '../../people/send-email.tsx'
 import { useProject } from '../../projects/current.ts'
-import { SendEmail } from '../../projects/send-email.tsx'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { emailFilter, emailsQuery, FACT_WORDS, SOURCE_WORDS, STATUS_WORDS } from './email-filter.ts'
 import { EmailMenu, SuppressRecipient } from './email-menu.tsx'
 import { EmailPeek } from './email-peek.tsx'
-import { shownStatus, tookOf } from './email-story.ts'
-import { campaignNamesQuery, templateNamesQuery } from './queries.ts'
+import { shownEmailStatus, timeToSend } from './email-story.ts'
 import { ResendSelected } from './resend.tsx'
 
 const NOUN = { one: 'email', many: 'emails' }
@@ -113,7 +114,7 @@ const rowId = ({ id }: Email) => id
 const columnsOf = (templates: Record<string, string>): Column<Email>[] => [
   { id: 'to', heading: 'To', cell: ({ to }) => <span title={to}>{to}</span> },
   { id: 'subject', heading: 'Subject', width: 'sm:w-[26%]', cell: ({ subject }) => <span title={subject}>{subject}</span> },
-  { id: 'status', heading: 'Status', width: 'w-36', cell: (email) => <Status kind="email" status={shownStatus(email)} /> },
+  { id: 'status', heading: 'Status', width: 'w-36', cell: (email) => <Status kind="email" status={shownEmailStatus(email)} /> },
   {
     id: 'source',
     heading: 'Source',
@@ -129,7 +130,7 @@ const columnsOf = (templates: Record<string, string>): Column<Email>[] => [
     cell: ({ templateId }) => (templateId ? (templates[templateId] ?? 'Deleted') : <None />),
   },
   { id: 'createdAt', heading: 'Created', width: 'w-24', cell: ({ createdAt }) => <Time value={createdAt} /> },
-  { id: 'took', heading: 'Took', width: 'w-16', numeric: true, from: 'xl', cell: (email) => tookOf(email) ?? <None /> },
+  { id: 'took', heading: 'Took', width: 'w-16', numeric: true, from: 'xl', cell: (email) => timeToSend(email) ?? <None /> },
 ]
 
 function None() {

@@ -1,13 +1,13 @@
 import type { Email } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { projectKey } from '../../api.ts'
+import { invalidateEmails } from '../../data/emails.ts'
 import { NOTHING, type Selection } from '../../list/selection.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { explain } from '../../ui/explain.ts'
-import { toast } from '../../ui/toast.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { countOf } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
 import { canResend } from './email-story.ts'
 
 const NOUN = { one: 'email', many: 'emails' }
@@ -21,7 +21,7 @@ export function useResend() {
   return async ({ id }: Pick<Email, 'id'>) => {
     try {
       const sent = await api.emails.resend(id)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'emails') })
+      await invalidateEmails(queries, project.id)
       await navigate({ to: '/app/p/$projectId/emails/$emailId', params: { projectId: project.id, emailId: sent.id } })
       toast('Queued again, as a new email')
     } catch (error) {
@@ -43,7 +43,7 @@ export function ResendSelected({ selection, rows, onDone }: ResendSelectedProps)
     mutationFn: async () => {
       let refused = 0
       for (const { id } of failed) await api.emails.resend(id).catch(() => refused++)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'emails') })
+      await invalidateEmails(queries, project.id)
       toast(`${countOf(failed.length - refused, NOUN)} queued again${refused > 0 ? `, ${refused} can no longer be resent` : ''}`)
       onDone(NOTHING)
     },

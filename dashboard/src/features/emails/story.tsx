@@ -1,6 +1,6 @@
 import type { Email } from '@sterna/sdk'
-import { ClockTime, Time } from '../../ui/time.tsx'
-import { type Step, type Tone, tellStep } from './email-story.ts'
+import { ClockTime, Time } from '../../ui/text/time.tsx'
+import { type StoryEntry, type Tone, tellStep } from './email-story.ts'
 
 type Told = Pick<Email, 'errorCode' | 'attempts' | 'type'>
 type Entry = { at: string; what: string; details: Record<string, unknown> }
@@ -19,7 +19,7 @@ export function Story({ email, timeline }: { email: Told; timeline: Entry[] }) {
   )
 }
 
-function StoryStep({ step: { title, words, reply, tone }, at, isLast }: { step: Step; at: string; isLast: boolean }) {
+function StoryStep({ step: { title, words, reply, tone }, at, isLast }: { step: StoryEntry; at: string; isLast: boolean }) {
   return (
     <li className="relative flex gap-3 pb-4 text-ui last:pb-0">
       {!isLast && <span aria-hidden="true" className="absolute top-4 bottom-0 left-[3.5px] w-px bg-line" />}

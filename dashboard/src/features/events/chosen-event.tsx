@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { eventDetailsQuery, eventUsageQuery } from '../../data/events.ts'
 import { useProject } from '../../projects/current.ts'
-import { SparkLine } from '../../ui/chart.tsx'
-import { Count } from '../../ui/count.tsx'
-import { Time } from '../../ui/time.tsx'
-import { eventDetailsQuery, eventUsageQuery } from './queries.ts'
+import { SparkLine } from '../../ui/chart/chart.tsx'
+import { Count } from '../../ui/text/count.tsx'
+import { Time } from '../../ui/text/time.tsx'
 
 /** Figures of the event that is chosen. Nothing for a name that is not among the most frequent ones. */
 export function ChosenEvent({ name }: { name: string }) {

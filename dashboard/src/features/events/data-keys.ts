@@ -1,4 +1,4 @@
-import { ownValue } from '../../ui/own-value.ts'
+import { ownValue } from '../../ui/form/own-value.ts'
 
 type WithData = { data: Record<string, unknown> }
 

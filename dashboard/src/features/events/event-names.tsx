@@ -1,14 +1,13 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Ellipsis, Lock, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { eventCountsQuery, eventUsageQuery, invalidateEvents } from '../../data/events.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { IconButton } from '../../ui/button.tsx'
-import { Count, countOf } from '../../ui/count.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
-import { Menu, MenuItem } from '../../ui/menu.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { eventNamesQuery, eventUsageQuery } from './queries.ts'
+import { Confirm } from '../../ui/dialog/dialog.tsx'
+import { Menu, MenuItem } from '../../ui/dialog/menu.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { IconButton } from '../../ui/form/button.tsx'
+import { Count, countOf } from '../../ui/text/count.tsx'
 import { isReserved } from './reserved.ts'
 
 /** Names beyond this are found with the filter. */
@@ -19,7 +18,7 @@ type EventNamesProps = { chosen: string | undefined; onChoose: (name: string | u
 /** The names of events with their counts of 30 days. */
 export function EventNames({ chosen, onChoose }: EventNamesProps) {
   const project = useProject()
-  const names = useQuery(eventNamesQuery(project.id))
+  const names = useQuery(eventCountsQuery(project.id))
   const [deleting, setDeleting] = useState<string>()
   if (!names.data?.length) return <div className="hidden lg:block" />
   return (
@@ -99,7 +98,7 @@ function DeleteName({ name, onClose, onDeleted }: { name: string; onClose: () =>
   async function remove() {
     const { deletedCount } = await api.events.delete(name)
     onDeleted()
-    await queries.invalidateQueries({ queryKey: projectKey(project.id, 'events') })
+    await invalidateEvents(queries, project.id)
     toast(`${countOf(deletedCount, { one: 'event', many: 'events' })} deleted`)
   }
   return (

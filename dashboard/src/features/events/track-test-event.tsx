@@ -2,16 +2,16 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { meQuery } from '../../data/account.ts'
+import { invalidateTracked } from '../../data/events.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { meQuery } from '../../session/queries.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input, TextArea } from '../../ui/input.tsx'
-import { useShortcuts } from '../../ui/shortcuts.ts'
-import { toast } from '../../ui/toast.tsx'
+import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input, TextArea } from '../../ui/form/input.tsx'
+import { useShortcuts } from '../../ui/shortcuts/shortcuts.ts'
 
 export function TrackTestEvent() {
   const [open, setOpen] = useState(false)
@@ -43,11 +43,7 @@ function TrackForm({ onDone }: { onDone: () => void }) {
   const track = useMutation({
     mutationFn: (body: Body<'POST /events/track'>) => api.events.record(body),
     onSuccess: async (_, { event }) => {
-      await Promise.all(
-        ['events', 'contacts', 'fields', 'setup-state'].map((part) =>
-          queries.invalidateQueries({ queryKey: projectKey(project.id, part) }),
-        ),
-      )
+      await invalidateTracked(queries, project.id)
       toast(`${event} was tracked`)
       onDone()
     },

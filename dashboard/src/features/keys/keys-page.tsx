@@ -1,18 +1,17 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { EyeOff } from 'lucide-react'
 import { api } from '../../api.ts'
+import { invalidateKeys, keyUsageQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
-import { projectsQuery } from '../../projects/queries.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { CodeBlock, CopyField } from '../../ui/copy-field.tsx'
-import { ConfirmDialog } from '../../ui/dialog.tsx'
-import { EmptyState } from '../../ui/empty-state.tsx'
-import { Page } from '../../ui/page.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { keyUsageQuery } from './queries.ts'
+import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { EmptyState } from '../../ui/page/empty-state.tsx'
+import { Page } from '../../ui/page/page.tsx'
+import { Badge } from '../../ui/text/badge.tsx'
+import { CodeBlock, CopyField } from '../../ui/text/copy-field.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { WebhookSecret } from './webhook-secret.tsx'
 
 export function KeysPage() {
@@ -92,7 +91,7 @@ function RegenerateCard() {
 
   async function regenerate() {
     await api.projects.regenerateKeys(project.id)
-    await Promise.all([queries.invalidateQueries(projectsQuery), queries.invalidateQueries(keyUsageQuery(project.id))])
+    await invalidateKeys(queries, project.id)
     toast('Keys replaced')
   }
 

@@ -2,15 +2,15 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { api } from '../../api.ts'
-import { projectsQuery } from '../../projects/queries.ts'
+import { invalidateProjects, projectsQuery } from '../../data/projects.ts'
 import { UserMenu } from '../../session/user-menu.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input } from '../../ui/input.tsx'
-import { Logo, Tern } from '../../ui/logo.tsx'
-import { PageTitle } from '../../ui/page.tsx'
-import { Splash } from '../../ui/splash.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input } from '../../ui/form/input.tsx'
+import { Logo, Tern } from '../../ui/page/logo.tsx'
+import { PageTitle } from '../../ui/page/page.tsx'
+import { Splash } from '../../ui/page/splash.tsx'
 
 /** The first page of a new user; further projects are created here too. */
 export function CreateProjectPage() {
@@ -20,7 +20,7 @@ export function CreateProjectPage() {
   const create = useMutation({
     mutationFn: (body: Body<'POST /users/@me/projects'>) => api.projects.create(body),
     onSuccess: async ({ id: projectId, disabled }) => {
-      await queries.invalidateQueries(projectsQuery)
+      await invalidateProjects(queries)
       // It starts disabled while another project of the person is suspended: that page says why and until when.
       await navigate({ to: disabled ? '/app/p/$projectId/settings/security' : '/app/p/$projectId', params: { projectId } })
     },

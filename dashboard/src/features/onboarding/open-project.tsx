@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Navigate } from '@tanstack/react-router'
+import { projectsQuery } from '../../data/projects.ts'
 import { lastOpened } from '../../projects/last-opened.ts'
-import { projectsQuery } from '../../projects/queries.ts'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { Splash } from '../../ui/splash.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Splash } from '../../ui/page/splash.tsx'
 
 /** /app: redirects to the project opened last, or to the creation of the first. */
 export function OpenProjectPage() {

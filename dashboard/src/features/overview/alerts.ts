@@ -1,5 +1,5 @@
 import type { Campaign, Domain, Result } from '@sterna/sdk'
-import { isTrialDomain } from '../../projects/trial-domain.ts'
+import { isTrialDomain } from '../../people/trial-domain.ts'
 
 export type Alert = { id: string; tone: 'warning' | 'danger'; text: string; fix: string /** Below the project. */; path: string }
 
@@ -12,7 +12,7 @@ type Facts = {
 }
 
 /** Why a campaign is paused, after "is paused:". */
-export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
+export const PAUSE_ALERTS: Record<NonNullable<Campaign['pausedReason']>, string> = {
   person: 'a member of the team paused it',
   spike: 'too many bounces or complaints at once',
   billing_limit: 'the cap of campaigns is reached',

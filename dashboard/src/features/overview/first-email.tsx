@@ -1,14 +1,14 @@
 import type { Email } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
-import { pollInterval } from '../../poll.ts'
-import { useApi, useProject } from '../../projects/current.ts'
-import { SendForm } from '../../projects/send-form.tsx'
-import { configQuery } from '../../session/queries.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Status } from '../../ui/status.tsx'
-import { domainsQuery } from './queries.ts'
+import { domainsQuery } from '../../data/domains.ts'
+import { emailQuery } from '../../data/emails.ts'
+import { configQuery } from '../../data/installation.ts'
+import { messageOfEmailQuery } from '../../data/sandbox.ts'
+import { SendForm } from '../../people/send-form.tsx'
+import { useProject } from '../../projects/current.ts'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Status } from '../../ui/text/status.tsx'
 
 const INITIAL = { subject: 'It works', body: 'My first email with Sterna.' }
 
@@ -40,13 +40,7 @@ const isOnItsWay = (email: Pick<Email, 'status'> | undefined) => !email || email
 
 function Outcome({ emailId, isSandbox }: { emailId: string; isSandbox: boolean }) {
   const project = useProject()
-  const api = useApi()
-  const email = useQuery({
-    queryKey: projectKey(project.id, 'emails', 'one', emailId),
-    queryFn: () => api.emails.get(emailId),
-    refetchInterval: ({ state }) => (isOnItsWay(state.data) ? pollInterval(state.dataUpdateCount) : false),
-    staleTime: 0,
-  }).data
+  const email = useQuery(emailQuery(project.id, emailId)).data
   return (
     <div className="space-y-3">
       <p className="flex items-center gap-3 text-ui" role="status">
@@ -62,15 +56,7 @@ function Outcome({ emailId, isSandbox }: { emailId: string; isSandbox: boolean }
 /** The message as it would have left. Shown as text: it is what mail programs get. */
 function SandboxMessage({ emailId }: { emailId: string }) {
   const project = useProject()
-  const api = useApi()
-  const message = useQuery({
-    queryKey: projectKey(project.id, 'sandbox', 'of-email', emailId),
-    queryFn: async () => {
-      const { data } = await api.sandbox.list({ limit: 20 })
-      const found = data.find((each) => each.emailId === emailId)
-      return found ? api.sandbox.get(found.id) : null
-    },
-  }).data
+  const message = useQuery(messageOfEmailQuery(project.id, emailId)).data
   if (!message) return null
   return (
     <figure className="rounded-lg border border-line">

@@ -2,22 +2,24 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ChevronDown, CircleCheck, CircleDashed } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
+import { meQuery } from '../../data/account.ts'
+import { domainsQuery } from '../../data/domains.ts'
+import { configQuery } from '../../data/installation.ts'
+import { setupStateQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { usePreference } from '../../session/preferences.ts'
-import { configQuery, meQuery } from '../../session/queries.ts'
-import { Button, buttonClass } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { CodeBlock } from '../../ui/copy-field.tsx'
-import { ViewTabs } from '../../ui/view-tabs.tsx'
+import { Button, buttonClass } from '../../ui/form/button.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { ViewTabs } from '../../ui/page/view-tabs.tsx'
+import { CodeBlock } from '../../ui/text/copy-field.tsx'
 import { FirstEmail } from './first-email.tsx'
-import { domainsQuery, setupStateQuery } from './queries.ts'
 import { LANGUAGES, type Language, SNIPPETS } from './snippets.ts'
-import { PURPOSES, type Purpose, type Step, type StepName, stepsOf } from './steps.ts'
+import { PURPOSES, type Purpose, type SetupStep, type StepName, stepsOf } from './steps.ts'
 
 const WAITING_MS = 2_000
 
 /** Undefined until all facts are known. */
-export function useSteps(): Step[] | undefined {
+export function useSteps(): SetupStep[] | undefined {
   const { id } = useProject()
   const config = useQuery(configQuery).data
   const [purpose] = usePurpose()
@@ -34,7 +36,7 @@ export function useSteps(): Step[] | undefined {
 const usePurpose = () => usePreference<Purpose | undefined>(`onboarding-purpose.${useProject().id}`, undefined)
 
 /** The steps to the first real email. Gone when all are done. */
-export function Onboarding({ steps }: { steps: Step[] }) {
+export function Onboarding({ steps }: { steps: SetupStep[] }) {
   const { id } = useProject()
   const [isFolded, setIsFolded] = usePreference(`onboarding-folded.${id}`, false)
   const left = steps.filter(({ isDone }) => !isDone)
@@ -115,7 +117,7 @@ const STEPS: Record<StepName, { title: string; content: () => ReactNode }> = {
   },
 }
 
-function StepItem({ step: { name, isDone }, isOpen, onOpen }: { step: Step; isOpen: boolean; onOpen: () => void }) {
+function StepItem({ step: { name, isDone }, isOpen, onOpen }: { step: SetupStep; isOpen: boolean; onOpen: () => void }) {
   const { title, content } = STEPS[name]
   return (
     <li>

@@ -1,37 +1,32 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../projects/activity.ts'
+import { meQuery } from '../../data/account.ts'
+import { newestActivityQuery, upcomingQuery } from '../../data/activity.ts'
+import { growthQuery, seriesQuery, topCampaignsQuery } from '../../data/analytics.ts'
+import { limitsQuery } from '../../data/billing.ts'
+import { campaignsUnderWayQuery } from '../../data/campaigns.ts'
+import { domainsQuery } from '../../data/domains.ts'
+import { hasEmailsQuery } from '../../data/emails.ts'
+import { doctorQuery } from '../../data/installation.ts'
+import { securityQuery } from '../../data/projects.ts'
+import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../figures/activity.ts'
+import { emailsPath } from '../../figures/emails-path.ts'
+import { Figure, Figures } from '../../figures/figure.tsx'
+import { type Period, periodOf, readDays, sumOf, timesOf } from '../../figures/period.ts'
+import { PeriodPicker } from '../../figures/period-picker.tsx'
 import { useProject } from '../../projects/current.ts'
-import { emailsPath } from '../../projects/emails-path.ts'
-import { Figure, Figures } from '../../projects/figure.tsx'
-import { type Period, periodOf, readDays, sumOf, timesOf } from '../../projects/period.ts'
-import { PeriodPicker } from '../../projects/period-picker.tsx'
-import { meQuery } from '../../session/queries.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { buttonClass } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { Chart, SparkLine } from '../../ui/chart.tsx'
-import { Count, formatCount, Percent } from '../../ui/count.tsx'
-import { Page } from '../../ui/page.tsx'
-import { PathLink } from '../../ui/path-link.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
-import { alertsOf, PAUSE_WORDS } from './alerts.ts'
+import { Chart, SparkLine } from '../../ui/chart/chart.tsx'
+import { buttonClass } from '../../ui/form/button.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { Page } from '../../ui/page/page.tsx'
+import { PathLink } from '../../ui/page/path-link.tsx'
+import { Count, formatCount, Percent } from '../../ui/text/count.tsx'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
+import { alertsOf, PAUSE_ALERTS } from './alerts.ts'
 import { Onboarding, useSteps } from './onboarding.tsx'
-import {
-  domainsQuery,
-  growthQuery,
-  latestEmailsQuery,
-  limitsQuery,
-  newestActivityQuery,
-  securityQuery,
-  seriesQuery,
-  topCampaignsQuery,
-  underWayQuery,
-  upcomingQuery,
-  verdictQuery,
-} from './queries.ts'
 
 const LIVE_MS = 30_000
 
@@ -40,15 +35,14 @@ export function OverviewPage() {
   const project = useProject()
   const { days } = useSearch({ from: '/app/p/$projectId/' })
   const steps = useSteps()
-  const emails = useQuery({ ...latestEmailsQuery(project.id), refetchInterval: LIVE_MS }).data
+  const hasSent = useQuery(hasEmailsQuery(project.id)).data
   const isNew = steps?.some(({ isDone }) => !isDone)
-  const hasSent = emails !== undefined && emails.total > 0
   const period = periodOf(readDays(days), project.timezone, Date.now())
   return (
     <Page
       title="Overview"
       width="full"
-      loading={!steps || !emails}
+      loading={!steps || hasSent === undefined}
       actions={
         hasSent && (
           <>
@@ -73,11 +67,11 @@ function Alerts() {
   const live = { refetchInterval: LIVE_MS }
   const domains = useQuery(domainsQuery(project.id)).data ?? []
   const security = useQuery({ ...securityQuery(project.id), ...live }).data
-  const limits = useQuery({ ...limitsQuery(project.id), ...live }).data
-  const campaigns = useQuery({ ...underWayQuery(project.id), ...live }).data ?? []
-  const paused = campaigns.flatMap(({ id, name, pausedReason }) => (pausedReason ? [{ id, name, reason: PAUSE_WORDS[pausedReason] }] : []))
+  const limits = useQuery(limitsQuery(project.id)).data
+  const campaigns = useQuery({ ...campaignsUnderWayQuery(project.id), ...live }).data ?? []
+  const paused = campaigns.flatMap(({ id, name, pausedReason }) => (pausedReason ? [{ id, name, reason: PAUSE_ALERTS[pausedReason] }] : []))
   const isOperator = useQuery(meQuery).data?.operator ?? false
-  const doctor = useQuery({ ...verdictQuery, enabled: isOperator }).data
+  const doctor = useQuery({ ...doctorQuery, enabled: isOperator }).data?.verdict
   const alerts = alertsOf({ domains, security, limits, paused, doctor })
   if (alerts.length === 0) return null
   return (
@@ -189,7 +183,7 @@ function Results({ period }: { period: Period }) {
 
 function NewestActivity() {
   const project = useProject()
-  const newest = useQuery({ ...newestActivityQuery(project.id), refetchInterval: LIVE_MS }).data
+  const newest = useQuery(newestActivityQuery(project.id)).data
   return (
     <Card
       title="Activity"
@@ -236,8 +230,8 @@ function NewestActivity() {
 /** What is being sent, and what is due. */
 function Now() {
   const project = useProject()
-  const campaigns = useQuery(underWayQuery(project.id)).data?.filter(({ status }) => status === 'SENDING') ?? []
-  const due = useQuery({ ...upcomingQuery(project.id), refetchInterval: LIVE_MS }).data ?? []
+  const campaigns = useQuery(campaignsUnderWayQuery(project.id)).data?.filter(({ status }) => status === 'SENDING') ?? []
+  const due = useQuery(upcomingQuery(project.id)).data ?? []
   return (
     <Card title="Now and next" flush>
       <ul className="divide-y divide-line text-ui">

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTrialDomain, trialDomain } from '../../projects/trial-domain.ts'
+import { isTrialDomain, trialDomain } from '../../people/trial-domain.ts'
 import { stepsOf } from './steps.ts'
 
 const NOTHING = {

@@ -1,8 +1,8 @@
 import type { Domain } from '@sterna/sdk'
-import { isTrialDomain } from '../../projects/trial-domain.ts'
+import { isTrialDomain } from '../../people/trial-domain.ts'
 
 export type StepName = 'email' | 'api' | 'domain' | 'people' | 'real'
-export type Step = { name: StepName; isDone: boolean }
+export type SetupStep = { name: StepName; isDone: boolean }
 
 /** What a user wants to send. Undefined until the question is answered. */
 export const PURPOSES = { transactional: 'Transactional', marketing: 'Marketing', both: 'Both' } as const
@@ -30,7 +30,7 @@ const ORDER: Record<Purpose, StepName[]> = {
 const OWN_CONTACTS = 2
 
 /** What is left to do, read from facts: nothing is ticked by hand. Without a sandbox the domain comes first. */
-export function stepsOf(facts: Facts): Step[] {
+export function stepsOf(facts: Facts): SetupStep[] {
   const { hasSentEmail, contactCount, domains, hasTrackedEvent, isSandbox, purpose = 'transactional' } = facts
   const isDone: Record<StepName, boolean> = {
     email: hasSentEmail,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatBytes } from '../../ui/format-bytes.ts'
+import { formatBytes } from '../../ui/text/format-bytes.ts'
 import { bytesOf, CLIPPED_AT, findProblems, linksOf } from './message-parts.ts'
 
 /** As much of a document as links need; the browser journey parses a real one. */

@@ -1,4 +1,4 @@
-import { formatBytes } from '../../ui/format-bytes.ts'
+import { formatBytes } from '../../ui/text/format-bytes.ts'
 
 export type MessageLink = { label: string; url: string }
 

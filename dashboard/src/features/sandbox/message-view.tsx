@@ -1,18 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { ArrowLeft } from 'lucide-react'
+import { messageQuery, messageSourceQuery } from '../../data/sandbox.ts'
 import type { ListSearch } from '../../list/list-search.ts'
 import { useProject } from '../../projects/current.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button, buttonClass } from '../../ui/button.tsx'
-import { CodeBlock, CopyText } from '../../ui/copy-field.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { formatBytes } from '../../ui/format-bytes.ts'
-import { MessageHeaders, MessageTabs, NoPart } from '../../ui/message-tabs.tsx'
-import { Skeleton } from '../../ui/skeleton.tsx'
-import { Time } from '../../ui/time.tsx'
+import { Button, buttonClass } from '../../ui/form/button.tsx'
+import { MessageHeaders, MessageTabs, NoPart } from '../../ui/message/message-tabs.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
+import { CodeBlock, CopyText } from '../../ui/text/copy-field.tsx'
+import { formatBytes } from '../../ui/text/format-bytes.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { bytesOf, findProblems, linksOf } from './message-parts.ts'
-import { messageQuery, sourceQuery } from './queries.ts'
 
 const TABS = { html: 'HTML', text: 'Text', source: 'Source', headers: 'Headers', links: 'Links' }
 type Tab = keyof typeof TABS
@@ -22,7 +22,7 @@ type Known = { emailId: string; to: string; from: string; subject: string; creat
 /** One message of the sandbox. What the list knows of it is shown at once; a link to an older one loads it. */
 export function MessageView({ id, message, onBack }: { id: string; message: Known | undefined; onBack: () => void }) {
   const project = useProject()
-  const source = useQuery({ ...sourceQuery(project.id, id), enabled: !message })
+  const source = useQuery({ ...messageSourceQuery(project.id, id), enabled: !message })
   const known = message ?? source.data
   return (
     <article aria-label={known?.subject || 'Message'} className="space-y-3 p-4">
@@ -100,7 +100,7 @@ function Parts({ id }: { id: string }) {
 
 function Source({ id }: { id: string }) {
   const project = useProject()
-  const query = useQuery(sourceQuery(project.id, id))
+  const query = useQuery(messageSourceQuery(project.id, id))
   if (query.isPending) return <Skeleton className="h-96" />
   if (query.isLoadingError) return <ErrorState title="Could not load the source" error={query.error} retry={query.refetch} />
   return <CodeBlock title="As it would have been sent" label="Source" code={query.data.source} />

@@ -1,21 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { api, projectKey } from '../../api.ts'
+import { api } from '../../api.ts'
+import { securityQuery, storeSecurity } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
-import { projectsQuery } from '../../projects/queries.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { Count } from '../../ui/count.tsx'
-import { ConfirmDialog } from '../../ui/dialog.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { Page } from '../../ui/page.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { securityQuery } from './queries.ts'
+import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Page } from '../../ui/page/page.tsx'
+import { Table } from '../../ui/table/table.tsx'
+import { Count } from '../../ui/text/count.tsx'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { formatRate, type RateRow, rateRows, type Security } from './rates.ts'
 
 /** How the project stands with mailbox providers, and what follows from it. */
@@ -129,11 +128,7 @@ function Acknowledgement({ security: { acknowledgement, isDisabled, status, susp
   const acknowledge = useMutation({
     mutationFn: () => api.projects.acknowledgeSecurity(project.id),
     onSuccess: async (changed) => {
-      queries.setQueryData(securityQuery(project.id).queryKey, changed)
-      await Promise.all([
-        queries.invalidateQueries(projectsQuery),
-        queries.invalidateQueries({ queryKey: projectKey(project.id, 'security') }),
-      ])
+      await storeSecurity(queries, project.id, changed)
       toast('Rates count from now on')
     },
   })

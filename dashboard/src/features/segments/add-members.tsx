@@ -2,21 +2,20 @@ import type { Segment } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { invalidateSegments } from '../../data/segments.ts'
+import { readAddresses } from '../../people/pasted-addresses.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { readAddresses } from '../../projects/pasted-addresses.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { CheckboxLine } from '../../ui/checkbox.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { CreateDialog } from '../../ui/create-dialog.tsx'
-import { DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input, TextArea } from '../../ui/input.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { CheckboxLine } from '../../ui/form/checkbox.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input, TextArea } from '../../ui/form/input.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { countOf } from '../../ui/text/count.tsx'
 import { inChunks } from './chunks.ts'
-import { useInvalidateSegments } from './segment-menu.tsx'
 
 const NOUN = { one: 'address', many: 'addresses' }
 const MEMBERS = { one: 'member', many: 'members' }
@@ -39,7 +38,6 @@ function AddForm({ segment, onDone }: { segment: Segment; onDone: () => void }) 
   const project = useProject()
   const api = useApi()
   const queries = useQueryClient()
-  const invalidate = useInvalidateSegments()
   const [text, setText] = useState('')
   const [createMissing, setCreateMissing] = useState(false)
   const [unknown, setUnknown] = useState<string[]>([])
@@ -49,9 +47,7 @@ function AddForm({ segment, onDone }: { segment: Segment; onDone: () => void }) 
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when it closes
   useEffect(
     () => () => {
-      if (!hasAdded.current) return
-      void invalidate()
-      void queries.invalidateQueries({ queryKey: projectKey(project.id, 'segment-members') })
+      if (hasAdded.current) void invalidateSegments(queries, project.id)
     },
     [],
   )

@@ -4,18 +4,18 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { CircleCheck, CircleX } from 'lucide-react'
 import { useState } from 'react'
 import { Explanation } from '../../conditions/explanation.tsx'
-import { segmentNamesQuery } from '../../conditions/queries.ts'
-import { ContactLink } from '../../projects/contact-link.tsx'
+import { contactQuery, peopleQuery } from '../../data/contacts.ts'
+import { segmentExplanationQuery, segmentNamesQuery } from '../../data/segments.ts'
+import { ContactLink } from '../../people/contact-link.tsx'
+import { EVERYONE } from '../../people/people.ts'
 import { useProject } from '../../projects/current.ts'
-import { EVERYONE, peopleQuery, personQuery } from '../../projects/people.ts'
-import { Card } from '../../ui/card.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Input } from '../../ui/input.tsx'
-import { PageHeader } from '../../ui/page.tsx'
-import { Time } from '../../ui/time.tsx'
-import { useDebouncedValue } from '../../ui/use-debounced-value.ts'
-import { explainQuery } from './queries.ts'
+import { Field } from '../../ui/form/field.tsx'
+import { Input } from '../../ui/form/input.tsx'
+import { useDebouncedValue } from '../../ui/form/use-debounced-value.ts'
+import { Card } from '../../ui/page/card.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { PageHeader } from '../../ui/page/page.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
 
 const ROUTE = '/app/p/$projectId/segments/$segmentId/explain'
@@ -96,9 +96,9 @@ function PickContact({ segment, chosen }: { segment: Segment; chosen: string | u
 
 function Answer({ segment, contactId }: { segment: Segment; contactId: string }) {
   const project = useProject()
-  const contact = useQuery(personQuery(project.id, contactId)).data
+  const contact = useQuery(contactQuery(project.id, contactId)).data
   const names = useQuery(segmentNamesQuery(project.id)).data ?? {}
-  const query = useQuery(explainQuery(project.id, segment.id, contactId))
+  const query = useQuery(segmentExplanationQuery(project.id, segment.id, contactId))
   if (query.isLoadingError) return <ErrorState title="Could not check this contact" error={query.error} retry={query.refetch} />
   if (!query.data) return null
   const { matches, explanation, history } = query.data

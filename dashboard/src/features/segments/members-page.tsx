@@ -7,13 +7,13 @@ import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
 import { ListLink } from '../../projects/record-page.tsx'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { Status } from '../../ui/status.tsx'
-import { Time } from '../../ui/time.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Status } from '../../ui/text/status.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { AddMembers } from './add-members.tsx'
-import { membersQuery } from './members-query.ts'
+import { segmentMembersRequest } from './members-query.ts'
 import { RemoveMembers } from './remove-members.tsx'
 import { SegmentActions, SegmentRecord, SegmentTabs } from './segment-record.tsx'
 
@@ -39,7 +39,7 @@ function Members({ segment }: { segment: Segment }) {
     filters: FILTERS,
     load: (api, request) =>
       api.contacts.list({
-        ...membersQuery(segment.id, request),
+        ...segmentMembersRequest(segment.id, request),
         limit: request.limit,
         ...(request.cursor && { cursor: request.cursor }),
       }),

@@ -3,7 +3,10 @@ import type { ListRequest } from '../../list/list-search.ts'
 
 type MembersQuery = NonNullable<Query<'GET /contacts'>>
 
-export function membersQuery(segmentId: string, { q, sort, dir, filters: { subscribed } }: Omit<ListRequest, 'limit'>): MembersQuery {
+export function segmentMembersRequest(
+  segmentId: string,
+  { q, sort, dir, filters: { subscribed } }: Omit<ListRequest, 'limit'>,
+): MembersQuery {
   return {
     segmentId,
     ...(q && { search: q }),

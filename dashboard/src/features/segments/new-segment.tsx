@@ -3,15 +3,14 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { CONDITION_EXAMPLES } from '../../conditions/examples.ts'
 import { describeCondition } from '../../conditions/sentence.ts'
+import { storeSegment } from '../../data/segments.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { CreateDialog } from '../../ui/create-dialog.tsx'
-import { DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input, Select } from '../../ui/input.tsx'
-import { segmentQuery } from './queries.ts'
-import { useInvalidateSegments } from './segment-menu.tsx'
+import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input, Select } from '../../ui/form/input.tsx'
 
 export function NewSegment({ label = 'New segment' }: { label?: string }) {
   return (
@@ -37,14 +36,12 @@ function NewSegmentForm({ onCancel }: { onCancel: () => void }) {
   const api = useApi()
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const invalidate = useInvalidateSegments()
   const [begin, setBegin] = useState(CONDITION_EXAMPLES[0]!.id)
   const example = CONDITION_EXAMPLES.find(({ id }) => id === begin)
   const create = useMutation({
     mutationFn: async (name: string) => {
       const created = await api.segments.create(example ? { name, condition: example.condition } : { name, type: 'STATIC' })
-      queries.setQueryData(segmentQuery(project.id, created.id).queryKey, created)
-      void invalidate()
+      void storeSegment(queries, project.id, created)
       // The condition is only a beginning: its page comes next. A static segment needs members first.
       await navigate({
         to: example ? '/app/p/$projectId/segments/$segmentId/settings' : '/app/p/$projectId/segments/$segmentId',

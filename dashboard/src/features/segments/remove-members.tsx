@@ -1,17 +1,16 @@
 import type { Contact, Segment } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
-import { projectKey } from '../../api.ts'
+import { invalidateSegments } from '../../data/segments.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { NOTHING, type Selection } from '../../list/selection.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { explain } from '../../ui/explain.ts'
-import { toast } from '../../ui/toast.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { countOf } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
 import { inChunks } from './chunks.ts'
-import { membersQuery } from './members-query.ts'
-import { useInvalidateSegments } from './segment-menu.tsx'
+import { segmentMembersRequest } from './members-query.ts'
 
 const MEMBERS = { one: 'member', many: 'members' }
 
@@ -29,7 +28,6 @@ export function RemoveMembers({ segment, selection, count, request, rows, onDone
   const project = useProject()
   const api = useApi()
   const queries = useQueryClient()
-  const invalidate = useInvalidateSegments()
   // A selection outlives a change of page, and the API removes by address.
   const seen = useRef(new Map<string, string>())
   for (const { id, email } of rows) seen.current.set(id, email)
@@ -37,11 +35,11 @@ export function RemoveMembers({ segment, selection, count, request, rows, onDone
   async function addressesOf(): Promise<string[]> {
     if (selection.kind === 'ids') return [...selection.ids].flatMap((id) => seen.current.get(id) ?? [])
     const addresses: string[] = []
-    for await (const { id, email } of api.contacts.all(membersQuery(segment.id, request)))
+    for await (const { id, email } of api.contacts.all(segmentMembersRequest(segment.id, request)))
       if (!selection.except.has(id)) addresses.push(email)
     return addresses
   }
-  const refresh = () => Promise.all([invalidate(), queries.invalidateQueries({ queryKey: projectKey(project.id, 'segment-members') })])
+  const refresh = () => invalidateSegments(queries, project.id)
   const remove = useMutation({
     mutationFn: async () => {
       const addresses = await addressesOf()

@@ -1,30 +1,24 @@
 import type { Segment } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { RefreshCw } from 'lucide-react'
-import { projectKey } from '../../api.ts'
+import { invalidateSegments, segmentUsageQuery } from '../../data/segments.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { DeleteRecord, RecordMenu } from '../../projects/record-menu.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { explain } from '../../ui/explain.ts'
-import { MenuItem } from '../../ui/menu.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { usageQuery } from './queries.ts'
-
-export function useInvalidateSegments() {
-  const project = useProject()
-  const queries = useQueryClient()
-  return () => queries.invalidateQueries({ queryKey: projectKey(project.id, 'segments') })
-}
+import { MenuItem } from '../../ui/dialog/menu.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { countOf } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
 
 type Named = Pick<Segment, 'id' | 'name'>
 
 export function SegmentMenu({ segment, onDelete }: { segment: Named; onDelete: () => void }) {
+  const project = useProject()
   const api = useApi()
-  const invalidate = useInvalidateSegments()
+  const queries = useQueryClient()
   async function count() {
     try {
       const { memberCount } = await api.segments.refresh(segment.id)
-      await invalidate()
+      await invalidateSegments(queries, project.id)
       toast(`${segment.name} has ${countOf(memberCount, { one: 'member', many: 'members' })}`)
     } catch (error) {
       toast(explain(error), { tone: 'danger' })
@@ -45,7 +39,7 @@ type DeleteSegmentProps = { segment: Named; onClose: () => void; onDeleted?: () 
 /** Says where it is used. The server refuses to delete a segment that is needed, and names what needs it. */
 export function DeleteSegment({ segment, ...dialog }: DeleteSegmentProps) {
   const project = useProject()
-  const usage = useQuery({ ...usageQuery(project.id, segment.id), staleTime: 0 }).data
+  const usage = useQuery({ ...segmentUsageQuery(project.id, segment.id), staleTime: 0 }).data
   const uses = usage && [...usage.usedInCampaigns, ...usage.usedInWorkflows, ...usage.usedInSegments].map(({ name }) => name)
   return (
     <DeleteRecord

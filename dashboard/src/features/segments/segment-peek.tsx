@@ -1,13 +1,13 @@
 import type { Segment } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { ConditionSentence } from '../../conditions/condition-sentence.tsx'
+import { segmentQuery } from '../../data/segments.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPeek } from '../../projects/record-peek.tsx'
-import { CopyText } from '../../ui/copy-field.tsx'
-import { Count } from '../../ui/count.tsx'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { Time } from '../../ui/time.tsx'
-import { segmentQuery } from './queries.ts'
+import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
+import { CopyText } from '../../ui/text/copy-field.tsx'
+import { Count } from '../../ui/text/count.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { Usage } from './usage.tsx'
 
 /** A look at a segment beside the list. */

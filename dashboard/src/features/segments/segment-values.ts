@@ -9,7 +9,7 @@ export type SegmentValues = {
   trackMembership: boolean
 }
 
-export const valuesOf = ({ name, description, condition, trackMembership }: Segment): SegmentValues => ({
+export const segmentValuesOf = ({ name, description, condition, trackMembership }: Segment): SegmentValues => ({
   name,
   description: description ?? '',
   condition: printCondition(condition),
@@ -17,7 +17,7 @@ export const valuesOf = ({ name, description, condition, trackMembership }: Segm
 })
 
 /** Only what differs: an unchanged condition must not be computed again. */
-export function changesOf(saved: SegmentValues, values: SegmentValues): Body<'PATCH /segments/{id}'> {
+export function segmentChangesOf(saved: SegmentValues, values: SegmentValues): Body<'PATCH /segments/{id}'> {
   const read = readConditionText(values.condition)
   return {
     ...(values.name !== saved.name && { name: values.name.trim() }),
@@ -28,13 +28,13 @@ export function changesOf(saved: SegmentValues, values: SegmentValues): Body<'PA
 }
 
 /** Why this cannot be saved; undefined if it can. */
-export function problemOf({ name, condition }: SegmentValues, isStatic: boolean): string | undefined {
+export function segmentProblemOf({ name, condition }: SegmentValues, isStatic: boolean): string | undefined {
   if (!name.trim()) return 'the segment needs a name'
   return !isStatic && 'problem' in readConditionText(condition) ? 'the condition is not complete' : undefined
 }
 
 /** What saving does, in words. */
-export function consequenceOf(saved: SegmentValues, values: SegmentValues): string {
+export function segmentConsequenceOf(saved: SegmentValues, values: SegmentValues): string {
   if (values.trackMembership && !saved.trackMembership) return 'Saving records an entry event for every member.'
   if (values.condition !== saved.condition)
     return values.trackMembership

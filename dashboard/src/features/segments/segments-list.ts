@@ -3,7 +3,7 @@ import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 import { listUses } from '../../projects/uses.ts'
-import { ownValue } from '../../ui/own-value.ts'
+import { ownValue } from '../../ui/form/own-value.ts'
 
 export type Uses = Result<'GET /segments/usage'>['data'][number]
 export type SegmentRow = Segment & { uses: Uses | undefined }

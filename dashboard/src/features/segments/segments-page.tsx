@@ -1,28 +1,28 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Shapes } from 'lucide-react'
 import { useState } from 'react'
 import { CONDITION_EXAMPLES } from '../../conditions/examples.ts'
+import { segmentsQuery, segmentUseCountsQuery } from '../../data/segments.ts'
+import { periodOf } from '../../figures/period.ts'
 import { type Filter, writeRange } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
-import { periodOf } from '../../projects/period.ts'
-import { Count } from '../../ui/count.tsx'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { Time } from '../../ui/time.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { Count } from '../../ui/text/count.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { NewSegment } from './new-segment.tsx'
-import { usageCountsQuery } from './queries.ts'
 import { DeleteSegment, SegmentMenu } from './segment-menu.tsx'
 import { SegmentPeek } from './segment-peek.tsx'
 import { pageOfSegments, recentChanges, type SegmentRow, usedBy } from './segments-list.ts'
 
 const NOUN = { one: 'segment', many: 'segments' }
-export const KINDS = { DYNAMIC: 'By a condition', STATIC: 'Static' }
+export const SEGMENT_KINDS = { DYNAMIC: 'By a condition', STATIC: 'Static' }
 const FILTERS: Filter[] = [
-  { name: 'kind', label: 'Kind', kind: 'choice', options: KINDS },
+  { name: 'kind', label: 'Kind', kind: 'choice', options: SEGMENT_KINDS },
   { name: 'tracked', label: 'Entries and exits', kind: 'choice', options: { true: 'Tracked', false: 'Not tracked' } },
   { name: 'used', label: 'Use', kind: 'choice', options: { true: 'Used', false: 'Unused' } },
 ]
@@ -31,14 +31,15 @@ const rowId = ({ id }: SegmentRow) => id
 export function SegmentsPage() {
   const project = useProject()
   const [deleting, setDeleting] = useState<SegmentRow>()
-  const usage = useQuery(usageCountsQuery(project.id))
+  const queries = useQueryClient()
+  const usage = useQuery(segmentUseCountsQuery(project.id))
   const list = useList<SegmentRow>({
     name: 'segments',
     // The filter "unused" needs the uses of all segments.
     scope: String(usage.dataUpdatedAt),
     filters: FILTERS,
-    load: async (api, request) => {
-      const all = await api.segments.list()
+    load: async (_, request) => {
+      const all = await queries.fetchQuery(segmentsQuery(project.id))
       return pageOfSegments(
         all.map((segment) => ({ ...segment, uses: usage.data?.get(segment.id) })),
         request,
@@ -84,7 +85,7 @@ export function SegmentsPage() {
 
 const COLUMNS: Column<SegmentRow>[] = [
   { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
-  { id: 'kind', heading: 'Kind', width: 'w-36', cell: ({ type }) => KINDS[type] },
+  { id: 'kind', heading: 'Kind', width: 'w-36', cell: ({ type }) => SEGMENT_KINDS[type] },
   {
     id: 'members',
     heading: 'Members',

@@ -1,21 +1,20 @@
 import type { Segment } from '@sterna/sdk'
 import { useQueryClient } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { projectKey } from '../../api.ts'
 import { ConditionEditor } from '../../conditions/condition-editor.tsx'
+import { segmentQuery, storeSegment } from '../../data/segments.ts'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
 import { type Draft, useDraft } from '../../editor/use-draft.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Card } from '../../ui/card.tsx'
-import { CopyText } from '../../ui/copy-field.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Input } from '../../ui/input.tsx'
-import { segmentQuery } from './queries.ts'
+import { Field } from '../../ui/form/field.tsx'
+import { Input } from '../../ui/form/input.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { CopyText } from '../../ui/text/copy-field.tsx'
 import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
-import { changesOf, consequenceOf, problemOf, type SegmentValues, valuesOf } from './segment-values.ts'
+import { type SegmentValues, segmentChangesOf, segmentConsequenceOf, segmentProblemOf, segmentValuesOf } from './segment-values.ts'
 import { Usage } from './usage.tsx'
 
-const savedOf = (segment: Segment) => ({ values: valuesOf(segment), revision: segment.updatedAt })
+const savedOf = (segment: Segment) => ({ values: segmentValuesOf(segment), revision: segment.updatedAt })
 
 export function SegmentSettingsPage() {
   const { segmentId } = useParams({ from: '/app/p/$projectId/segments/$segmentId/settings' })
@@ -25,8 +24,8 @@ export function SegmentSettingsPage() {
 function SegmentEditor({ segment }: { segment: Segment }) {
   const draft = useSegmentDraft(segment)
   const isStatic = segment.type === 'STATIC'
-  const problem = problemOf(draft.values, isStatic)
-  const consequence = consequenceOf(valuesOf(segment), draft.values)
+  const problem = segmentProblemOf(draft.values, isStatic)
+  const consequence = segmentConsequenceOf(segmentValuesOf(segment), draft.values)
   return (
     <EditorFrame
       title={isStatic ? 'Settings' : 'Condition'}
@@ -108,9 +107,8 @@ function useSegmentDraft(segment: Segment) {
     name: `segment/${segment.id}`,
     saved: savedOf(segment),
     save: async (values, revision) => {
-      const changed = await api.segments.update(segment.id, changesOf(valuesOf(segment), values), { ifMatch: revision })
-      queries.setQueryData(query.queryKey, changed)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'segments') })
+      const changed = await api.segments.update(segment.id, segmentChangesOf(segmentValuesOf(segment), values), { ifMatch: revision })
+      await storeSegment(queries, project.id, changed)
       return savedOf(changed)
     },
     reload: async () => savedOf(await queries.fetchQuery({ ...query, staleTime: 0 })),

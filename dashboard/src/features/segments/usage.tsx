@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { segmentUsageQuery } from '../../data/segments.ts'
 import { useProject } from '../../projects/current.ts'
-import { usageQuery } from './queries.ts'
 
 type Named = { id: string; name: string }
 
 /** Where a segment is used, as links. */
 export function Usage({ segmentId }: { segmentId: string }) {
   const project = useProject()
-  const usage = useQuery(usageQuery(project.id, segmentId)).data
+  const usage = useQuery(segmentUsageQuery(project.id, segmentId)).data
   if (!usage) return null
   const { usedInCampaigns, usedInSegments, usedInWorkflows } = usage
   const isUnused = usedInCampaigns.length + usedInSegments.length + usedInWorkflows.length === 0

@@ -3,10 +3,10 @@ import type { ReactNode } from 'react'
 import { api } from '../../api.ts'
 import { useProject } from '../../projects/current.ts'
 import { useLeaveProject } from '../../projects/leave-project.ts'
-import { Button } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { ConfirmDialog } from '../../ui/dialog.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Card } from '../../ui/page/card.tsx'
 
 /** Shown to the owner only. */
 export function DangerZone() {

@@ -1,24 +1,23 @@
 import type { Session } from '@sterna/sdk'
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api.ts'
+import { invalidateSessions, sessionsQuery } from '../../data/account.ts'
 import { signOut } from '../../session/sign-out.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { ConfirmDialog } from '../../ui/dialog.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Page } from '../../ui/page.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Page } from '../../ui/page/page.tsx'
+import { Table } from '../../ui/table/table.tsx'
+import { Badge } from '../../ui/text/badge.tsx'
+import { countOf } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { describeUserAgent } from './user-agent.ts'
 
 const SESSIONS = { one: 'session', many: 'sessions' }
 
 /** Lists the sessions of the account, which are the same in every project. */
-const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => api.users.listSessions(), staleTime: 0 })
-
 export function SessionsPage() {
   const sessions = useQuery(sessionsQuery)
   if (sessions.isPending) return <Page title="Sessions" loading />
@@ -64,7 +63,7 @@ function EndButton({ session: { id, isCurrent, userAgent } }: { session: Session
     mutationFn: () => api.users.endSession(id),
     onSuccess: () => toast('The session was ended'),
     onError: (error) => toast(explain(error), { tone: 'danger' }),
-    onSettled: () => queries.invalidateQueries(sessionsQuery),
+    onSettled: () => invalidateSessions(queries),
   })
   if (isCurrent)
     return (
@@ -83,7 +82,7 @@ function EndOthers({ count }: { count: number }) {
   const queries = useQueryClient()
   async function end() {
     const { endedCount } = await api.users.endOtherSessions()
-    await queries.invalidateQueries(sessionsQuery)
+    await invalidateSessions(queries)
     toast(`${countOf(endedCount, SESSIONS)} ended`)
   }
   return (

@@ -1,8 +1,8 @@
 import type { Project } from '@sterna/sdk'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
-import { Banner } from '../../ui/banner.tsx'
-import { Card } from '../../ui/card.tsx'
-import { Choices } from '../../ui/choices.tsx'
+import { Choices } from '../../ui/form/choices.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { Card } from '../../ui/page/card.tsx'
 import { useSettingsDraft } from './use-settings-draft.ts'
 
 const TRACKING: { value: Project['tracking']; label: string; hint: string }[] = [

@@ -1,9 +1,9 @@
 import type { Project } from '@sterna/sdk'
 import { useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api.ts'
+import { invalidateProjects } from '../../data/projects.ts'
 import { useDraft } from '../../editor/use-draft.ts'
 import { canManage, useProject } from '../../projects/current.ts'
-import { projectsQuery } from '../../projects/queries.ts'
 
 type Setting = 'name' | 'tracking' | 'language' | 'timezone'
 
@@ -20,7 +20,7 @@ export function useSettingsDraft<Key extends Setting>(name: string, keys: readon
     saved: savedOf(project),
     save: async (values) => {
       const saved = await api.projects.update(project.id, values)
-      await queries.invalidateQueries(projectsQuery)
+      await invalidateProjects(queries)
       return savedOf(saved)
     },
     reload: async () => savedOf(project),

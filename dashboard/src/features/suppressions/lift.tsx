@@ -1,9 +1,10 @@
 import type { Suppression } from '@sterna/sdk'
-import { useApi } from '../../projects/current.ts'
-import { Confirm } from '../../ui/dialog.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { useInvalidateSuppressions } from './queries.ts'
-import { nameOf } from './suppressions-query.ts'
+import { useQueryClient } from '@tanstack/react-query'
+import { invalidateSuppressions } from '../../data/suppressions.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Confirm } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { suppressionName } from './suppressions-query.ts'
 
 const WARNINGS: Record<Suppression['reason'], string> = {
   BOUNCE: 'An email to it bounced. Lift this only if the mailbox exists now: another bounce harms the delivery of all your email.',
@@ -13,12 +14,13 @@ const WARNINGS: Record<Suppression['reason'], string> = {
 }
 
 export function LiftSuppression({ suppression, onClose }: { suppression: Suppression; onClose: () => void }) {
+  const project = useProject()
   const api = useApi()
-  const invalidate = useInvalidateSuppressions()
-  const name = nameOf(suppression)
+  const queries = useQueryClient()
+  const name = suppressionName(suppression)
   async function lift() {
     await api.suppressions.remove(name)
-    await invalidate()
+    await invalidateSuppressions(queries, project.id)
     toast(`${name} is no longer suppressed`)
   }
   return (

@@ -1,18 +1,18 @@
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Ban } from 'lucide-react'
 import { useState } from 'react'
-import { useApi } from '../../projects/current.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { TextArea } from '../../ui/input.tsx'
-import { useShortcuts } from '../../ui/shortcuts.ts'
-import { toast } from '../../ui/toast.tsx'
-import { useInvalidateSuppressions } from './queries.ts'
-import { addUp, describeResult, inBatches, readEntries } from './suppression-entries.ts'
+import { invalidateSuppressions } from '../../data/suppressions.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { TextArea } from '../../ui/form/input.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { useShortcuts } from '../../ui/shortcuts/shortcuts.ts'
+import { countOf } from '../../ui/text/count.tsx'
+import { addUp, describeSuppressed, inBatches, readEntries } from './suppression-entries.ts'
 
 const NOUN = { one: 'entry', many: 'entries' }
 /** Invalid entries named in the dialog; the rest are counted. */
@@ -43,8 +43,9 @@ export function SuppressButton({ label, onClick }: { label: string; onClick: () 
 }
 
 function SuppressForm({ onDone }: { onDone: () => void }) {
+  const project = useProject()
   const api = useApi()
-  const invalidate = useInvalidateSuppressions()
+  const queries = useQueryClient()
   const [typed, setTyped] = useState('')
   const entries = readEntries(typed)
   const suppress = useMutation({
@@ -53,11 +54,11 @@ function SuppressForm({ onDone }: { onDone: () => void }) {
       // One after the other: a request that is refused leaves the rest in the field.
       for (const batch of inBatches(entries.length > 0 ? entries : [typed.trim()]))
         results.push(await api.suppressions.addMany({ entries: batch }))
-      await invalidate()
+      await invalidateSuppressions(queries, project.id)
       return addUp(results)
     },
     onSuccess: (result) => {
-      toast(describeResult(result))
+      toast(describeSuppressed(result))
       if (result.invalid.length === 0) onDone()
       else setTyped(result.invalid.join('\n'))
     },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addUp, describeResult, inBatches, MAX_ENTRIES, readEntries } from './suppression-entries.ts'
+import { addUp, describeSuppressed, inBatches, MAX_ENTRIES, readEntries } from './suppression-entries.ts'
 
 test('addresses and domains are read from pasted text, each once', () => {
   const pasted = 'Ada <ada@example.com>, example.org; @example.net\nADA@example.com "grace@example.com"'
@@ -16,6 +16,6 @@ test('many entries are sent in as many requests as they need', () => {
 test('the result names what changed, what did not and what is wrong', () => {
   const first = { addedCount: 12, existingCount: 1, invalid: [] }
   const second = { addedCount: 1, existingCount: 0, invalid: ['x@'] }
-  expect(describeResult(addUp([first, second]))).toBe('13 suppressed, 1 was suppressed before, 1 is neither an address nor a domain')
-  expect(describeResult(addUp([]))).toBe('0 suppressed')
+  expect(describeSuppressed(addUp([first, second]))).toBe('13 suppressed, 1 was suppressed before, 1 is neither an address nor a domain')
+  expect(describeSuppressed(addUp([]))).toBe('0 suppressed')
 })

@@ -30,7 +30,7 @@ export const addUp = (results: Result[]): Result =>
   )
 
 /** `12 suppressed, 3 were suppressed before, 1 is neither an address nor a domain`. */
-export function describeResult({ addedCount, existingCount, invalid }: Result): string {
+export function describeSuppressed({ addedCount, existingCount, invalid }: Result): string {
   const parts = [
     `${addedCount} suppressed`,
     ...(existingCount > 0 ? [`${existingCount} ${existingCount === 1 ? 'was' : 'were'} suppressed before`] : []),

@@ -3,24 +3,24 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Ban, ShieldOff } from 'lucide-react'
 import { useState } from 'react'
+import { suppressionCountsQuery } from '../../data/suppressions.ts'
 import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { CopyText } from '../../ui/copy-field.tsx'
-import { Count } from '../../ui/count.tsx'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { MenuItem } from '../../ui/menu.tsx'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { Time } from '../../ui/time.tsx'
+import { MenuItem } from '../../ui/dialog/menu.tsx'
+import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { CopyText } from '../../ui/text/copy-field.tsx'
+import { Count } from '../../ui/text/count.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { LiftSuppression } from './lift.tsx'
-import { figuresQuery } from './queries.ts'
 import { SuppressButton, SuppressDialog } from './suppress.tsx'
-import { nameOf, REASONS, suppressionFilter, suppressionsQuery } from './suppressions-query.ts'
+import { REASONS, suppressionFilter, suppressionName, suppressionsQuery } from './suppressions-query.ts'
 import { TestAddress } from './test-address.tsx'
 
 const NOUN = { one: 'suppression', many: 'suppressions' }
@@ -30,7 +30,7 @@ const EXACT_UP_TO = 10_000
 const FILTERS: Filter[] = [{ name: 'reason', label: 'Reason', kind: 'choice', options: REASONS }]
 
 const COLUMNS: Column<Suppression>[] = [
-  { id: 'address', heading: 'Address or domain', cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span> },
+  { id: 'address', heading: 'Address or domain', cell: (row) => <span title={suppressionName(row)}>{suppressionName(row)}</span> },
   { id: 'scope', heading: 'Covers', width: 'w-40', from: 'md', cell: ({ domain }) => (domain ? 'The whole domain' : 'One address') },
   { id: 'reason', heading: 'Reason', width: 'w-32', cell: ({ reason }) => REASONS[reason] },
   { id: 'createdAt', heading: 'Since', width: 'w-32', cell: ({ createdAt }) => <Time value={createdAt} /> },
@@ -43,7 +43,7 @@ export function SuppressionsPage() {
     name: 'suppressions',
     filters: FILTERS,
     load: (api, request) => api.suppressions.list(suppressionsQuery(request)),
-    rowId: nameOf,
+    rowId: suppressionName,
     isEstimate: (total) => total >= EXACT_UP_TO,
   })
   return (
@@ -53,7 +53,7 @@ export function SuppressionsPage() {
         noun={NOUN}
         list={list}
         columns={COLUMNS}
-        rowLabel={nameOf}
+        rowLabel={suppressionName}
         peek={(id, row) => row && <SuppressionPeek key={id} suppression={row} onLift={() => setLifting(row)} />}
         rowMenu={(row) => (
           <MenuItem onSelect={() => setLifting(row)}>
@@ -105,7 +105,7 @@ export function SuppressionsPage() {
 /** Every figure opens its list. Nothing while there is none. */
 function Figures() {
   const project = useProject()
-  const figures = useQuery(figuresQuery(project.id)).data
+  const figures = useQuery(suppressionCountsQuery(project.id)).data
   if (!figures?.some(({ count }) => count > 0)) return null
   return (
     <ul aria-label="By reason" className="flex flex-wrap gap-x-8 gap-y-2 border-line border-b bg-surface px-4 py-3 sm:px-6 lg:px-8">
@@ -133,7 +133,7 @@ function SuppressionPeek({ suppression, onLift }: { suppression: Suppression; on
     <div className="space-y-4">
       <Facts>
         <Fact label={domain ? 'Domain' : 'Address'}>
-          <CopyText value={nameOf(suppression)} label={domain ? 'Domain' : 'Address'} />
+          <CopyText value={suppressionName(suppression)} label={domain ? 'Domain' : 'Address'} />
         </Fact>
         <Fact label="Reason">{REASONS[reason]}</Fact>
         <Fact label="Since">

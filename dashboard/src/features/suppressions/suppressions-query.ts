@@ -19,4 +19,4 @@ export const suppressionFilter = ({ q, filters: { reason } }: Pick<ListRequest, 
   ...(isReason(reason) && { reason }),
 })
 
-export const nameOf = ({ address, domain }: Pick<Suppression, 'address' | 'domain'>) => address ?? domain ?? ''
+export const suppressionName = ({ address, domain }: Pick<Suppression, 'address' | 'domain'>) => address ?? domain ?? ''

@@ -2,17 +2,17 @@ import type { Invitation } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Mail, X } from 'lucide-react'
 import { api } from '../../api.ts'
+import { invalidateTeam, invitationsQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { IconButton } from '../../ui/button.tsx'
-import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Skeleton } from '../../ui/skeleton.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { invitationsQuery } from './queries.ts'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { IconButton } from '../../ui/form/button.tsx'
+import { EmptyState } from '../../ui/page/empty-state.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
+import { Table } from '../../ui/table/table.tsx'
+import { Badge } from '../../ui/text/badge.tsx'
+import { explain } from '../../ui/text/explain.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { ROLES } from './roles.ts'
 
 export function PendingInvitations() {
@@ -74,7 +74,7 @@ function WithdrawButton({ invitation }: { invitation: Invitation }) {
     mutationFn: () => api.invitations.withdraw(project.id, invitation.id),
     onSuccess: () => toast(`Invitation of ${invitation.email} withdrawn`),
     onError: (error) => toast(explain(error)),
-    onSettled: () => queries.invalidateQueries(invitationsQuery(project.id)),
+    onSettled: () => invalidateTeam(queries, project.id),
   })
   return (
     <IconButton label={`Withdraw the invitation of ${invitation.email}`} disabled={withdraw.isPending} onClick={() => withdraw.mutate()}>

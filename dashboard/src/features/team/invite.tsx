@@ -1,17 +1,17 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { UserPlus } from 'lucide-react'
 import { api } from '../../api.ts'
+import { invalidateTeam } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { SandboxHint } from '../../session/sandbox-hint.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Choices } from '../../ui/choices.tsx'
-import { CreateDialog } from '../../ui/create-dialog.tsx'
-import { DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input } from '../../ui/input.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { invitationsQuery, membersQuery } from './queries.ts'
+import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Choices } from '../../ui/form/choices.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input } from '../../ui/form/input.tsx'
 
 const ROLE_CHOICES = [
   { value: 'MEMBER', label: 'Member', hint: 'Can work with contacts, emails and everything else in the project.' },
@@ -43,7 +43,7 @@ function InviteForm({ onDone }: { onDone: () => void }) {
   const invite = useMutation({
     mutationFn: (body: Parameters<typeof api.members.invite>[1]) => api.members.invite(project.id, body),
     onSuccess: async ({ email, status }) => {
-      await Promise.all([queries.invalidateQueries(membersQuery(project.id)), queries.invalidateQueries(invitationsQuery(project.id))])
+      await invalidateTeam(queries, project.id)
       toast(status === 'MEMBER' ? `${email} joined the team` : `Invitation sent to ${email}`)
       onDone()
     },

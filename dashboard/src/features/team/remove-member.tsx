@@ -2,13 +2,13 @@ import type { Member } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { LogOut, UserMinus } from 'lucide-react'
 import { api } from '../../api.ts'
+import { meQuery } from '../../data/account.ts'
+import { invalidateTeam } from '../../data/projects.ts'
 import { canManage, useProject } from '../../projects/current.ts'
 import { useLeaveProject } from '../../projects/leave-project.ts'
-import { meQuery } from '../../session/queries.ts'
-import { IconButton } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/dialog.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { membersQuery } from './queries.ts'
+import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { IconButton } from '../../ui/form/button.tsx'
 
 /** Every member but the owner may leave; owners and admins may remove any member but the owner. */
 export function RemoveMember({ member }: { member: Member }) {
@@ -25,7 +25,7 @@ function Remove({ member }: { member: Member }) {
 
   async function remove() {
     await api.members.remove(project.id, member.userId)
-    await queries.invalidateQueries(membersQuery(project.id))
+    await invalidateTeam(queries, project.id)
     toast(`${member.email} was removed`)
   }
 

@@ -2,9 +2,9 @@ import type { Member } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api.ts'
 import { useProject } from '../../projects/current.ts'
-import { explain } from '../../ui/explain.ts'
-import { Select } from '../../ui/input.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Select } from '../../ui/form/input.tsx'
+import { explain } from '../../ui/text/explain.ts'
 import { ASSIGNABLE_ROLES } from './roles.ts'
 
 export function RoleSelect({ member }: { member: Member }) {

@@ -2,15 +2,14 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { storeTemplate } from '../../data/templates.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { CreateDialog } from '../../ui/create-dialog.tsx'
-import { DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input, Select, TextArea } from '../../ui/input.tsx'
-import { templateQuery } from './queries.ts'
+import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input, Select, TextArea } from '../../ui/form/input.tsx'
 import { STARTERS } from './starters.ts'
 
 export function NewTemplate({ label = 'New template' }: { label?: string }) {
@@ -40,8 +39,7 @@ function NewTemplateForm({ onCancel }: { onCancel: () => void }) {
   const create = useMutation({
     mutationFn: async (body: Body<'POST /templates'>) => {
       const created = await api.templates.create(body)
-      queries.setQueryData(templateQuery(project.id, created.id).queryKey, created)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'templates', 'list') })
+      await storeTemplate(queries, project.id, created)
       await navigate({ to: '/app/p/$projectId/templates/$templateId', params: { projectId: project.id, templateId: created.id } })
     },
   })

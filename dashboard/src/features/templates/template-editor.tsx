@@ -2,25 +2,24 @@ import type { Template } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
 import type { CodeIssue } from '../../content/code-editor.tsx'
 import { ContentWorkspace } from '../../content/content-workspace.tsx'
 import { SendTest } from '../../content/send-test.tsx'
 import { useLint } from '../../content/use-lint.ts'
+import { storeTemplate, templateQuery, templateUsageQuery } from '../../data/templates.ts'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
 import { type Draft, useDraft } from '../../editor/use-draft.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { ListLink } from '../../projects/record-page.tsx'
-import { MoreActions } from '../../ui/menu.tsx'
-import { templateQuery, usageQuery } from './queries.ts'
+import { MoreActions } from '../../ui/dialog/menu.tsx'
 import { TemplateFields } from './template-fields.tsx'
 import { DeleteTemplate, TemplateMenu } from './template-menu.tsx'
-import { changesOf, consequenceOf, problemOf, type TemplateValues, valuesOf } from './template-values.ts'
+import { type TemplateValues, templateChangesOf, templateConsequenceOf, templateProblemOf, templateValuesOf } from './template-values.ts'
 import { UsageText } from './usage.tsx'
 import { Versions } from './versions.tsx'
 
 const ROUTE = '/app/p/$projectId/templates/$templateId'
-const savedOf = (template: Template) => ({ values: valuesOf(template), revision: template.updatedAt })
+const savedOf = (template: Template) => ({ values: templateValuesOf(template), revision: template.updatedAt })
 
 export function TemplateEditor({ template }: { template: Template }) {
   const project = useProject()
@@ -30,12 +29,12 @@ export function TemplateEditor({ template }: { template: Template }) {
   const [deleting, setDeleting] = useState(false)
   const draft = useTemplateDraft(template)
   const issues = useLint(draft.values)
-  const saved = valuesOf(template)
-  const problem = problemOf(
+  const saved = templateValuesOf(template)
+  const problem = templateProblemOf(
     draft.values,
     issues?.filter(({ severity }) => severity === 'error'),
   )
-  const consequence = consequenceOf(saved, draft.values, template.version)
+  const consequence = templateConsequenceOf(saved, draft.values, template.version)
   return (
     <EditorFrame
       title={template.name}
@@ -81,11 +80,8 @@ function useTemplateDraft(template: Template) {
     name: `template/${template.id}`,
     saved: savedOf(template),
     save: async (values, revision) => {
-      const changed = await api.templates.update(template.id, changesOf(valuesOf(template), values), { ifMatch: revision })
-      queries.setQueryData(query.queryKey, changed)
-      await Promise.all(
-        ['versions', 'list'].map((part) => queries.invalidateQueries({ queryKey: projectKey(project.id, 'templates', part) })),
-      )
+      const changed = await api.templates.update(template.id, templateChangesOf(templateValuesOf(template), values), { ifMatch: revision })
+      await storeTemplate(queries, project.id, changed)
       return savedOf(changed)
     },
     reload: async () => savedOf(await queries.fetchQuery({ ...query, staleTime: 0 })),
@@ -96,7 +92,7 @@ function useTemplateDraft(template: Template) {
 function Tabs({ template, note }: { template: Template; note: string | undefined }) {
   const project = useProject()
   const { tab } = useSearch({ from: ROUTE })
-  const usage = useQuery(usageQuery(project.id, template.id)).data
+  const usage = useQuery(templateUsageQuery(project.id, template.id)).data
   const link = (name: 'versions' | undefined, label: string) => (
     <Link
       to={ROUTE}

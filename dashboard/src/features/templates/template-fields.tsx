@@ -1,7 +1,7 @@
 import { TYPE_HINTS, TYPE_NAMES } from '../../content/content-values.ts'
 import type { Draft } from '../../editor/use-draft.ts'
-import { Field } from '../../ui/field.tsx'
-import { Input, Select } from '../../ui/input.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Input, Select } from '../../ui/form/input.tsx'
 import type { TemplateValues } from './template-values.ts'
 
 type TextName = Exclude<keyof TemplateValues, 'type' | 'body'>

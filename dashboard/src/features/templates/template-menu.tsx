@@ -1,8 +1,8 @@
 import type { Template } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { templateUsageQuery } from '../../data/templates.ts'
 import { useProject } from '../../projects/current.ts'
 import { DeleteRecord, RecordMenu } from '../../projects/record-menu.tsx'
-import { usageQuery } from './queries.ts'
 import { sentOf, usesOf } from './usage.tsx'
 
 type Named = Pick<Template, 'id' | 'name'>
@@ -16,7 +16,7 @@ type DeleteTemplateProps = { template: Named; onClose: () => void; onDeleted?: (
 /** Says where it is used. The server refuses to delete a template that an active campaign or workflow needs. */
 export function DeleteTemplate({ template, ...dialog }: DeleteTemplateProps) {
   const project = useProject()
-  const usage = useQuery({ ...usageQuery(project.id, template.id), staleTime: 0 }).data
+  const usage = useQuery({ ...templateUsageQuery(project.id, template.id), staleTime: 0 }).data
   const uses = usage && usesOf(usage)
   return (
     <DeleteRecord

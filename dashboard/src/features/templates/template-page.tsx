@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { FileX } from 'lucide-react'
+import { templateQuery } from '../../data/templates.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPage } from '../../projects/record-page.tsx'
-import { templateQuery } from './queries.ts'
 import { TemplateEditor } from './template-editor.tsx'
 
 const MISSING = { icon: FileX, reason: 'It was deleted, or the link is wrong.' }

@@ -1,27 +1,23 @@
 import type { Template } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { apiOf, projectKey } from '../../api.ts'
 import { TYPE_NAMES } from '../../content/content-values.ts'
+import { templatePreviewQuery, templateQuery, templateUsageQuery } from '../../data/templates.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPeek } from '../../projects/record-peek.tsx'
-import { CopyText } from '../../ui/copy-field.tsx'
-import { MessageFrame } from '../../ui/message-frame.tsx'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { Time } from '../../ui/time.tsx'
-import { templateQuery, usageQuery } from './queries.ts'
+import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
+import { MessageFrame } from '../../ui/message/message-frame.tsx'
+import { CopyText } from '../../ui/text/copy-field.tsx'
+import { Time } from '../../ui/text/time.tsx'
 import { UsageText } from './usage.tsx'
 
 /** A look at a template beside the list. */
 export function TemplatePeek({ id, template: known }: { id: string; template: Template | undefined }) {
   const project = useProject()
   const query = useQuery({ ...templateQuery(project.id, id), ...(known && { initialData: known }) })
-  const usage = useQuery(usageQuery(project.id, id)).data
+  const usage = useQuery(templateUsageQuery(project.id, id)).data
   const preview = useQuery({
-    queryKey: projectKey(project.id, 'templates', 'saved-preview', id, query.data?.updatedAt),
-    queryFn: () => apiOf(project.id).templates.preview(id, { frame: true }),
+    ...templatePreviewQuery(project.id, query.data ?? { id, updatedAt: '' }),
     enabled: query.data !== undefined,
-    // The page in the frame expires.
-    gcTime: 0,
   })
   return (
     <RecordPeek noun="template" path={`/templates/${id}`} query={query}>

@@ -6,7 +6,17 @@ export type TemplateValues = Pick<Template, 'name' | 'subject' | 'body' | 'type'
 }
 type Changes = Body<'PATCH /templates/{id}'>
 
-export const valuesOf = ({ name, subject, body, type, description, previewText, from, fromName, replyTo }: Template): TemplateValues => ({
+export const templateValuesOf = ({
+  name,
+  subject,
+  body,
+  type,
+  description,
+  previewText,
+  from,
+  fromName,
+  replyTo,
+}: Template): TemplateValues => ({
   name,
   subject,
   body,
@@ -21,14 +31,14 @@ export const valuesOf = ({ name, subject, body, type, description, previewText, 
 const OPTIONAL = ['description', 'previewText', 'from', 'fromName', 'replyTo'] as const
 
 /** Only what differs: a sender whose domain is no longer verified must not stop a change of the text. */
-export function changesOf(saved: TemplateValues, values: TemplateValues): Changes {
+export function templateChangesOf(saved: TemplateValues, values: TemplateValues): Changes {
   const sent = { ...values, ...Object.fromEntries(OPTIONAL.map((key) => [key, values[key].trim() || null])) }
   const differs = ([key]: [string, unknown]) => saved[key as keyof TemplateValues] !== values[key as keyof TemplateValues]
   return Object.fromEntries(Object.entries(sent).filter(differs))
 }
 
 /** Why this cannot be saved; undefined if it can. */
-export function problemOf({ name, subject, body }: TemplateValues, syntaxErrors: { message: string }[] = []): string | undefined {
+export function templateProblemOf({ name, subject, body }: TemplateValues, syntaxErrors: { message: string }[] = []): string | undefined {
   if (!name.trim()) return 'the template needs a name'
   if (!subject.trim()) return 'the template needs a subject'
   if (!body.trim()) return 'the template needs a body'
@@ -39,7 +49,7 @@ export function problemOf({ name, subject, body }: TemplateValues, syntaxErrors:
 const VERSIONED = ['subject', 'previewText', 'body', 'type', 'from', 'fromName', 'replyTo'] as const
 
 /** What saving does, in words. */
-export function consequenceOf(saved: TemplateValues, values: TemplateValues, version: number): string {
+export function templateConsequenceOf(saved: TemplateValues, values: TemplateValues, version: number): string {
   const isLive = VERSIONED.some((key) => saved[key] !== values[key])
   return isLive
     ? `Saving makes version ${version + 1}: every email sent with this template from then on, by /v1/send, campaigns and workflows.`

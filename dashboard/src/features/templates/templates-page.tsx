@@ -3,18 +3,18 @@ import { useQuery } from '@tanstack/react-query'
 import { FileText } from 'lucide-react'
 import { useState } from 'react'
 import { TYPE_NAMES } from '../../content/content-values.ts'
+import { templateUseCountsQuery } from '../../data/templates.ts'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { toCursorPage } from '../../list/numbered-pages.ts'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
 import { listUses } from '../../projects/uses.ts'
-import { curl } from '../../ui/curl.ts'
-import type { Column } from '../../ui/data-table.tsx'
-import { FirstRun } from '../../ui/first-run.tsx'
-import { Time } from '../../ui/time.tsx'
+import { FirstRun } from '../../ui/page/first-run.tsx'
+import type { Column } from '../../ui/table/data-table.tsx'
+import { curl } from '../../ui/text/curl.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { NewTemplate } from './new-template.tsx'
-import { usageCountsQuery } from './queries.ts'
 import { DeleteTemplate, TemplateMenu } from './template-menu.tsx'
 import { TemplatePeek } from './template-peek.tsx'
 import { templatesQuery } from './templates-query.ts'
@@ -28,7 +28,7 @@ type UsageCounts = ReturnType<typeof useUsageCounts>
 
 function useUsageCounts(templates: Template[] | undefined) {
   const project = useProject()
-  return useQuery(usageCountsQuery(project.id, templates?.map(rowId) ?? [])).data
+  return useQuery(templateUseCountsQuery(project.id, templates?.map(rowId) ?? [])).data
 }
 
 const columnsOf = (usage: UsageCounts): Column<Template>[] => [

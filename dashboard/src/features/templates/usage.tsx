@@ -1,5 +1,5 @@
 import type { Result } from '@sterna/sdk'
-import { countOf, formatCount } from '../../ui/count.tsx'
+import { countOf, formatCount } from '../../ui/text/count.tsx'
 
 export type TemplateUsage = Result<'GET /templates/{id}/usage'>
 

@@ -1,19 +1,18 @@
 import type { Result, Template } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { projectKey } from '../../api.ts'
 import { TYPE_NAMES } from '../../content/content-values.ts'
+import { storeTemplate, templateVersionQuery, templateVersionsQuery } from '../../data/templates.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { explain } from '../../ui/explain.ts'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { ErrorState } from '../../ui/page/error-state.tsx'
+import { Badge } from '../../ui/text/badge.tsx'
+import { explain } from '../../ui/text/explain.ts'
+import { Time } from '../../ui/text/time.tsx'
 import { diffLines, foldDiff } from './line-diff.ts'
-import { templateQuery, versionQuery, versionsQuery } from './queries.ts'
 
 type VersionsProps = {
   template: Template
@@ -25,7 +24,7 @@ type VersionsProps = {
 
 export function Versions({ template, chosen, isDirty }: VersionsProps) {
   const project = useProject()
-  const versions = useQuery(versionsQuery(project.id, template.id))
+  const versions = useQuery(templateVersionsQuery(project.id, template.id))
   if (versions.isLoadingError) return <ErrorState title="Could not load the versions" error={versions.error} retry={versions.refetch} />
   if (!versions.data) return null
   const shown = chosen ?? String(versions.data[0]?.version ?? '')
@@ -64,7 +63,7 @@ export function Versions({ template, chosen, isDirty }: VersionsProps) {
 
 function VersionView({ template, version, isDirty }: { template: Template; version: string; isDirty: boolean }) {
   const project = useProject()
-  const query = useQuery(versionQuery(project.id, template.id, version))
+  const query = useQuery(templateVersionQuery(project.id, template.id, version))
   if (query.isLoadingError) return <ErrorState title="Could not load this version" error={query.error} retry={query.refetch} />
   if (!query.data) return null
   const content = query.data
@@ -113,10 +112,7 @@ function useRestore(template: Template) {
   const queries = useQueryClient()
   async function restore(version: number, revision: string) {
     const restored = await api.templates.restoreVersion(template.id, String(version), { ifMatch: revision })
-    queries.setQueryData(templateQuery(project.id, template.id).queryKey, restored)
-    await Promise.all(
-      ['versions', 'list'].map((part) => queries.invalidateQueries({ queryKey: projectKey(project.id, 'templates', part) })),
-    )
+    await storeTemplate(queries, project.id, restored)
     return restored
   }
   return useMutation({

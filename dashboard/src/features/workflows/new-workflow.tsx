@@ -1,17 +1,18 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { eventNamesQuery } from '../../data/events.ts'
+import { storeWorkflow } from '../../data/workflows.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { CreateDialog } from '../../ui/create-dialog.tsx'
-import { DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input, Select } from '../../ui/input.tsx'
-import { eventNamesQuery, graphOf, workflowQuery } from './queries.ts'
+import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input, Select } from '../../ui/form/input.tsx'
 import { RECIPES, withRecipe } from './recipes.ts'
-import { Suggestions } from './suggestions.tsx'
+import { graphOf } from './steps/graph.ts'
+import { Suggestions } from './steps/suggestions.tsx'
 
 export function NewWorkflow({ label = 'New workflow' }: { label?: string }) {
   return (
@@ -38,8 +39,7 @@ function NewWorkflowForm({ onCancel }: { onCancel: () => void }) {
         recipe.steps.length > 0
           ? await api.workflows.updateGraph(created.id, { ...withRecipe(graphOf(created), recipe), version: created.version })
           : created
-      queries.setQueryData(workflowQuery(project.id, workflow.id).queryKey, workflow)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'workflows', 'list') })
+      await storeWorkflow(queries, project.id, workflow)
       await navigate({ to: '/app/p/$projectId/workflows/$workflowId', params: { projectId: project.id, workflowId: workflow.id } })
     },
   })

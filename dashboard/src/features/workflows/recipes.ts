@@ -1,4 +1,4 @@
-import { type Graph, insertStep, newId, type Place, type Step, triggerOf } from './graph.ts'
+import { type Graph, insertStep, newId, type Place, type Step, triggerOf } from './steps/graph.ts'
 
 type NewStep = Pick<Step, 'type' | 'name' | 'config'>
 export type Recipe = { id: string; label: string; name: string; event: string; steps: NewStep[] }

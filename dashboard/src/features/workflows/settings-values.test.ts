@@ -1,6 +1,6 @@
 import type { Workflow } from '@sterna/sdk'
 import { expect, test } from 'vitest'
-import { changesOf, problemOf, valuesOf } from './settings-values.ts'
+import { workflowChangesOf, workflowProblemOf, workflowValuesOf } from './settings-values.ts'
 
 const WORKFLOW = {
   name: 'Welcome',
@@ -11,23 +11,23 @@ const WORKFLOW = {
 } as Partial<Workflow> as Workflow
 
 test('only what was changed is sent', () => {
-  const saved = valuesOf(WORKFLOW)
-  expect(changesOf(saved, saved)).toEqual({})
-  expect(changesOf(saved, { ...saved, name: 'Hello' })).toEqual({ name: 'Hello' })
+  const saved = workflowValuesOf(WORKFLOW)
+  expect(workflowChangesOf(saved, saved)).toEqual({})
+  expect(workflowChangesOf(saved, { ...saved, name: 'Hello' })).toEqual({ name: 'Hello' })
   // A schedule that is not chosen is no change.
-  expect(changesOf(saved, { ...saved, schedule: '* * * * *' })).toEqual({})
-  expect(changesOf(saved, { ...saved, triggerType: 'MANUAL' })).toEqual({ triggerType: 'MANUAL', triggerConfig: {} })
+  expect(workflowChangesOf(saved, { ...saved, schedule: '* * * * *' })).toEqual({})
+  expect(workflowChangesOf(saved, { ...saved, triggerType: 'MANUAL' })).toEqual({ triggerType: 'MANUAL', triggerConfig: {} })
   const scheduled = { ...saved, triggerType: 'SCHEDULE' as const, schedule: '0 9 * * *', timezone: 'UTC', segmentId: 's1' }
-  expect(changesOf(saved, scheduled)).toEqual({
+  expect(workflowChangesOf(saved, scheduled)).toEqual({
     triggerType: 'SCHEDULE',
     triggerConfig: { schedule: '0 9 * * *', timezone: 'UTC', segmentId: 's1' },
   })
 })
 
 test('settings that are not complete say what is missing', () => {
-  const saved = valuesOf(WORKFLOW)
-  expect(problemOf(saved)).toBe(undefined)
-  expect(problemOf({ ...saved, eventName: ' ' })).toBe('name the event')
-  expect(problemOf({ ...saved, triggerType: 'SCHEDULE' })).toBe('choose a segment')
-  expect(problemOf({ ...saved, triggerType: 'MANUAL', eventName: '' })).toBe(undefined)
+  const saved = workflowValuesOf(WORKFLOW)
+  expect(workflowProblemOf(saved)).toBe(undefined)
+  expect(workflowProblemOf({ ...saved, eventName: ' ' })).toBe('name the event')
+  expect(workflowProblemOf({ ...saved, triggerType: 'SCHEDULE' })).toBe('choose a segment')
+  expect(workflowProblemOf({ ...saved, triggerType: 'MANUAL', eventName: '' })).toBe(undefined)
 })

@@ -7,7 +7,7 @@ export type SettingsValues = Pick<Workflow, 'name' | 'triggerType' | 'allowReent
 
 const text = (value: unknown) => (typeof value === 'string' ? value : '')
 
-export const valuesOf = ({ name, description, triggerType, triggerConfig, allowReentry }: Workflow): SettingsValues => ({
+export const workflowValuesOf = ({ name, description, triggerType, triggerConfig, allowReentry }: Workflow): SettingsValues => ({
   name,
   description: description ?? '',
   triggerType,
@@ -24,7 +24,7 @@ const triggerOf = ({ triggerType, eventName, schedule, timezone, segmentId }: Se
 }
 
 /** Only what differs. */
-export function changesOf(saved: SettingsValues, values: SettingsValues): Body<'PATCH /workflows/{id}'> {
+export function workflowChangesOf(saved: SettingsValues, values: SettingsValues): Body<'PATCH /workflows/{id}'> {
   return {
     ...(values.name !== saved.name && { name: values.name }),
     ...(values.description !== saved.description && { description: values.description.trim() || null }),
@@ -34,7 +34,7 @@ export function changesOf(saved: SettingsValues, values: SettingsValues): Body<'
 }
 
 /** Why this cannot be saved; undefined if it can. */
-export function problemOf({ name, triggerType, eventName, schedule, segmentId }: SettingsValues): string | undefined {
+export function workflowProblemOf({ name, triggerType, eventName, schedule, segmentId }: SettingsValues): string | undefined {
   if (!name.trim()) return 'the workflow needs a name'
   if (triggerType === 'EVENT' && !eventName.trim()) return 'name the event'
   if (triggerType === 'SCHEDULE' && !schedule.trim()) return 'enter the schedule'

@@ -1,16 +1,17 @@
 import type { Workflow } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { projectKey } from '../../api.ts'
+import { segmentNamesQuery } from '../../data/segments.ts'
+import { templateNamesQuery } from '../../data/templates.ts'
+import { executionCountQuery, storeWorkflow } from '../../data/workflows.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { countOf } from '../../ui/count.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
-import { explain } from '../../ui/explain.ts'
-import { toast } from '../../ui/toast.tsx'
-import { describeStart } from './describe.ts'
-import { executionCountQuery, segmentNamesQuery, templateNamesQuery, workflowQuery } from './queries.ts'
+import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { toast } from '../../ui/dialog/toast.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Banner } from '../../ui/page/banner.tsx'
+import { countOf } from '../../ui/text/count.tsx'
+import { explain } from '../../ui/text/explain.ts'
+import { describeStart } from './steps/describe.ts'
 
 const PEOPLE = { one: 'contact', many: 'contacts' }
 
@@ -75,12 +76,7 @@ function useChange(workflow: Workflow) {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: (enabled: boolean) => api.workflows.update(workflow.id, { enabled }),
-    onSuccess: async (changed) => {
-      queries.setQueryData(workflowQuery(project.id, workflow.id).queryKey, changed)
-      await Promise.all(
-        [['workflows', 'list'], ['setup-state']].map((part) => queries.invalidateQueries({ queryKey: projectKey(project.id, ...part) })),
-      )
-    },
+    onSuccess: (changed) => storeWorkflow(queries, project.id, changed),
     onError: (error) => toast(explain(error), { tone: 'danger' }),
   })
 }

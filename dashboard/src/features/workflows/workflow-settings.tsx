@@ -1,24 +1,25 @@
 import type { Body, Workflow } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { projectKey } from '../../api.ts'
+import { eventNamesQuery } from '../../data/events.ts'
+import { segmentNamesQuery } from '../../data/segments.ts'
+import { storeWorkflow, workflowQuery } from '../../data/workflows.ts'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
 import { type Draft, useDraft } from '../../editor/use-draft.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { ListLink } from '../../projects/record-page.tsx'
-import { Card } from '../../ui/card.tsx'
-import { Choices } from '../../ui/choices.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Input, Select, TextArea } from '../../ui/input.tsx'
-import { eventNamesQuery, segmentNamesQuery, workflowQuery } from './queries.ts'
-import { changesOf, problemOf, type SettingsValues, valuesOf } from './settings-values.ts'
-import { Suggestions } from './suggestions.tsx'
+import { Choices } from '../../ui/form/choices.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Input, Select, TextArea } from '../../ui/form/input.tsx'
+import { Card } from '../../ui/page/card.tsx'
+import { type SettingsValues, workflowChangesOf, workflowProblemOf, workflowValuesOf } from './settings-values.ts'
+import { Suggestions } from './steps/suggestions.tsx'
 import { WorkflowActions, WorkflowTabs } from './workflow-header.tsx'
 
-const savedOf = (workflow: Workflow) => ({ values: valuesOf(workflow), revision: workflow.updatedAt })
+const savedOf = (workflow: Workflow) => ({ values: workflowValuesOf(workflow), revision: workflow.updatedAt })
 
 export function WorkflowSettings({ workflow }: { workflow: Workflow }) {
   const draft = useSettings(workflow)
-  const problem = problemOf(draft.values)
+  const problem = workflowProblemOf(draft.values)
   return (
     <EditorFrame
       title={workflow.name}
@@ -81,10 +82,9 @@ function useSettings(workflow: Workflow) {
     name: `workflow/${workflow.id}/settings`,
     saved: savedOf(workflow),
     save: async (values, revision) => {
-      const body: Body<'PATCH /workflows/{id}'> = changesOf(valuesOf(workflow), values)
+      const body: Body<'PATCH /workflows/{id}'> = workflowChangesOf(workflowValuesOf(workflow), values)
       const changed = await api.workflows.update(workflow.id, body, { ifMatch: revision })
-      queries.setQueryData(query.queryKey, changed)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'workflows', 'list') })
+      await storeWorkflow(queries, project.id, changed)
       return savedOf(changed)
     },
     reload: async () => savedOf(await queries.fetchQuery({ ...query, staleTime: 0 })),

@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Pool } from '../../db/index.ts'
 import { withStatementTimeout } from '../../db/statement-timeout.ts'
+import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { countWithin } from '../../http/limits/bounded-read.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { audienceOf, audienceSql, resolveAudience } from './audience.ts'
-import type { CampaignRow } from './campaign.ts'
-import { EXCLUSION_REASONS, exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
+import { type CampaignRow, EXCLUSION_REASONS } from './campaign.ts'
 
 export const AudienceContact = z
   .object({
@@ -38,8 +38,8 @@ export async function listAudience(db: Pool, secrets: Secrets, campaign: Campaig
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const inAudience = await audienceSql(db, audience, { projectId })
   const bySearch = search.trim() ? sql`and contacts.email like ${patternOf(search)}` : sql``
-  const reason = exclusionSql(type)
-  const inPart = part === undefined ? sql`true` : part === 'recipients' ? sql`(${reason}) is null` : sql`(${reason}) = ${part}`
+  const reason = verdictSql(type)
+  const inPart = part === undefined ? sql`true` : part === 'recipients' ? sql`${reason} is null` : sql`${reason} = ${part}`
   const rows = sql`
     from contacts ${SUPPRESSION_JOINS}
     where contacts.project_id = ${projectId} and ${inAudience} and ${inPart} ${bySearch}`

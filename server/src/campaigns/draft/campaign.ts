@@ -4,6 +4,7 @@ import type { ConditionTree } from '../../conditions/schema.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { SLOWDOWNS, slowdownsSql } from '../../delivery/outbox/streams/slowdowns.ts'
 import { derivedPauseSql } from '../../delivery/outbox/streams/streams.ts'
+import type { SkipReason } from '../../delivery/rules/may-send.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { fail } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
@@ -30,6 +31,8 @@ const time = Timestamp.nullable()
 /** A stored tree, which is valid. */
 const StoredCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition' })
 
+/** Why a contact of the audience is not a recipient. */
+export const EXCLUSION_REASONS = ['unsubscribed', 'suppressed', 'invalid'] as const satisfies SkipReason[]
 const ExcludedCounts = z.object({ unsubscribed: z.int(), suppressed: z.int(), invalid: z.int() })
 
 export const Campaign = z

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, one, type Pool } from '../../db/index.ts'
 import { withStatementTimeout } from '../../db/statement-timeout.ts'
+import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { SECOND } from '../../lib/text/units.ts'
@@ -12,7 +13,6 @@ import { LintIssue, lintTemplate } from '../../templates/lint.ts'
 import { inspectTemplate } from '../../templates/render.ts'
 import { audienceOf, audienceScanSql, audienceSql, type ResolvedAudience, resolveAudience } from './audience.ts'
 import type { CampaignRow } from './campaign.ts'
-import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
 
 export const Preflight = z
   .object({
@@ -120,7 +120,7 @@ function numbersSql({ projectId, type, variables }: Question, { joins, matches }
       ${excluded('invalid')} as invalid, (count(*) filter (where reason is null))::int as recipients,
       array[${sql.join(missing)}]::int[] as missing
     from (
-      select ${exclusionSql(type)} as reason ${sql.join(lacking, sql``)}
+      select ${verdictSql(type)} as reason ${sql.join(lacking, sql``)}
       from contacts ${joins} ${SUPPRESSION_JOINS}
       where contacts.project_id = ${projectId} and ${matches}
     ) as judged`

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import type { CampaignRow } from '../draft/campaign.ts'
-import { EXCLUSION_REASONS } from '../draft/exclusion.ts'
+import { type CampaignRow, EXCLUSION_REASONS } from '../draft/campaign.ts'
 
 export const ExcludedContact = z
   .object({

@@ -2,9 +2,10 @@ import { sql } from 'kysely'
 import { many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
-import { type EmailType, enqueueAudienceSql } from '../../delivery/outbox/enqueue.ts'
+import { enqueueAudienceSql } from '../../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
+import { type EmailType, SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { AppError } from '../../lib/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
@@ -13,7 +14,6 @@ import { hourSql, insertCountsSql } from '../../projects/email-counts.ts'
 import { audienceSql, type ResolvedAudience } from '../draft/audience.ts'
 import { SYSTEM } from '../draft/audit.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
-import { exclusionSql, SUPPRESSION_JOINS } from '../draft/exclusion.ts'
 import { pauseCampaign, type StoredPause, UNFROZEN } from './pause.ts'
 import { reserveRecipients, returnReservation } from './reserve.ts'
 
@@ -216,7 +216,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
   const { projectId, id, type, contentId, from, audience, startedAt } = campaign
   const matches = await audienceSql(tx, audience, { projectId, at: startedAt })
   const judged = sql`
-    select contacts.id as contact_id, contacts.email as address, ${exclusionSql(type)} as reason
+    select contacts.id as contact_id, contacts.email as address, ${verdictSql(type)} as reason
     from contacts ${SUPPRESSION_JOINS}
     where contacts.project_id = ${projectId} and contacts.id > ${after} ${end ? sql`and contacts.id <= ${end}` : sql``}
       and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})

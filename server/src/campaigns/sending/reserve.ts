@@ -2,12 +2,11 @@ import { sql } from 'kysely'
 import { countRows, type Db, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { isReadTimeout } from '../../db/sql-state.ts'
 import { withStatementTimeout } from '../../db/statement-timeout.ts'
-import type { EmailType } from '../../delivery/outbox/enqueue.ts'
+import { type EmailType, maySendSql, SUPPRESSION_JOINS } from '../../delivery/rules/may-send.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { lockCaps, readRoom } from '../../projects/caps.ts'
 import { audienceSql, type ResolvedAudience } from '../draft/audience.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
-import { exclusionSql, SUPPRESSION_JOINS } from '../draft/exclusion.ts'
 import { UNFROZEN } from './pause.ts'
 
 /** Time of counting the recipients: other campaigns wait meanwhile. */
@@ -62,7 +61,7 @@ async function countLeft(db: Pool, { projectId, id }: CampaignKey, { type, audie
           select 1 from contacts ${SUPPRESSION_JOINS}
           where contacts.project_id = ${projectId} and contacts.id > ${cursor ?? NIL_ID}
             and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
-            and ${matches} and ${exclusionSql(type)} is null
+            and ${matches} and ${maySendSql(type)}
           limit ${limit}
         `,
       ),

@@ -3,6 +3,7 @@ import { countRows, type Pool, type Tx, transact } from '../../db/index.ts'
 import { withStatementTimeout } from '../../db/statement-timeout.ts'
 import { insertContents } from '../../delivery/outbox/enqueue.ts'
 import { openStream } from '../../delivery/outbox/streams/streams.ts'
+import { maySendSql, SUPPRESSION_JOINS } from '../../delivery/rules/may-send.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { fail } from '../../lib/errors.ts'
@@ -12,7 +13,6 @@ import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } f
 import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
 import { contentOfCampaign } from '../draft/content.ts'
-import { exclusionSql, SUPPRESSION_JOINS } from '../draft/exclusion.ts'
 import { holdSender } from '../draft/hold.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
@@ -78,7 +78,7 @@ async function countRecipients(db: Pool, campaign: CampaignRow, limit: number): 
         tx,
         sql`
           select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
-          where contacts.project_id = ${projectId} and ${matches} and ${exclusionSql(type)} is null limit ${limit}
+          where contacts.project_id = ${projectId} and ${matches} and ${maySendSql(type)} limit ${limit}
         `,
       ),
     () => undefined,

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Pool, transact } from '../../db/index.ts'
 import { PlainError } from '../../http/errors.ts'
 import { readFormFile, withFormFiles } from '../../http/form-file.ts'
+import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { findJob, JobView, listErrors, Queued, type RowError } from '../../jobs/job.ts'
 import { readPiece } from '../../jobs/pieces.ts'
@@ -26,21 +27,17 @@ const SHOWN_ERRORS = 10_000
 const JobParam = z.object({ jobId: z.string() })
 
 export async function contactJobRoutes(app: App, { db }: Deps, segments: SegmentAccess) {
-  const tags = ['Contact jobs']
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { tags: ['Contact jobs'], caller: 'project' })
 
   for (const operation of ['subscribe', 'unsubscribe', 'delete'] as const) {
-    app.post(
+    route.post(
       `/contacts/bulk-${operation}`,
       {
-        config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
-        schema: {
-          tags,
-          summary: `${operation[0]!.toUpperCase()}${operation.slice(1)} many contacts`,
-          description: 'Queues a job.',
-          body: BulkBody,
-          response: { 202: Queued, 400: PlainError },
-        },
+        summary: `${operation[0]!.toUpperCase()}${operation.slice(1)} many contacts`,
+        description: 'Queues a job.',
+        body: BulkBody,
+        response: { 202: Queued, 400: PlainError },
+        refusals: ['RESOURCE_NOT_FOUND'],
       },
       async (req, reply) => {
         const input = { operation, selection: readSelection(req.body), startedBy: sourceOf(req) }
@@ -50,17 +47,14 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     )
   }
 
-  app.post(
+  route.post(
     '/contacts/bulk-add-to-segment',
     {
-      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
-      schema: {
-        tags,
-        summary: 'Add many contacts to a static segment',
-        description: 'Queues a job.',
-        body: AddToSegmentBody,
-        response: { 202: Queued, 400: PlainError },
-      },
+      summary: 'Add many contacts to a static segment',
+      description: 'Queues a job.',
+      body: AddToSegmentBody,
+      response: { 202: Queued, 400: PlainError },
+      refusals: ['RESOURCE_NOT_FOUND'],
     },
     async (req, reply) => {
       const { segmentId, ...selected } = req.body
@@ -70,9 +64,9 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     },
   )
 
-  app.get(
+  route.get(
     '/contacts/bulk/:jobId',
-    { config, schema: { tags, summary: 'Get the status of a bulk job', params: JobParam, response: { 200: JobView, 404: PlainError } } },
+    { summary: 'Get the status of a bulk job', params: JobParam, response: { 200: JobView, 404: PlainError } },
     (req) =>
       statusOf(
         db,
@@ -82,22 +76,18 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
       ),
   )
 
-  app.get(
+  route.get(
     '/contacts/import/:jobId',
-    { config, schema: { tags, summary: 'Get the status of an import', params: JobParam, response: { 200: JobView, 404: PlainError } } },
+    { summary: 'Get the status of an import', params: JobParam, response: { 200: JobView, 404: PlainError } },
     (req) => statusOf(db, req, ['import'], ({ row, subject, error }) => ({ row, email: subject, error })),
   )
 
-  app.get(
+  route.get(
     '/contacts/import/:jobId/errors',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Download all failed rows of an import as CSV',
-        params: JobParam,
-        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
-      },
+      summary: 'Download all failed rows of an import as CSV',
+      params: JobParam,
+      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
     },
     async (req, reply) => {
       const job = { projectId: req.project.id, jobId: req.params.jobId }
@@ -109,17 +99,15 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     },
   )
 
-  app.post(
+  route.post(
     '/contacts/export',
     {
-      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'], bodyOptional: true },
-      schema: {
-        tags,
-        summary: 'Export contacts as CSV',
-        description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
-        body: ExportBody,
-        response: { 202: Queued },
-      },
+      summary: 'Export contacts as CSV',
+      description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
+      body: ExportBody,
+      response: { 202: Queued },
+      refusals: ['RESOURCE_NOT_FOUND'],
+      bodyOptional: true,
     },
     async (req, reply) => {
       const jobId = await transact(db, (tx) => queueExport(tx, segments, req.project.id, req.body.filter))
@@ -127,22 +115,19 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     },
   )
 
-  app.get(
+  route.get(
     '/contacts/export/:jobId',
-    { config, schema: { tags, summary: 'Get the status of an export', params: JobParam, response: { 200: JobView, 404: PlainError } } },
+    { summary: 'Get the status of an export', params: JobParam, response: { 200: JobView, 404: PlainError } },
     async (req) => (await findExport(req)) ?? jobNotFound(),
   )
 
-  app.get(
+  route.get(
     '/contacts/export/:jobId/file',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Download the file of an export',
-        params: JobParam,
-        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
-      },
+      summary: 'Download the file of an export',
+      params: JobParam,
+      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
+      refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const found = (await findExport(req)) ?? jobNotFound()
@@ -162,16 +147,14 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
   }
 
   await withFormFiles(app, (scope) => {
-    scope.post(
+    routesOf(scope, { tags: ['Contact jobs'], caller: 'project' }).post(
       '/contacts/import',
       {
-        config: { ...config, formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS }, refusals: ['RESOURCE_NOT_FOUND'] },
-        schema: {
-          tags,
-          summary: 'Import contacts from CSV',
-          consumes: ['multipart/form-data'],
-          response: { 200: ImportCheck, 202: Queued, 400: PlainError },
-        },
+        summary: 'Import contacts from CSV',
+        consumes: ['multipart/form-data'],
+        response: { 200: ImportCheck, 202: Queued, 400: PlainError },
+        formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS },
+        refusals: ['RESOURCE_NOT_FOUND'],
       },
       async (req, reply) => {
         const { content: uploaded, fields } = await readFormFile(req, refuse)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { PlainError } from '../../http/errors.ts'
 import { integerParam } from '../../http/paging.ts'
+import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { failPlainly } from '../../lib/errors.ts'
 import { deleteField } from './delete-field.ts'
@@ -16,31 +17,26 @@ const Values = z.object({
 })
 
 export function fieldRoutes(app: App, { db }: Deps) {
-  const tags = ['Contact fields']
-  const config = { caller: 'project' as const }
-  const slow = { ...config, slowRead: true }
+  const route = routesOf(app, { tags: ['Contact fields'], caller: 'project' })
 
-  app.get(
+  route.get(
     '/contacts/fields',
-    { config: slow, schema: { tags, summary: 'List fields', response: { 200: z.object({ fields: z.array(Field), count: z.int() }) } } },
+    { summary: 'List fields', response: z.object({ fields: z.array(Field), count: z.int() }), slowRead: true },
     async (req) => {
       const fields = await listFields(db, req.project.id)
       return { fields, count: fields.length }
     },
   )
 
-  app.get(
+  route.get(
     '/contacts/fields/:field/values',
     {
-      config: slow,
-      schema: {
-        tags,
-        summary: 'Sample the distinct values of a field',
-        description: 'Considers the newest 100,000 contacts and values of up to 1,024 characters.',
-        params: FieldParam,
-        querystring: z.object({ limit: integerParam(100, 200) }),
-        response: { 200: Values },
-      },
+      summary: 'Sample the distinct values of a field',
+      description: 'Considers the newest 100,000 contacts and values of up to 1,024 characters.',
+      params: FieldParam,
+      querystring: z.object({ limit: integerParam(100, 200) }),
+      response: Values,
+      slowRead: true,
     },
     async (req) => {
       const { limit } = req.query
@@ -49,16 +45,12 @@ export function fieldRoutes(app: App, { db }: Deps) {
     },
   )
 
-  app.delete(
+  route.delete(
     '/contacts/fields/:field',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Delete a field from all contacts',
-        params: FieldParam,
-        response: { 200: z.object({ deletedFrom: z.int() }), 400: PlainError },
-      },
+      summary: 'Delete a field from all contacts',
+      params: FieldParam,
+      response: { 200: z.object({ deletedFrom: z.int() }), 400: PlainError },
     },
     async (req) => {
       const field = readFieldName(req.params.field)

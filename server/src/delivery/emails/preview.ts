@@ -15,8 +15,8 @@ import { resolveFromName } from '../../templates/outgoing-html.ts'
 import { findMissing, previewContent, sampleRecipient } from '../../templates/preview.ts'
 import { hasTags, inspectTemplate } from '../../templates/render.ts'
 import { untrackHtml } from '../message/untrack.ts'
-import type { EmailType } from '../outbox/enqueue.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
+import type { EmailType } from '../rules/may-send.ts'
 
 const Header = z.object({ name: z.string(), value: z.string() })
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { transact } from '../../db/index.ts'
 import { cursorList } from '../../http/paging.ts'
 import { frameSchema, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
+import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
 import { Queued } from '../../jobs/job.ts'
@@ -23,36 +24,32 @@ const isFiltered = ({ query }: FastifyRequest) => {
 }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { caller: 'project' })
   const previews = { db, secrets, publicUrl }
   const frame = { config: { caller: 'anyone' as const }, schema: frameSchema }
 
-  app.get(
+  route.get(
     '/emails',
     {
-      config: { ...config, slowRead: isFiltered },
-      schema: {
-        tags: ['Emails'],
-        summary: 'List emails, newest first',
-        description: 'A search that takes longer than 3 s is a 503: narrow it by time, status or recipient.',
-        querystring: EmailsQuery,
-        response: { 200: cursorList(Email) },
-      },
+      tags: ['Emails'],
+      summary: 'List emails, newest first',
+      description: 'A search that takes longer than 3 s is a 503: narrow it by time, status or recipient.',
+      querystring: EmailsQuery,
+      response: cursorList(Email),
+      slowRead: isFiltered,
     },
     (req) => listEmails(db, secrets, req.project.id, req.query),
   )
 
-  app.post(
+  route.post(
     '/emails/export',
     {
-      config: { ...config, bodyOptional: true },
-      schema: {
-        tags: ['Emails'],
-        summary: 'Export emails as CSV',
-        description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
-        body: EmailExportBody,
-        response: { 202: Queued },
-      },
+      tags: ['Emails'],
+      summary: 'Export emails as CSV',
+      description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
+      body: EmailExportBody,
+      response: { 202: Queued },
+      bodyOptional: true,
     },
     async (req, reply) => {
       const jobId = await transact(db, (tx) => queueEmailExport(tx, req.project.id, req.body.filter))
@@ -61,16 +58,13 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   )
   csvExportRoutes(app, { db }, { path: '/emails', tags: ['Emails'], type: emailExport.type, noun: 'emails', file: 'emails' })
 
-  app.get(
+  route.get(
     '/emails/:id',
     {
-      config,
-      schema: {
-        tags: ['Emails'],
-        summary: 'Get an email with its timeline',
-        params: z.object({ id: Id('email') }),
-        response: { 200: Email.extend({ timeline: z.array(TimelineEntry) }) },
-      },
+      tags: ['Emails'],
+      summary: 'Get an email with its timeline',
+      params: z.object({ id: Id('email') }),
+      response: Email.extend({ timeline: z.array(TimelineEntry) }),
     },
     async (req) => {
       const email = (await findEmail(db, req.project.id, req.params.id)) ?? notFound('email', req.params.id)
@@ -78,17 +72,15 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     },
   )
 
-  app.get(
+  route.get(
     '/emails/:id/preview',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags: ['Emails'],
-        summary: 'Preview an email',
-        description: 'Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.',
-        params: z.object({ id: Id('email') }),
-        response: { 200: EmailPreview },
-      },
+      tags: ['Emails'],
+      summary: 'Preview an email',
+      description: 'Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.',
+      params: z.object({ id: Id('email') }),
+      response: EmailPreview,
+      slowRead: true,
     },
     async (req) => (await previewEmail(previews, { projectId: req.project.id, id: req.params.id })) ?? notFound('email', req.params.id),
   )
@@ -98,17 +90,15 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
   })
 
-  app.post(
+  route.post(
     '/emails/:id/resend',
     {
-      config: { ...config, refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'] },
-      schema: {
-        tags: ['Emails'],
-        summary: 'Resend a failed transactional email',
-        description: 'Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept.',
-        params: z.object({ id: Id('email') }),
-        response: { 201: Email },
-      },
+      tags: ['Emails'],
+      summary: 'Resend a failed transactional email',
+      description: 'Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept.',
+      params: z.object({ id: Id('email') }),
+      response: { 201: Email },
+      refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
     async (req, reply) => {
       const projectId = req.project.id
@@ -120,46 +110,34 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     },
   )
 
-  app.get(
+  route.get(
     '/sandbox/messages',
-    {
-      config,
-      schema: {
-        tags: ['Sandbox'],
-        summary: 'List sandbox messages, newest first',
-        querystring: SandboxQuery,
-        response: { 200: cursorList(SandboxMessage) },
-      },
-    },
+    { tags: ['Sandbox'], summary: 'List sandbox messages, newest first', querystring: SandboxQuery, response: cursorList(SandboxMessage) },
     (req) => listSandboxMessages(db, secrets, req.project.id, req.query),
   )
 
-  app.get(
+  route.get(
     '/sandbox/messages/:id',
     {
+      tags: ['Sandbox'],
+      summary: 'Get a sandbox message with its source',
+      params: z.object({ id: Id('message') }),
+      response: SandboxMessageSource,
       // A source may have 40 MB.
-      config: { ...config, slowRead: true },
-      schema: {
-        tags: ['Sandbox'],
-        summary: 'Get a sandbox message with its source',
-        params: z.object({ id: Id('message') }),
-        response: { 200: SandboxMessageSource },
-      },
+      slowRead: true,
     },
     async (req) => (await findSandboxMessage(db, req.project.id, req.params.id)) ?? notFound('message', req.params.id),
   )
 
-  app.get(
+  route.get(
     '/sandbox/messages/:id/preview',
     {
-      config: { ...config, slowRead: true },
-      schema: {
-        tags: ['Sandbox'],
-        summary: 'Get the parts of a sandbox message',
-        description: 'The HTML is that of the message, without its open pixel and with the original links.',
-        params: z.object({ id: Id('message') }),
-        response: { 200: SandboxPreview },
-      },
+      tags: ['Sandbox'],
+      summary: 'Get the parts of a sandbox message',
+      description: 'The HTML is that of the message, without its open pixel and with the original links.',
+      params: z.object({ id: Id('message') }),
+      response: SandboxPreview,
+      slowRead: true,
     },
     async (req) =>
       (await previewSandboxMessage(previews, { projectId: req.project.id, id: req.params.id })) ?? notFound('message', req.params.id),

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../../db/index.ts'
 import { SUPPRESSION_COLUMNS, type SuppressionRow } from '../feedback/suppress.ts'
+import { type EmailType, suppressesSql, verdict } from '../rules/may-send.ts'
 import { Suppression, showSuppression } from './suppressions.ts'
 
 const RULES = {
@@ -36,29 +37,30 @@ type Facts = {
 
 /** Whether an email to this address would be sent now, by the rules that hold when it is. */
 export async function checkAddress(db: Db, projectId: string, email: string): Promise<z.output<typeof SuppressionCheck>> {
-  const domain = email.slice(email.lastIndexOf('@'))
   const { isDisabled, subscribed, suppressions } = await one(
     db,
     sql<Facts>`
       select p.disabled as "isDisabled", (select subscribed from contacts where project_id = p.id and email = ${email}) as subscribed,
         coalesce((select jsonb_agg(s) from (
-          select ${SUPPRESSION_COLUMNS} from suppressions where project_id = p.id and address in (${email}, ${domain})
+          select ${SUPPRESSION_COLUMNS} from suppressions s where project_id = p.id and ${suppressesSql(sql`${email}`)}
         ) as s), '[]') as suppressions
       from projects p where p.id = ${projectId}
     `,
   )
   const found: [RuleName, 'all' | 'marketing', z.output<typeof Suppression> | null][] = [
-    ...(isDisabled ? [['project_disabled', 'all', null] as const] : []),
     ...suppressions.map((row) => {
       const shown = showSuppression({ ...row, createdAt: new Date(row.createdAt) })
       return [shown.domain === null ? 'address_suppressed' : 'domain_suppressed', 'all', shown] as const
     }),
     ...(subscribed === false ? [['unsubscribed', 'marketing', null] as const] : []),
     ...(subscribed === null ? [['no_contact', 'marketing', null] as const] : []),
+    ...(isDisabled ? [['project_disabled', 'all', null] as const] : []),
   ].map((rule) => [...rule])
+  const facts = { suppressed: suppressions.length > 0, subscribed: subscribed === true }
+  const wouldSend = (type: EmailType) => !isDisabled && !verdict(facts, type)
   return {
     email,
-    wouldSend: { transactional: !found.some(([, blocks]) => blocks === 'all'), marketing: !found.length },
+    wouldSend: { transactional: wouldSend('TRANSACTIONAL'), marketing: wouldSend('MARKETING') },
     rules: found.map(([rule, blocks, suppression]) => ({ rule, blocks, message: RULES[rule], suppression })),
   }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { transact } from '../../db/index.ts'
 import { DomainName } from '../../domains/name.ts'
 import { cursorList } from '../../http/paging.ts'
+import { NO_CONTENT, routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
 import { Queued } from '../../jobs/job.ts'
@@ -30,33 +31,21 @@ const NewSuppression = z
 
 export function suppressionRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Suppressions']
-  const config = { caller: 'project' as const }
+  const route = routesOf(app, { tags, caller: 'project' })
 
-  app.get(
+  route.get(
     '/suppressions',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'List suppressions, newest first',
-        querystring: SuppressionsQuery,
-        response: { 200: cursorList(Suppression) },
-      },
-    },
+    { summary: 'List suppressions, newest first', querystring: SuppressionsQuery, response: cursorList(Suppression) },
     (req) => listSuppressions(db, secrets, req.project.id, req.query),
   )
 
-  app.post(
+  route.post(
     '/suppressions',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Suppress an address or domain',
-        description: '201 when it is new. 200 when it was suppressed before; it keeps its reason.',
-        body: NewSuppression,
-        response: { 200: Suppression, 201: Suppression },
-      },
+      summary: 'Suppress an address or domain',
+      description: '201 when it is new. 200 when it was suppressed before; it keeps its reason.',
+      body: NewSuppression,
+      response: { 200: Suppression, 201: Suppression },
     },
     async (req, reply) => {
       const { address, domain } = req.body
@@ -65,17 +54,13 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/suppressions/bulk',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Suppress many addresses and domains',
-        description: 'Entries that are neither an address nor a domain are returned; the others are suppressed.',
-        body: z.object({ entries: z.array(z.string().max(320)).min(1).max(1_000) }),
-        response: { 200: z.object({ addedCount: z.int(), existingCount: z.int(), invalid: z.array(z.string()) }) },
-      },
+      summary: 'Suppress many addresses and domains',
+      description: 'Entries that are neither an address nor a domain are returned; the others are suppressed.',
+      body: z.object({ entries: z.array(z.string().max(320)).min(1).max(1_000) }),
+      response: z.object({ addedCount: z.int(), existingCount: z.int(), invalid: z.array(z.string()) }),
     },
     async (req) => {
       const entries = req.body.entries.filter((entry) => entry.trim() !== '')
@@ -87,31 +72,24 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.post(
+  route.post(
     '/suppressions/check',
     {
-      config: { ...config, onlyReads: true },
-      schema: {
-        tags,
-        summary: 'Check whether an address would be sent to',
-        description: 'Names the rules that keep an email to this address from being sent. Changes nothing.',
-        body: z.object({ email: Address }),
-        response: { 200: SuppressionCheck },
-      },
+      summary: 'Check whether an address would be sent to',
+      description: 'Names the rules that keep an email to this address from being sent. Changes nothing.',
+      body: z.object({ email: Address }),
+      response: SuppressionCheck,
+      onlyReads: true,
     },
     (req) => checkAddress(db, req.project.id, req.body.email),
   )
 
-  app.get(
+  route.get(
     '/suppressions/export',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Download all suppressions as CSV',
-        description: 'At once, without a job.',
-        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
-      },
+      summary: 'Download all suppressions as CSV',
+      description: 'At once, without a job.',
+      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
     },
     async (req, reply) =>
       reply
@@ -120,17 +98,14 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
         .send(streamSuppressions(db, req.project.id) as never), // a stream is not JSON
   )
 
-  app.post(
+  route.post(
     '/suppressions/export',
     {
-      config: { ...config, bodyOptional: true },
-      schema: {
-        tags,
-        summary: 'Export suppressions as CSV',
-        description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
-        body: SuppressionExportBody,
-        response: { 202: Queued },
-      },
+      summary: 'Export suppressions as CSV',
+      description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
+      body: SuppressionExportBody,
+      response: { 202: Queued },
+      bodyOptional: true,
     },
     async (req, reply) => {
       const jobId = await transact(db, (tx) => queueSuppressionExport(tx, req.project.id, req.body.filter))
@@ -139,17 +114,13 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
   )
   csvExportRoutes(app, { db }, { path: '/suppressions', tags, type: suppressionExport.type, noun: 'suppressions', file: 'suppressions' })
 
-  app.delete(
+  route.delete(
     '/suppressions/:address',
     {
-      config,
-      schema: {
-        tags,
-        summary: 'Remove a suppression',
-        description: 'Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed.',
-        params: z.object({ address: z.string() }),
-        response: { 204: z.null().describe('No content') },
-      },
+      summary: 'Remove a suppression',
+      description: 'Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed.',
+      params: z.object({ address: z.string() }),
+      response: NO_CONTENT,
     },
     async (req, reply) => {
       const address = parseSuppressed(req.params.address)

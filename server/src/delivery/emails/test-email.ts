@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import type { createQuotaCounter } from '../../http/limits/quotas.ts'
 import { newId } from '../../lib/id.ts'
 import { enqueueEmails, insertContents, type NewContent, type NewEmail } from '../outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
+import { readAddressFacts, verdict } from '../rules/may-send.ts'
 
 /** The answer of every endpoint that sends a test email. */
 export const TestEmailAnswer = z.object({
@@ -45,8 +46,7 @@ export async function sendTestEmail({ db, quotas }: Deps, test: TestEmail): Prom
 
 async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceType, campaignId, requestId }: TestEmail) {
   const [contentId, emailId] = [newId(), newId()]
-  const domain = to.slice(to.lastIndexOf('@'))
-  const suppression = await maybeOne(tx, sql`select 1 from suppressions where project_id = ${projectId} and address in (${to}, ${domain})`)
+  const { suppressed } = (await readAddressFacts(tx, projectId, [to]))(to)
   await insertContents(tx, [{ ...content, subject: `${MARK}${content.subject}`, projectId, id: contentId }])
   const fromDomain = content.fromAddress.split('@')[1]!
   const email = {
@@ -63,7 +63,7 @@ async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceTy
     fromDomain,
     test: true,
   }
-  await enqueueEmails(tx, [{ ...email, skipped: suppression ? 'suppressed' : null }])
+  await enqueueEmails(tx, [{ ...email, skipped: verdict({ suppressed }, content.type) ?? null }])
   await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`.execute(tx)
-  return { emailId, isSuppressed: suppression !== undefined }
+  return { emailId, isSuppressed: suppressed }
 }

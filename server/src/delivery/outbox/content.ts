@@ -4,8 +4,10 @@ import { createCache } from '../../lib/cache.ts'
 import { MB } from '../../lib/text/units.ts'
 import type { Attachment } from '../../mime/compose.ts'
 import { resolveFromName } from '../../templates/outgoing-html.ts'
+import type { findTemplate } from '../../templates/template.ts'
+import type { EmailType } from '../rules/may-send.ts'
 import type { ClaimedEmail } from './claim.ts'
-import type { EmailType } from './enqueue.ts'
+import type { NewContent } from './enqueue.ts'
 
 export type Content = {
   projectId: string
@@ -82,3 +84,27 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
       .map(({ filename, contentType, cid, inline, bytes }) => ({ filename, contentType, contentId: cid, inline, content: bytes })),
   }))
 }
+
+type Template = NonNullable<Awaited<ReturnType<typeof findTemplate>>>
+
+/** Fields that take precedence over those of the template. Without a template, subject and body are required. */
+type ContentFields = { fromAddress: string } & {
+  [Field in 'subject' | 'previewText' | 'body' | 'fromName' | 'replyTo']?: string | null | undefined
+} & { headers?: Record<string, string> | undefined }
+
+/** The content of an email: that of a template, if there is one, with the given fields instead of the template's. */
+export const contentFrom = (
+  template: Template | undefined,
+  { fromAddress, subject, previewText, body, fromName, replyTo, headers = {} }: ContentFields,
+): Omit<NewContent, 'projectId' | 'id'> => ({
+  type: template?.type ?? 'TRANSACTIONAL',
+  subject: subject ?? template?.subject ?? '',
+  previewText: previewText ?? template?.previewText ?? null,
+  body: body ?? template?.body ?? '',
+  fromAddress,
+  fromName: fromName || template?.fromName || null,
+  replyTo: replyTo ?? template?.replyTo ?? null,
+  headers,
+  templateId: template?.id ?? null,
+  templateVersion: template?.version ?? null,
+})

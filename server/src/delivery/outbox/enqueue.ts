@@ -3,9 +3,8 @@ import { prepared, type Tx } from '../../db/index.ts'
 import { recordActivities } from '../../events/activities.ts'
 import { randomDigits } from '../../lib/id.ts'
 import { categorySql, hourSql, insertCountsSql, METERED } from '../../projects/email-counts.ts'
+import type { EmailType } from '../rules/may-send.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './streams/stream-of.ts'
-
-export type EmailType = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
 
 export type NewContent = {
   projectId: string

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { many, type Pool, prepared } from '../../db/index.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { crash } from '../../lib/crash-point.ts'
+import { isSuppressedSql } from '../rules/may-send.ts'
 import { type Permit, permitSince } from '../transport/transport.ts'
 import type { ClaimedEmail } from './claim.ts'
-import { isSuppressedSql } from './sending-rules.ts'
 import { isStopped } from './streams/stream-allowance.ts'
 
 type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts' | 'toAddress'> & {

@@ -7,7 +7,7 @@ import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, createContents } from '../outbox/content.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
-import { isInvalidSql, isSuppressedSql, needsConsent } from '../outbox/sending-rules.ts'
+import { addressFactsSql, type RecipientFacts, verdict } from '../rules/may-send.ts'
 
 /** An email that may be sent, with everything needed to build it. `address`: where it goes. */
 export type Admitted = {
@@ -63,21 +63,13 @@ export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: Retur
     const content = contentOf(email)
     const fact = facts.get(email.id)
     const seen = fact && email.test ? { ...fact, ...seenByTester(email, testContactOf(email)) } : fact
-    const isMarketing = content !== undefined && needsConsent(content.type) && !email.test
-    const isOfCampaign = email.campaignId !== null && !email.test
-    const verdict = isExpired(email)
-      ? EXPIRED
-      : judge(content, seen, { isMarketing, isOfCampaign, signer: content && signers.get(content) })
+    const decision = judge(email, { content, facts: seen, signer: content && signers.get(content) })
     const address = fact?.address ?? email.toAddress
-    if ('error' in verdict) refused.push({ email, address, ...verdict })
-    else admitted.push({ email, address, ...verdict })
+    if ('error' in decision) refused.push({ email, address, ...decision })
+    else admitted.push({ email, address, ...decision })
   }
   return { admitted, refused }
 }
-
-type Verdict = Omit<Admitted, 'email' | 'address'> | Omit<RefusedByGate, 'email' | 'address'>
-
-const EXPIRED: Verdict = { state: 'failed', error: 'expired' }
 
 /** An email of a campaign may have waited for its rate, or for a person. So its time starts with the first failure; `expire.ts` does the rest. */
 function isExpired({ campaignId, createdAt, firstFailedAt }: ClaimedEmail) {
@@ -85,19 +77,29 @@ function isExpired({ campaignId, createdAt, firstFailedAt }: ClaimedEmail) {
   return from !== null && Date.now() - from.getTime() > EXPIRES_AFTER_MS
 }
 
-type Needs = { isMarketing: boolean; isOfCampaign: boolean; signer: Signer | undefined }
+type Known = { content: Content | undefined; facts: Facts | undefined; signer: Signer | undefined }
+type Decision = Omit<Admitted, 'email' | 'address'> | Omit<RefusedByGate, 'email' | 'address'>
 
-function judge(content: Content | undefined, facts: Facts | undefined, { isMarketing, isOfCampaign, signer }: Needs): Verdict {
-  if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
+/** Reasons about the recipient come first: what is wrong with us may pass, and the email would still not be sent. */
+function judge(email: ClaimedEmail, { content, facts, signer }: Known): Decision {
+  const reason = facts && verdict(recipientFacts(email, facts), content?.type)
+  if (reason) return { state: 'skipped', error: reason }
+  if (isExpired(email)) return { state: 'failed', error: 'expired' }
+  if (!content || !facts?.contact || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
   if (facts.disabled) return { state: 'deferred', error: 'project_disabled', waitSeconds: DISABLED_WAIT_SECONDS }
-  if (!facts.contact) return { state: 'skipped', error: 'contact_deleted' }
-  if (facts.invalid) return { state: 'skipped', error: 'invalid' }
-  if (facts.suppressed) return { state: 'skipped', error: 'suppressed' }
-  if (isMarketing && (!facts.contact.subscribed || facts.heldByUnsubscribed)) return { state: 'skipped', error: 'unsubscribed' }
-  if (!signer && isOfCampaign) return { state: 'deferred', error: 'domain_not_verified', waitSeconds: UNVERIFIED_WAIT_SECONDS }
+  if (!signer && email.campaignId !== null && !email.test)
+    return { state: 'deferred', error: 'domain_not_verified', waitSeconds: UNVERIFIED_WAIT_SECONDS }
   if (!signer) return { state: 'failed', error: 'domain_not_verified' }
   return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer, tracking: facts.tracking }
 }
+
+/** A test email needs no consent. */
+const recipientFacts = ({ test }: ClaimedEmail, { contact, invalid, suppressed, heldByUnsubscribed }: Facts): RecipientFacts => ({
+  hasContact: contact !== null,
+  invalid,
+  suppressed,
+  subscribed: test || (contact?.subscribed && !heldByUnsubscribed),
+})
 
 /** A test email is sent whether or not its recipient is a contact, and is not tracked. */
 const seenByTester = ({ toAddress }: ClaimedEmail, contact: Facts['contact'] | undefined): Pick<Facts, 'tracking' | 'contact'> => ({
@@ -128,8 +130,7 @@ const readFacts = (db: Db, emails: ClaimedEmail[]) =>
     db,
     sql<Facts>`${prepared}
       select m."projectId", m.id, p.disabled, p.tracking, ${ADDRESS} as address,
-        m."followsContact" and ${isInvalidSql(ADDRESS)} as invalid,
-        ${isSuppressedSql(sql`m."projectId"`, ADDRESS)} as suppressed,
+        ${addressFactsSql(sql`m."projectId"`, ADDRESS)},
         not m."followsContact" and c.email <> m."toAddress" and exists (
           select from contacts o where o.project_id = m."projectId" and o.email = m."toAddress" and not o.subscribed) as "heldByUnsubscribed",
         case when c.id is not null then ${CONTACT_FACTS} end as contact

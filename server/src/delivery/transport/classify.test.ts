@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { startCpuClock } from '../../../test/support/cpu-clock.ts'
+import { startCpuClock } from '../../../test/support/faults/cpu-clock.ts'
 import { classify, fingerprintOf, waitBeforeRetry } from './classify.ts'
 import type { Stage } from './transport.ts'
 

@@ -143,11 +143,12 @@ function markOptionalBodies<Document extends object>(document: Document, operati
   return document
 }
 
-/** Removes unused schemas and patterns that repeat a format, and makes the other patterns portable. */
+/** Removes unused schemas and patterns that repeat a format, and makes the other patterns portable. Sorted: imports decide no order. */
 function tidy<Document extends object>(document: Document): Document {
-  const { schemas = {} } = (document as { components?: { schemas?: Record<string, unknown> } }).components ?? {}
-  const used = usedSchemas(document, schemas)
-  for (const name of Object.keys(schemas)) if (!used.has(name)) delete schemas[name]
+  const { components = {} } = document as { components?: { schemas?: Record<string, unknown> } }
+  const used = usedSchemas(document, components.schemas ?? {})
+  const sorted = Object.entries(components.schemas ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  components.schemas = Object.fromEntries(sorted.filter(([name]) => used.has(name)))
   return JSON.parse(JSON.stringify(document), (_key, value) => {
     if (value?.format === 'uuid' || value?.format === 'date-time') delete value.pattern
     if (typeof value?.pattern === 'string') value.pattern = portablePattern(value.pattern)

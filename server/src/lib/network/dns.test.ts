@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startDnsServer } from '../../../test/support/dns-server.ts'
+import { startDnsServer } from '../../../test/support/servers/dns-server.ts'
 import { createDns, type Dns } from './dns.ts'
 
 let server: Awaited<ReturnType<typeof startDnsServer>>

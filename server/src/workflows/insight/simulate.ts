@@ -3,7 +3,7 @@ import { readFacts } from '../../conditions/facts.ts'
 import type { ContactFacts } from '../../conditions/match.ts'
 import { readData } from '../../contacts/data.ts'
 import type { Pool } from '../../db/index.ts'
-import { findSubscribers } from '../../delivery/outbox/sending-rules.ts'
+import { findSubscribers, readAddressFacts, verdict } from '../../delivery/rules/may-send.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
@@ -18,7 +18,7 @@ import { ALL_STEP_TYPES, type Graph, type GraphStep, stepOf, transitionFor, trig
 import { chooseBranch, compileCondition, referencesOfCondition, type StepCondition } from '../definition/step-condition.ts'
 import { delayMs, type StepConfigs } from '../definition/step-config.ts'
 import { readGraph, type WorkflowRow } from '../definition/workflow.ts'
-import { executionVariables, findBlocked, MAX_EMAILS_PER_HOUR, whySkipped } from '../steps/send-email.ts'
+import { executionVariables, MAX_EMAILS_PER_HOUR } from '../steps/send-email.ts'
 import type { StartEvent } from '../steps/step.ts'
 import { buildWebhookRequest } from '../webhooks/webhook-request.ts'
 
@@ -139,9 +139,9 @@ async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { con
   const failed = (reason: string): Taken => ({ branch: null, result: { reason }, at, end: { end: 'FAILED', reason } })
   const to = recipient.type === 'CUSTOM' ? recipient.customEmail : contact.email
   const reader = recipient.type === 'CUSTOM' ? { projectId, email: to } : undefined
-  const isSubscribed = reader ? (await findSubscribers(db, [reader]))(reader) : contact.subscribed
-  const blocked = await findBlocked(db, projectId, [to])
-  const reason = whySkipped({ email: to, subscribed: isSubscribed }, { blocked, type: template?.type })
+  const subscribed = reader ? (await findSubscribers(db, [reader]))(reader) : contact.subscribed
+  const factsOf = await readAddressFacts(db, projectId, [to])
+  const reason = verdict({ ...factsOf(to), subscribed }, template?.type)
   if (reason) return { branch: null, result: { to, skipped: reason }, at }
   if (!template) return failed('template_deleted')
   if (!template.from) return failed('no_sender')

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { NO_DATA } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
-import { type Db, many, type Tx } from '../../db/index.ts'
-import { type EmailType, enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
+import { many, type Tx } from '../../db/index.ts'
+import { contentFrom } from '../../delivery/outbox/content.ts'
+import { enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
 import type { OwnVariables } from '../../delivery/outbox/own-variables.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
-import { contentFrom, isInvalidSql, isSuppressedSql, needsConsent } from '../../delivery/outbox/sending-rules.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
+import { readAddressFacts, verdict } from '../../delivery/rules/may-send.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { newId } from '../../lib/id.ts'
 import { DAY, MINUTE } from '../../lib/text/units.ts'
@@ -34,12 +35,13 @@ export const runSendEmail: StepRunner = async (tx, batch, executions) => {
   const templates = await readTemplates(tx, batch.projectId, executions)
   const recipients = await readRecipients(tx, batch, executions)
   const addresses = [...recipients.values()].map(({ email }) => email)
-  const blocked = await findBlocked(tx, batch.projectId, addresses)
+  const factsOf = await readAddressFacts(tx, batch.projectId, addresses)
   const outcomes = executions.map((execution): StepOutcome | undefined => {
     const template = templates.get(templateIdOf(execution))
     const recipient = recipients.get(execution.id)
     if (!recipient) return { is: 'cancelled', reason: 'contact_deleted' }
-    const reason = whySkipped(recipient, { blocked, type: template?.content.type })
+    // Before what is wrong with the template or its sender.
+    const reason = verdict({ ...factsOf(recipient.email), subscribed: recipient.subscribed }, template?.content.type)
     if (reason) return { is: 'skipped', reason }
     if (!template) return { is: 'failed', error: 'template_deleted' }
     if (!template.content.from) return { is: 'failed', error: 'no_sender' }
@@ -97,31 +99,6 @@ async function readRecipients(tx: Tx, { projectId, contacts }: StepBatch, execut
   })
   return new Map(recipients)
 }
-
-type Blocked = Map<string, 'invalid' | 'suppressed'>
-
-/** Those of the addresses that get no email from the project. */
-export async function findBlocked(db: Db, projectId: string, addresses: string[]): Promise<Blocked> {
-  const emails = [...new Set(addresses)]
-  if (!emails.length) return new Map()
-  const rows = await many(
-    db,
-    sql<{ email: string; isInvalid: boolean }>`
-      select email, ${isInvalidSql(sql`given.email`)} as "isInvalid" from unnest(${emails}::text[]) as given(email)
-      where ${isInvalidSql(sql`given.email`)} or ${isSuppressedSql(sql`${projectId}::uuid`, sql`given.email`)}
-    `,
-  )
-  return new Map(rows.map(({ email, isInvalid }) => [email, isInvalid ? 'invalid' : 'suppressed']))
-}
-
-/**
- * Why a recipient gets no email, whatever is wrong with the template or its sender. In the order in which an email is checked when it is
- * sent: a contact that bounced is suppressed and unsubscribed. Without `type`, because the template is gone, no consent is missing.
- */
-export const whySkipped = (
-  { email, subscribed }: { email: string; subscribed: boolean },
-  { blocked, type }: { blocked: Blocked; type: EmailType | undefined },
-) => blocked.get(email) ?? (type && needsConsent(type) && !subscribed ? 'unsubscribed' : undefined)
 
 type Prepared = { templates: Map<string, KnownTemplate>; recipients: Map<string, Recipient> }
 

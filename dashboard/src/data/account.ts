@@ -1,0 +1,30 @@
+import { type QueryClient, queryOptions } from '@tanstack/react-query'
+import { api, queryClient, SignedOutError } from '../api.ts'
+
+/** Asks in a way that is no failed request for a visitor who is not signed in. */
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: async () => {
+    const { user } = await api.auth.session()
+    if (!user) throw new SignedOutError()
+    return user
+  },
+})
+
+/** A write as a query: the query key runs it exactly once per token, however often the page renders. */
+export const verificationQuery = (token: string) =>
+  queryOptions({
+    queryKey: ['verify-email', token],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async () => {
+      const verified = await api.auth.verifyEmail({ token })
+      // A request for the account that is under way may return the state from before; it must not overwrite the new one.
+      await queryClient.cancelQueries(meQuery)
+      await queryClient.invalidateQueries(meQuery)
+      return verified
+    },
+  })
+
+export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => api.users.listSessions(), staleTime: 0 })
+
+export const invalidateSessions = (queries: QueryClient) => queries.invalidateQueries(sessionsQuery)

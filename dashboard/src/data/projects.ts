@@ -1,0 +1,44 @@
+import type { Result } from '@sterna/sdk'
+import { type QueryClient, queryOptions } from '@tanstack/react-query'
+import { api } from '../api.ts'
+import { invalidate, keysOf } from './keys.ts'
+
+const key = keysOf('setup')
+const teamKey = keysOf('team')
+
+/** The projects of the user, each with its keys and settings. */
+export const projectsQuery = queryOptions({ queryKey: ['projects'], queryFn: () => api.projects.list() })
+
+export const invalidateProjects = (queries: QueryClient) => queries.invalidateQueries(projectsQuery)
+
+/** What the project has done for the first time. */
+export const setupStateQuery = (projectId: string) =>
+  queryOptions({ queryKey: key(projectId, 'state'), queryFn: () => api.projects.setupState(projectId), staleTime: 0 })
+
+export const keyUsageQuery = (projectId: string) =>
+  queryOptions({ queryKey: key(projectId, 'key-usage'), queryFn: () => api.projects.keyUsage(projectId), staleTime: 0 })
+
+export const invalidateKeys = (queries: QueryClient, projectId: string) =>
+  Promise.all([invalidateProjects(queries), queries.invalidateQueries(keyUsageQuery(projectId))])
+
+/** Forgotten with the page that shows it. */
+export const webhookSecretQuery = (projectId: string) =>
+  queryOptions({ queryKey: key(projectId, 'webhook-secret'), queryFn: () => api.projects.webhookSecret(projectId), gcTime: 0 })
+
+/** The bounce and complaint rates, with the thresholds from which the project is warned and stopped. */
+export const securityQuery = (projectId: string) =>
+  queryOptions({ queryKey: key(projectId, 'security'), queryFn: () => api.projects.security(projectId), staleTime: 0 })
+
+/** A project that is enabled again says so everywhere. */
+export const storeSecurity = (queries: QueryClient, projectId: string, security: Result<'GET /projects/{id}/security'>) => {
+  queries.setQueryData(securityQuery(projectId).queryKey, security)
+  return Promise.all([invalidateProjects(queries), queries.invalidateQueries(securityQuery(projectId))])
+}
+
+export const membersQuery = (projectId: string) =>
+  queryOptions({ queryKey: teamKey(projectId, 'members'), queryFn: () => api.members.list(projectId) })
+
+export const invitationsQuery = (projectId: string) =>
+  queryOptions({ queryKey: teamKey(projectId, 'invitations'), queryFn: () => api.invitations.list(projectId) })
+
+export const invalidateTeam = (queries: QueryClient, projectId: string) => invalidate(queries, projectId, 'team')

@@ -1,0 +1,120 @@
+import type { Campaign, CampaignPreflight } from '@sterna/sdk'
+import { useMutation } from '@tanstack/react-query'
+import { Send } from 'lucide-react'
+import { useState } from 'react'
+import { useApi } from '../../../projects/current.ts'
+import { RaiseCap } from '../../../projects/raise-cap.tsx'
+import { Dialog, DialogButtons } from '../../../ui/dialog/dialog.tsx'
+import { Fact, Facts } from '../../../ui/dialog/peek-panel.tsx'
+import { Button } from '../../../ui/form/button.tsx'
+import { Field } from '../../../ui/form/field.tsx'
+import { Form } from '../../../ui/form/form.tsx'
+import { Input } from '../../../ui/form/input.tsx'
+import { countOf, formatCount } from '../../../ui/text/count.tsx'
+import { useShowCampaign } from '../campaign-menu.tsx'
+import { momentOf, shortTime, utcText } from './schedule-time.ts'
+import type { When } from './when-section.tsx'
+
+const PEOPLE = { one: 'person', many: 'people' }
+/** From here on the number of people has to be typed. */
+const MANY = 10_000
+const UNDO_SECONDS = 10
+
+/** What the button does: `Send to 5 people`, `Schedule for 9 May, 09:00`. */
+function sendLabel(when: When, preflight: CampaignPreflight | undefined): string {
+  const at = when.kind === 'later' ? momentOf(when) : undefined
+  if (at) return `Schedule for ${shortTime(at, when.zone)}`
+  if (when.kind === 'later') return 'Schedule'
+  return preflight ? `Send to ${countOf(preflight.audience.recipients, PEOPLE, preflight.audience.estimated)}` : 'Send'
+}
+
+type SendButtonProps = { campaign: Campaign; when: When; preflight: CampaignPreflight | undefined; problem: string | undefined }
+
+/** The main button of the composer. It asks with the numbers; then there are ten seconds to undo it. */
+export function SendButton({ campaign, when, preflight, problem }: SendButtonProps) {
+  const [open, setOpen] = useState(false)
+  const label = sendLabel(when, preflight)
+  return (
+    <>
+      <Button
+        variant="primary"
+        size="sm"
+        disabled={problem !== undefined || !preflight}
+        title={problem ? `Not ready: ${problem}` : undefined}
+        onClick={() => setOpen(true)}
+      >
+        <Send aria-hidden="true" />
+        {label}
+      </Button>
+      {open && preflight && (
+        <Dialog
+          title={`${label}?`}
+          description={<Summary campaign={campaign} when={when} preflight={preflight} />}
+          open
+          onOpenChange={setOpen}
+        >
+          <SendForm campaign={campaign} when={when} preflight={preflight} label={label} onDone={() => setOpen(false)} />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+type AskedProps = { campaign: Campaign; when: When; preflight: CampaignPreflight }
+
+function Summary({ campaign, when, preflight: { audience } }: AskedProps) {
+  const at = when.kind === 'later' ? momentOf(when) : undefined
+  return (
+    <div className="pt-2 text-ink">
+      <Facts>
+        <Fact label="People">{countOf(audience.recipients, PEOPLE, audience.estimated)}</Fact>
+        <Fact label="From">{[campaign.fromName, campaign.from].filter(Boolean).join(', ')}</Fact>
+        <Fact label="Subject">{campaign.subject}</Fact>
+        {at && (
+          <Fact label="Starts">
+            {shortTime(at, when.zone)}, {when.zone.replaceAll('_', ' ')} ({utcText(at)})
+          </Fact>
+        )}
+      </Facts>
+      <p className="mt-3 text-muted">
+        {at
+          ? 'The people are those who match at that moment.'
+          : `It starts after ${UNDO_SECONDS} seconds, in which you can undo it. The people are those who match then.`}
+      </p>
+    </div>
+  )
+}
+
+function SendForm({ campaign, when, preflight, label, onDone }: AskedProps & { label: string; onDone: () => void }) {
+  const api = useApi()
+  const show = useShowCampaign()
+  const [typed, setTyped] = useState('')
+  const { recipients } = preflight.audience
+  const phrase = recipients > MANY ? formatCount(recipients) : undefined
+  const send = useMutation({
+    mutationFn: async () => {
+      const at = when.kind === 'later' ? momentOf(when) : undefined
+      await show(await api.campaigns.send(campaign.id, at ? { scheduledFor: at.toISOString() } : { delaySeconds: UNDO_SECONDS }))
+    },
+    onSuccess: onDone,
+  })
+  return (
+    <Form error={send.error} onSubmit={() => send.mutate()}>
+      <RaiseCap error={send.error} />
+      {phrase && (
+        <Field name="phrase" label={<>Type {phrase} to confirm the number of people</>}>
+          <Input value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" inputMode="numeric" />
+        </Field>
+      )}
+      <DialogButtons>
+        <Button onClick={onDone}>Cancel</Button>
+        <Button type="submit" variant="primary" busy={send.isPending} disabled={phrase !== undefined && digits(typed) !== digits(phrase)}>
+          {label}
+        </Button>
+      </DialogButtons>
+    </Form>
+  )
+}
+
+/** With or without separators. */
+const digits = (text: string) => text.replace(/\D/g, '')

@@ -1,0 +1,12 @@
+import type { Result } from '@sterna/sdk'
+import { RESENDABLE } from '../words.ts'
+
+type Reasons = Result<'GET /campaigns/{id}/reasons'>['data']
+
+/** Recipients that a resend may help, by reason, and those whose outcome is unknown. */
+export function resendableOf(reasons: Reasons) {
+  const failed = reasons.filter(({ outcome }) => outcome === 'failed')
+  const passing = failed.flatMap(({ reason, recipients }) => (reason && RESENDABLE.includes(reason) ? [{ reason, recipients }] : []))
+  const unknown = failed.find(({ reason }) => reason === 'outcome_unknown')?.recipients ?? 0
+  return { passing, count: passing.reduce((sum, { recipients }) => sum + recipients, 0), unknown }
+}

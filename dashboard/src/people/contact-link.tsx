@@ -1,0 +1,18 @@
+import { Link } from '@tanstack/react-router'
+import { useProject } from '../projects/current.ts'
+
+/** A contact looks and links the same everywhere. An event can outlive its contact. */
+export function ContactLink({ contact }: { contact: { id: string; email: string } | null }) {
+  const { id: projectId } = useProject()
+  if (!contact) return <span className="text-muted">Deleted contact</span>
+  return (
+    <Link
+      to="/app/p/$projectId/contacts/$contactId"
+      params={{ projectId, contactId: contact.id }}
+      className="relative z-10 truncate rounded-sm hover:text-accent hover:underline hover:underline-offset-4"
+      title={contact.email}
+    >
+      {contact.email}
+    </Link>
+  )
+}

@@ -1,0 +1,12 @@
+import type { Sterna } from '@sterna/sdk'
+import { apiOf } from '../api.ts'
+import type { FindPeople } from '../data/contacts.ts'
+
+export const EVERYONE: FindPeople = {
+  scope: 'everyone',
+  find: async (projectId, search, limit) => (await apiOf(projectId).contacts.list({ limit, ...(search && { search }) })).data,
+}
+
+/** The contact with exactly this address: a part of it would find another one, whose executions might then be cancelled. */
+export const findByAddress = async (api: Sterna, address: string): Promise<{ id: string; email: string } | undefined> =>
+  (await api.contacts.list({ field: 'email', value: address, limit: 1 })).data[0]

@@ -1,0 +1,105 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { one, transact } from '../db/index.ts'
+import type { createQuotaCounter } from '../http/limits/quotas.ts'
+import { routesOf } from '../http/resource.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Address } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
+import { networkOf } from '../lib/network/network.ts'
+import { lockPassword, resetPassword, sendReset, sendVerification, setPassword, type User, verifyEmail } from './accounts.ts'
+import { type createPasswords, GivenPassword, NewPassword } from './passwords.ts'
+import { openSession, setSessionCookie } from './sessions.ts'
+
+export const Token = z.string().min(1).max(200)
+export const Done = z.object({ success: z.literal(true) })
+const RESET_RESPONSE_MS = 150
+
+type Parts = {
+  passwords: ReturnType<typeof createPasswords>
+  port: Parameters<typeof sendReset>[1]
+  attempts: ReturnType<typeof createQuotaCounter>
+  findUser: (userId: string) => Promise<User & { verified: boolean }>
+}
+
+/** Verified addresses, and passwords that are reset or changed. */
+export function passwordRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps, { passwords, port, attempts, findUser }: Parts) {
+  const route = routesOf(app, { tags: ['Accounts'] })
+  const { hashPassword, isPassword } = passwords
+
+  route.post(
+    '/auth/verify-email',
+    { summary: 'Verify an email address', body: z.object({ token: Token }), response: Done, caller: 'visitor' },
+    async (req) => {
+      await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
+      await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
+      return { success: true as const }
+    },
+  )
+
+  route.post('/auth/request-verification', { summary: 'Resend the verification email', response: Done, caller: 'session' }, async (req) => {
+    const user = await findUser(req.person.userId)
+    if (user.verified) return { success: true as const }
+    await attempts.take({ scope: 'verification', subject: user.id })
+    await transact(db, (tx) => sendVerification(tx, port, user))
+    return { success: true as const }
+  })
+
+  route.post(
+    '/auth/request-password-reset',
+    {
+      summary: 'Request a password reset',
+      description: 'Responds the same whether or not the address has an account.',
+      body: z.object({ email: Address }),
+      response: Done,
+      caller: 'visitor',
+    },
+    async (req) => {
+      await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip) })
+      // Constant response time: otherwise it would reveal whether the address has an account.
+      await Promise.all([sendResetUnlessLimited(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_RESPONSE_MS))])
+      return { success: true as const }
+    },
+  )
+
+  async function sendResetUnlessLimited(email: string) {
+    const wait = await attempts.count({ scope: 'reset', subject: email })
+    if (!wait) await transact(db, (tx) => sendReset(tx, port, email))
+  }
+
+  route.post(
+    '/auth/reset-password',
+    { summary: 'Reset a password', body: z.object({ token: Token, password: NewPassword }), response: Done, caller: 'visitor' },
+    async (req) => {
+      await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
+      const passwordHash = await hashPassword(req.body.password)
+      await transact(db, (tx) => resetPassword(tx, port, { token: req.body.token, passwordHash }))
+      return { success: true as const }
+    },
+  )
+
+  route.post(
+    '/auth/change-password',
+    {
+      summary: 'Change your password',
+      description: 'Signs out all other sessions.',
+      body: z.object({ currentPassword: GivenPassword, password: NewPassword }),
+      response: Done,
+      caller: 'session',
+    },
+    async (req, reply) => {
+      const { userId } = req.person
+      await attempts.take({ scope: 'change-password', subject: userId })
+      const { hash } = await one(db, sql<{ hash: string }>`select password_hash as hash from users where id = ${userId}`)
+      if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
+      const passwordHash = await hashPassword(req.body.password)
+      const token = await transact(db, async (tx) => {
+        await lockPassword(tx, userId, hash)
+        await setPassword(tx, userId, passwordHash)
+        return openSession(tx, secrets, { userId, req })
+      })
+      setSessionCookie(reply, publicUrl, token)
+      return { success: true as const }
+    },
+  )
+}

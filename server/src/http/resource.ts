@@ -1,0 +1,106 @@
+import type {
+  ContextConfigDefault,
+  FastifyBaseLogger,
+  FastifyContextConfig,
+  FastifyReply,
+  FastifyRequest,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+  RouteGenericInterface,
+  RouteHandlerMethod,
+  RouteShorthandOptions,
+} from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { etagOf } from './if-match.ts'
+import type { App } from './server.ts'
+
+/** Response of a route that answers 204. */
+export const NO_CONTENT = { 204: z.null().describe('No content') }
+
+type Options = Pick<RouteShorthandOptions, 'bodyLimit' | 'preValidation' | 'serializerCompiler' | 'exposeHeadRoute'>
+type Schemas = {
+  tags?: string[]
+  summary?: string
+  description?: string
+  hide?: boolean
+  consumes?: string[]
+  params?: z.ZodType
+  querystring?: z.ZodType
+  headers?: z.ZodType
+  body?: z.ZodType
+  /** A schema is that of 200. */
+  response?: z.ZodType | Record<number, unknown>
+}
+/** All that a route declares: its schemas, its caller, and its limits. `etag`: the answer has its revision as a header. */
+type Declaration = Schemas & FastifyContextConfig & Options & { etag?: true }
+
+type SchemaOf<D extends Declaration> = Pick<D, keyof D & ('params' | 'querystring' | 'headers' | 'body')> & {
+  response: D['response'] extends z.ZodType ? { 200: D['response'] } : D['response']
+}
+type Handler<D extends Declaration> = RouteHandlerMethod<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  RouteGenericInterface,
+  ContextConfigDefault,
+  SchemaOf<D>,
+  ZodTypeProvider,
+  FastifyBaseLogger
+>
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+type Methods = Record<(typeof METHODS)[number], <D extends Declaration>(url: string, declared: D, handler: Handler<D>) => void>
+
+const SCHEMA = ['tags', 'summary', 'description', 'hide', 'consumes', 'params', 'querystring', 'headers', 'body'] as const
+const OPTIONS = ['bodyLimit', 'preValidation', 'serializerCompiler', 'exposeHeadRoute'] as const
+
+/** Adds routes that share a caller and tags. A route declares everything in one object. */
+export function routesOf(app: App, common: Schemas & FastifyContextConfig): Methods {
+  const add =
+    (method: (typeof METHODS)[number]) =>
+    (url: string, { etag, ...declared }: Declaration, handler: (req: FastifyRequest, reply: FastifyReply) => unknown) =>
+      app.route({ method, url, ...optionsOf({ ...common, ...declared }), handler: (etag ? withEtag(handler) : handler) as never })
+  return Object.fromEntries(METHODS.map((method) => [method, add(method)])) as unknown as Methods
+}
+
+const withEtag = (handler: (req: FastifyRequest, reply: FastifyReply) => unknown) => async (req: FastifyRequest, reply: FastifyReply) => {
+  const shown = (await handler(req, reply)) as { updatedAt: string }
+  return reply.header('etag', etagOf(shown)).send(shown)
+}
+
+function optionsOf(declared: Declaration) {
+  const { response, ...rest } = declared
+  const pick = (keys: readonly string[]) => Object.fromEntries(Object.entries(rest).filter(([key]) => keys.includes(key)))
+  const config = Object.fromEntries(Object.entries(rest).filter(([key]) => ![...SCHEMA, ...OPTIONS].includes(key as never)))
+  const responses = response && { response: response instanceof z.ZodType ? { 200: response } : response }
+  return { ...pick(OPTIONS), config, schema: { ...pick(SCHEMA), ...responses } }
+}
+
+type WithParams<D extends Declaration, Params extends z.ZodType> = D['params'] extends z.ZodType ? D : D & { params: Params }
+type OfRecord<D extends Declaration, Found> =
+  Handler<D> extends (this: infer _, req: infer Req, reply: infer Reply) => infer Answer
+    ? (req: Req, found: Found, reply: Reply) => Answer
+    : never
+type RecordMethods<Params extends z.ZodType, Found> = Record<
+  (typeof METHODS)[number],
+  <D extends Declaration>(url: string, declared: D, handler: OfRecord<WithParams<D, Params>, Found>) => void
+>
+
+/** Routes below `/things/:id`: `find` reads the record, or fails with 404, before the handler runs. */
+export function resource<Params extends z.ZodType, Found>(
+  app: App,
+  {
+    find,
+    ...common
+  }: Schemas & FastifyContextConfig & { params: Params; find: (req: FastifyRequest, params: z.output<Params>) => Promise<Found> },
+): RecordMethods<Params, Found> {
+  const route = routesOf(app, common)
+  const add =
+    (method: (typeof METHODS)[number]) =>
+    (url: string, declared: Declaration, handler: (req: FastifyRequest, found: Found, reply: FastifyReply) => unknown) =>
+      route[method](url, declared, (async (req: FastifyRequest, reply: FastifyReply) =>
+        handler(req, await find(req, req.params as z.output<Params>), reply)) as never)
+  return Object.fromEntries(METHODS.map((method) => [method, add(method)])) as unknown as RecordMethods<Params, Found>
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { findContact } from '../contacts/contact.ts'
+import { Data } from '../contacts/data.ts'
+import { type Db, transact } from '../db/index.ts'
+import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
+import { routesOf } from '../http/resource.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Address } from '../http/validate.ts'
+import { fail, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { KB, MB } from '../lib/text/units.ts'
+import { assertRenderable, Body, PreviewText, SenderName, Subject } from './content.ts'
+import { LintIssue, lintTemplate } from './lint.ts'
+import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
+import { findPreviewPage, savePreviewPage } from './preview-pages.ts'
+import { findTemplate, TYPES } from './template.ts'
+
+export const TemplateId = z.object({ id: z.string() })
+export const LintResult = z.object({ issues: z.array(LintIssue) })
+/** The recipient of a preview: a contact, made-up values, or both. */
+const Sample = {
+  contactId: z.uuid().optional(),
+  email: Address.optional(),
+  subscribed: z.boolean().optional(),
+  locale: z.string().max(100).optional(),
+  data: Data.optional(),
+  frame: z.boolean().optional().describe('Also return `frameUrl`, where a frame can show the HTML for 15 minutes.'),
+}
+const PREVIEWED =
+  'Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes ' +
+  'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.'
+
+type SampleBody = z.output<z.ZodObject<typeof Sample>>
+
+/** 2 MB for the template, and room for the JSON around it. */
+export const BODY_LIMIT = 2 * MB + 64 * KB
+
+export const templateNotFound = (id: string): never =>
+  fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })
+
+export const getTemplate = async (db: Db, projectId: string, id: string) =>
+  (isId(id) && (await findTemplate(db, projectId, id))) || templateNotFound(id)
+
+/** What a template looks like to a recipient, and what is wrong with it. */
+export function templatePreviewRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
+  const route = routesOf(app, { tags: ['Templates'], caller: 'project' })
+
+  route.post(
+    '/templates/:id/preview',
+    {
+      summary: 'Preview a template',
+      description: `Renders the template for a contact or a sample. ${PREVIEWED}`,
+      params: TemplateId,
+      body: z.object(Sample),
+      response: Preview,
+      onlyReads: true,
+      bodyOptional: true,
+    },
+    async (req) => preview(req.project.id, await getTemplate(db, req.project.id, req.params.id), req.body),
+  )
+
+  route.post(
+    '/templates/preview',
+    {
+      summary: 'Preview unsaved content',
+      description: `Renders a subject and body for a contact or a sample. ${PREVIEWED}`,
+      body: z.object({
+        subject: Subject,
+        previewText: PreviewText.nullish(),
+        body: Body,
+        type: z.enum(TYPES).default('TRANSACTIONAL'),
+        from: Address.nullish(),
+        fromName: SenderName.nullish(),
+        ...Sample,
+      }),
+      response: Preview,
+      onlyReads: true,
+      refusals: ['CONTACT_NOT_FOUND'],
+      bodyLimit: BODY_LIMIT,
+    },
+    async (req) => {
+      const { subject, previewText = null, body, type, from = null, fromName = null, ...sample } = req.body
+      await assertRenderable(req.project.id, { subject, previewText, body })
+      return preview(req.project.id, { subject, previewText, body, type, from, fromName }, sample)
+    },
+  )
+
+  app.get('/preview/page/:token', { config: { caller: 'anyone' }, schema: frameSchema }, async (req, reply) => {
+    const page = await findPreviewPage(db, readFrameToken(secrets, 'page', req.params.token))
+    return sendFrame(reply, page?.html ?? notFound('preview', req.params.token), req.query)
+  })
+
+  route.post(
+    '/templates/:id/lint',
+    { summary: 'Lint a template', params: TemplateId, response: LintResult, onlyReads: true },
+    async (req) => ({ issues: await lintTemplate(db, req.project.id, await getTemplate(db, req.project.id, req.params.id)) }),
+  )
+
+  async function preview(projectId: string, template: Parameters<typeof previewTemplate>[2], { contactId, frame, ...sample }: SampleBody) {
+    const contact = contactId === undefined ? undefined : await findContact(db, projectId, contactId)
+    if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+    const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, sample)
+    const shown = await previewTemplate(db, projectId, template, recipient)
+    if (!frame) return shown
+    return { ...shown, frameUrl: await transact(db, (tx) => savePreviewPage(tx, secrets, { projectId, html: shown.html })) }
+  }
+}

@@ -1,0 +1,417 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+/** Lowest layer first. A folder may import from lower layers, never from its own layer or above. */
+const LAYERS = [
+  'lib',
+  'mime',
+  'db',
+  'ledger',
+  'http jobs account-emails',
+  'events projects',
+  'contacts domains uploads',
+  'preferences conditions',
+  'templates',
+  'delivery',
+  'segments',
+  'track send verify opens-clicks inbound campaigns workflows',
+  'activity analytics usage billing reputation auth',
+  'doctor',
+].map((line) => line.split(' '))
+
+/** Lowest layer first, as above. */
+const ROOMS: Record<string, string[]> = {
+  delivery: ['transport', 'rules', 'outbox', 'message', 'feedback', 'emails', 'sender'],
+  campaigns: ['draft', 'ledger', 'sending'],
+  workflows: ['definition', 'steps', 'executions', 'webhooks', 'insight'],
+}
+const DASHBOARD_LAYERS = [
+  'ui',
+  'figures',
+  'data',
+  'session',
+  'projects',
+  'people',
+  'jobs',
+  'list',
+  'editor',
+  'conditions',
+  'content',
+  'features',
+  'shell',
+]
+
+/** More files than this in one folder are not found by looking: it gets sub-folders by subject. */
+const MAX_FLAT_FILES = 20
+const LARGE_FOLDERS = ['segments']
+
+/** Any folder may read any table. Only its owner writes it. */
+const OWNERS: Record<string, string> = {
+  account_mails: 'account-emails',
+  activities: 'events',
+  activity_count_deltas: 'events',
+  activity_counts: 'events',
+  attachments: 'delivery',
+  attempts: 'http',
+  billing_meters: 'billing',
+  campaign_audit: 'campaigns',
+  campaign_excluded: 'campaigns',
+  campaign_minutes: 'campaigns',
+  campaigns: 'campaigns',
+  consents: 'contacts',
+  contact_count_deltas: 'contacts',
+  contact_counts: 'contacts',
+  contact_days: 'contacts',
+  contact_fields: 'contacts',
+  contacts: 'contacts',
+  contents: 'delivery',
+  deleted_contact_fields: 'contacts',
+  domains: 'domains',
+  email_count_deltas: 'projects',
+  email_counts: 'projects',
+  email_days: 'analytics',
+  email_domain_days: 'analytics',
+  email_facts: 'delivery',
+  email_hits: 'opens-clicks',
+  email_hours: 'analytics',
+  email_tallies: 'delivery',
+  emails: 'delivery',
+  event_count_deltas: 'events',
+  event_counts: 'events',
+  events: 'events',
+  events_default: 'events',
+  former_addresses: 'contacts',
+  held_refusals: 'delivery',
+  idempotency_keys: 'http',
+  instance: 'db',
+  invitations: 'projects',
+  key_usage: 'http',
+  ledger_checks: 'ledger',
+  listeners: 'events',
+  memberships: 'projects',
+  job_errors: 'jobs',
+  job_files: 'jobs',
+  job_pieces: 'jobs',
+  job_workers: 'jobs',
+  jobs: 'jobs',
+  migrations: 'db',
+  preview_pages: 'templates',
+  project_wipes: 'projects',
+  projects: 'projects',
+  provider_notifications: 'delivery',
+  rate_windows: 'http',
+  reactions: 'events',
+  refusal_streaks: 'delivery',
+  reputations: 'reputation',
+  rollup_recounts: 'analytics',
+  sandbox_messages: 'delivery',
+  segment_members: 'segments',
+  segments: 'segments',
+  segment_due: 'segments',
+  senders: 'delivery',
+  sessions: 'auth',
+  soft_bounces: 'delivery',
+  sending_pauses: 'delivery',
+  stream_rates: 'delivery',
+  streams: 'delivery',
+  stripe_events: 'billing',
+  suppressions: 'delivery',
+  suspended_domains: 'projects',
+  suspended_owners: 'projects',
+  suspensions: 'projects',
+  template_versions: 'templates',
+  templates: 'templates',
+  uploads: 'uploads',
+  tracked_segments: 'segments',
+  usage_periods: 'projects',
+  usage_reports: 'billing',
+  user_tokens: 'auth',
+  users: 'auth',
+  webhook_secrets: 'workflows',
+  workflow_days: 'workflows',
+  workflow_entries: 'workflows',
+  workflow_executions: 'workflows',
+  workflow_figures: 'workflows',
+  workflow_firings: 'workflows',
+  workflow_graphs: 'workflows',
+  workflow_refusals: 'workflows',
+  workflow_step_executions: 'workflows',
+  workflow_tallies: 'workflows',
+  workflows: 'workflows',
+}
+
+type Source = { file: string; code: string }
+
+const SRC = fileURLToPath(new URL('../../src', import.meta.url))
+const DASHBOARD = fileURLToPath(new URL('../../../dashboard/src', import.meta.url))
+
+const readSources = (folder: string): Source[] =>
+  (readdirSync(folder, { recursive: true }) as string[])
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => ({ file, code: readFileSync(join(folder, file), 'utf8') }))
+const sources = readSources(SRC)
+const pages = readSources(DASHBOARD)
+
+/** Files at the top of `server/src` are the composition root: they may import everything, and nothing may import them. */
+const ROOT_LAYER = LAYERS.length
+const folderOf = (path: string) => (path.includes('/') ? path.split('/')[0]! : '')
+const layerOf = (path: string) => (folderOf(path) === '' ? ROOT_LAYER : LAYERS.findIndex((layer) => layer.includes(folderOf(path))))
+
+const importsOf = ({ file, code }: Source) =>
+  [...code.matchAll(/(?: from |import\()'(\.\.?\/[^']+)'/g)].map(([, target]) => join(dirname(file), target!))
+
+/** Imports of a file in a layer that is not below its own. */
+const upwardImports = (files: Source[]) =>
+  files.flatMap((source) =>
+    importsOf(source)
+      .filter((target) => folderOf(target) !== folderOf(source.file) && layerOf(target) >= layerOf(source.file))
+      .map((target) => `${source.file} -> ${target}`),
+  )
+
+/** The same inside a folder with layers of its own. Ignores files outside `layers`. */
+function upwardWithin(files: Source[], root: string, layers: string[]) {
+  const layerIn = (path: string) => layers.findIndex((layer) => path.startsWith(`${root}${layer}/`))
+  return files
+    .filter(({ file }) => layerIn(file) > -1)
+    .flatMap((source) =>
+      importsOf(source)
+        .filter((target) => layerIn(target) > layerIn(source.file))
+        .map((target) => `${source.file} -> ${target}`),
+    )
+}
+
+/** Imports that close a cycle. Those of types alone do not exist when the code runs. */
+function importCycles(files: Source[]) {
+  const run = ({ file, code }: Source) =>
+    importsOf({ file, code: code.replaceAll(/^import (?:type [^;]*?|\{(?:\s*type \w+,?)+\s*\}) from '[^']+'/gm, '') })
+  const imports = new Map(files.map((source) => [source.file, run(source)]))
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const visit = (file: string, path: string[]) => {
+    if (path.includes(file)) return void cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '))
+    if (done.has(file)) return
+    for (const target of imports.get(file) ?? []) visit(target, [...path, file])
+    done.add(file)
+  }
+  for (const file of imports.keys()) visit(file, [])
+  return cycles
+}
+
+/** Folders with more files than a reader can survey, without their sub-folders. */
+function crowdedFolders(files: Source[]) {
+  const sizes = new Map<string, number>()
+  for (const { file } of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1)
+  return [...sizes].filter(([, size]) => size > MAX_FLAT_FILES).map(([folder]) => folder)
+}
+
+const featureOf = (path: string) => /^features\/([^/]+)/.exec(path)?.[1]
+
+/** Imports of one feature by another. */
+const crossFeatureImports = (files: Source[]) =>
+  files.flatMap((source) =>
+    importsOf(source)
+      .filter((target) => featureOf(source.file) && featureOf(target) && featureOf(target) !== featureOf(source.file))
+      .map((target) => `${source.file} -> ${target}`),
+  )
+
+/** Query keys that a file of the dashboard builds outside `data/`, and invalidations of more or less than a noun. */
+const strayKeys = (files: Source[]) =>
+  files
+    .filter(({ file, code }) => !file.startsWith('data/') && /(?<!\.)\bqueryKey\b|\bkeysOf\(|\binvalidateQueries\([^)]/.test(code))
+    .map(({ file }) => file)
+
+/** Keys that are built twice in `data/`, as `noun part`: by `key = keysOf(noun)` and `key(projectId, part, …)`, or by `queryKey: [part`. */
+function duplicateKeys(files: Source[]) {
+  const keys = files.flatMap(({ code }) => [
+    ...[...code.matchAll(/queryKey: \[('[^']+')/g)].map(([, part]) => part!),
+    ...[...code.matchAll(/const (\w+) = keysOf\('([^']+)'\)/g)].flatMap(([, make, noun]) => [
+      noun!,
+      ...[...code.matchAll(new RegExp(`queryKey: ${make}\\(projectId((?:, '[^']+')+)`, 'g'))].map(([, parts]) => `${noun}${parts}`),
+    ]),
+  ])
+  return keys.filter((key, index) => keys.indexOf(key) < index)
+}
+
+const EXPORT = /^export (?:abstract |async )?(?:const|let|function\*?|class|type) (\w+)/gm
+
+/** Names that two files export. A type and its schema may share one name in one file. */
+function duplicateExports(files: Source[]) {
+  const exporters = new Map<string, Set<string>>()
+  for (const { file, code } of files.filter((source) => !/\.test\.tsx?$/.test(source.file)))
+    for (const [, name] of code.matchAll(EXPORT)) exporters.set(name!, (exporters.get(name!) ?? new Set()).add(file))
+  return [...exporters].filter(([, from]) => from.size > 1).map(([name, from]) => `${name}: ${[...from].join(', ')}`)
+}
+
+const WRITE =
+  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows)\((?:tx, )?'(\w+)'/g
+
+const foreignWrites = (files: Source[]) =>
+  files.flatMap(({ file, code }) =>
+    [...code.matchAll(WRITE)]
+      .map(([, raw, built]) => (raw ?? built)!)
+      .filter((table) => OWNERS[table] && OWNERS[table] !== folderOf(file))
+      .map((table) => `${file} writes ${table}`),
+  )
+
+/**
+ * Writes on a pool instead of a transaction, as `file table`. Each is one statement, which is committed when it is answered: before the
+ * last byte of a message leaves (mark), after its outcome is known (settle), and before the call that it counts (quotas, rate limit).
+ */
+const POOL_WRITES = [
+  'delivery/outbox/mark.ts emails',
+  'delivery/outbox/settle.ts emails',
+  'http/limits/quotas.ts attempts',
+  'http/limits/quotas.ts attempts',
+  'http/limits/rate-limit.ts rate_windows',
+]
+
+const RUN = /\b(?:many|one|maybeOne|countAffected)\(\s*(?!tx\b)\w+,/g
+const EXECUTE = /\.execute\(\s*(?![\s()]|tx\b)/g
+const BUILD = /\b(?!tx\b)\w+\.(?=(?:insertInto|updateTable|deleteFrom)\()/g
+
+function argumentsFrom(code: string, start: number) {
+  let open = 1
+  let end = start
+  for (; end < code.length && open; end++) if ('()'.includes(code[end]!)) open += code[end] === '(' ? 1 : -1
+  return code.slice(start, end)
+}
+
+/** The code of the functions that `text` calls and `code` declares, in the way of `settleSql(…)`. */
+const declarationsOf = (code: string, text: string) =>
+  [...text.matchAll(/\b(\w+)\(/g)].map(
+    ([, name]) => new RegExp(`^(?:const|function) ${name}\\b[\\s\\S]*?\\n\\}?\\n`, 'm').exec(code)?.[0] ?? '',
+  )
+
+/** Only the first table of a statement: the others are written by the same one. */
+const firstWrite = (text: string) => {
+  const [[, raw, built] = []] = text.matchAll(WRITE)
+  return raw ?? built
+}
+
+/** Statements that write and are run on anything but a `tx`, which is a transaction wherever a parameter has this name. */
+const poolWrites = (files: Source[]) =>
+  files.flatMap(({ file, code }) => {
+    const run = [...code.matchAll(RUN)].map(({ index, 0: call }) => argumentsFrom(code, index + call.length))
+    const executed = [...code.matchAll(EXECUTE)].map(({ index }) => code.slice(code.lastIndexOf('\n\n', index), index))
+    const built = [...code.matchAll(BUILD)].map(({ index, 0: handle }) => code.slice(index + handle.length, index + 100))
+    const tables = [
+      ...run.map((text) => firstWrite([text, ...declarationsOf(code, text)].join('\n'))),
+      ...executed.map(firstWrite),
+      ...built.map(firstWrite),
+    ]
+    const misnamed = /\btx: (?!Tx\b)\w+/.exec(code)?.[0]
+    return [...tables.flatMap((table) => (table ? `${file} ${table}` : [])), ...(misnamed ? [`${file} ${misnamed}`] : [])]
+  })
+
+test('every folder has a layer', () => {
+  const unplaced = sources.filter(({ file }) => layerOf(file) === -1).map(({ file }) => file)
+  expect(unplaced).toEqual([])
+})
+
+test('imports only point down', () => {
+  expect(upwardImports(sources)).toEqual([])
+})
+
+test.each(Object.entries(ROOMS))('imports inside %s/ only point down', (feature, layers) => {
+  const folders = new Set(sources.flatMap(({ file }) => new RegExp(`^${feature}/([^/]+)/`).exec(file)?.[1] ?? []))
+  expect([...folders].sort()).toEqual(layers.toSorted())
+  expect(upwardWithin(sources, `${feature}/`, layers)).toEqual([])
+})
+
+test('no file imports itself through others', () => {
+  expect(importCycles(sources)).toEqual([])
+  expect(importCycles(pages)).toEqual([])
+})
+
+test('imports of the dashboard only point down, and its features do not import each other', () => {
+  const folders = new Set(pages.flatMap(({ file }) => /^([^/]+)\//.exec(file)?.[1] ?? []))
+  expect([...folders].sort()).toEqual(DASHBOARD_LAYERS.toSorted())
+  expect(upwardWithin(pages, '', DASHBOARD_LAYERS)).toEqual([])
+  expect(crossFeatureImports(pages)).toEqual([])
+})
+
+test('no folder holds more files than a reader can survey', () => {
+  expect(crowdedFolders(sources).filter((folder) => !LARGE_FOLDERS.includes(folder))).toEqual([])
+  expect(crowdedFolders(pages)).toEqual([])
+})
+
+test('an exported name is unique', () => {
+  expect(duplicateExports(sources)).toEqual([])
+  expect(duplicateExports(pages)).toEqual([])
+})
+
+test('a query of the dashboard has one key, which its noun in data/ owns', () => {
+  expect(strayKeys(pages)).toEqual([])
+  expect(duplicateKeys(pages.filter(({ file }) => file.startsWith('data/')))).toEqual([])
+})
+
+test('a table is written only by its owner', () => {
+  expect(foreignWrites(sources)).toEqual([])
+})
+
+test('writes happen in a transaction, but for the known single statements', () => {
+  expect(poolWrites(sources.filter(({ file }) => !file.endsWith('.test.ts'))).sort()).toEqual(POOL_WRITES)
+})
+
+test('every table has an owner', () => {
+  const schema = readFileSync(join(SRC, 'db/schema.ts'), 'utf8')
+  const tables = [...schema.matchAll(/^ {2}(\w+): \{$/gm)].map(([, table]) => table!)
+  expect(tables.filter((table) => !OWNERS[table])).toEqual([])
+})
+
+test('the rules detect violations', () => {
+  expect(
+    upwardWithin([{ file: 'delivery/outbox/mark.ts', code: `import { x } from '../sender/gate.ts'` }], 'delivery/', ROOMS.delivery!),
+  ).toEqual(['delivery/outbox/mark.ts -> delivery/sender/gate.ts'])
+  expect(
+    importCycles([
+      { file: 'a.ts', code: `import { x } from './b.ts'` },
+      { file: 'b.ts', code: `import { y } from './a.ts'` },
+    ]),
+  ).toEqual(['a.ts -> b.ts -> a.ts'])
+  expect(crossFeatureImports([{ file: 'features/keys/page.tsx', code: `import { x } from '../team/roles.ts'` }])).toEqual([
+    'features/keys/page.tsx -> features/team/roles.ts',
+  ])
+  expect(
+    duplicateExports([
+      { file: 'a.ts', code: 'export const x = 1\nexport type x = 1' },
+      { file: 'b.ts', code: 'export function x() {}' },
+    ]),
+  ).toEqual(['x: a.ts, b.ts'])
+  expect(strayKeys([{ file: 'features/keys/page.tsx', code: `useQuery({ queryKey: ['keys'] })` }])).toEqual(['features/keys/page.tsx'])
+  expect(strayKeys([{ file: 'list/list.ts', code: 'queries.invalidateQueries(keyUsageQuery(id))' }])).toEqual(['list/list.ts'])
+  expect(strayKeys([{ file: 'list/list.ts', code: 'setQueryData(page.queryKey, x); queries.invalidateQueries()' }])).toEqual([])
+  expect(
+    duplicateKeys([
+      { file: 'data/a.ts', code: `const key = keysOf('a')\nqueryKey: key(projectId, 'one', id)\nqueryKey: key(projectId, 'one', other)` },
+      { file: 'data/b.ts', code: `const aKey = keysOf('a')\nqueryKey: ['me']` },
+      { file: 'data/c.ts', code: `queryKey: ['me']` },
+    ]),
+  ).toEqual(["a, 'one'", 'a', "'me'"])
+  expect(crowdedFolders(Array.from({ length: MAX_FLAT_FILES + 1 }, (_, index) => ({ file: `ui/${index}.ts`, code: '' })))).toEqual(['ui'])
+  expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
+    'http/auth.ts -> projects/keys.ts',
+  ])
+  expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../account-emails/account-email.ts'` }])).toEqual([
+    'http/auth.ts -> account-emails/account-email.ts',
+  ])
+  expect(upwardImports([{ file: 'auth/login.ts', code: `await import('../main.ts')` }])).toEqual(['auth/login.ts -> main.ts'])
+  expect(upwardImports([{ file: 'auth/login.ts', code: `import { x } from '../http/server.ts'` }])).toEqual([])
+  expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`update projects set name = 1`' }])).toEqual(['auth/login.ts writes projects'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
+  expect(poolWrites([{ file: 'a.ts', code: 'one(\n  pool,\n  sql`insert into jobs (id) values (f(1))`)' }])).toEqual(['a.ts jobs'])
+  expect(poolWrites([{ file: 'a.ts', code: '\n\nconst save = (db: Pool) => sql`delete from jobs`.execute(db)' }])).toEqual(['a.ts jobs'])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(db, saveSql(1))\n\nfunction saveSql() {\n  return sql`delete from jobs`\n}\n' }])).toEqual(
+    ['a.ts jobs'],
+  )
+  expect(poolWrites([{ file: 'a.ts', code: `db.deleteFrom('jobs').execute()` }])).toEqual(['a.ts jobs'])
+  expect(poolWrites([{ file: 'a.ts', code: 'const f = (tx: Pool) => 1' }])).toEqual(['a.ts tx: Pool'])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(tx, sql`update emails set x = 1`)' }])).toEqual([])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`select 1 from emails for update`)' }])).toEqual([])
+})

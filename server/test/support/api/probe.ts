@@ -1,0 +1,67 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { Extend } from '../../../src/app.ts'
+import { transact } from '../../../src/db/index.ts'
+import { claimKeys, explainRepeats, lockTimeoutFor, readIdempotencyKey } from '../../../src/http/idempotency.ts'
+import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../../../src/http/paging.ts'
+import { Address } from '../../../src/http/validate.ts'
+import { newId } from '../../../src/lib/id.ts'
+
+/** Test routes: each accepts one kind of caller and exercises one part of the HTTP layer. */
+export const probe: Extend = (app, { secrets, db, config }) => {
+  const Anything = z.object({}).loose().meta({ maxProperties: 100_000 })
+  const echo = { schema: { body: Anything } }
+
+  app.get('/probe/secret', { config: { caller: 'secret-key' } }, (req) => ({ project: req.project.id }))
+  app.get('/probe/project', { config: { caller: 'project' } }, (req) => ({ project: req.project.id }))
+  app.get('/probe/admin', { config: { caller: 'project', role: 'ADMIN' } }, (req) => ({ project: req.project.id }))
+  app.post('/probe/project', { config: { caller: 'project' }, ...echo }, (req) => ({ body: req.body }))
+  app.post('/probe/track', { config: { caller: 'public-key' }, ...echo }, (req) => ({ project: req.project.id, body: req.body }))
+  app.post('/probe/echo', { config: { caller: 'anyone' }, ...echo }, (req) => ({ body: req.body }))
+  app.post('/probe/large', { config: { caller: 'anyone' }, bodyLimit: 3_000_000, ...echo }, (req) => ({ keys: Object.keys(req.body) }))
+  app.post('/probe/address', { config: { caller: 'anyone' }, schema: { body: z.object({ email: Address }) } }, (req) => req.body)
+
+  /** Inserts a row in the transaction of its key; `fail` throws after the insert, `wait` keeps the transaction open. */
+  app.post(
+    '/probe/once',
+    { config: { caller: 'secret-key' }, schema: { body: z.object({ fail: z.boolean().optional(), wait: z.number().optional() }) } },
+    (req) =>
+      transact(db, async (tx) => {
+        const id = newId()
+        const key = readIdempotencyKey(req)
+        const claims = key === undefined ? [] : [{ projectId: req.project.id, key, request: 'POST /probe/once', result: { event: id } }]
+        await sql`select set_config('lock_timeout', ${`${lockTimeoutFor(1)}ms`}, true)`.execute(tx)
+        const [claimed] = await claimKeys(tx, claims, { ttlHours: config.idempotencyTtlHours, alone: true })
+        if (claimed === false) throw (await explainRepeats(tx, claims))[0]
+        await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, 'probe', ${req.project.id}, '')`.execute(
+          tx,
+        )
+        if (req.body.wait) await sql`select pg_sleep(${req.body.wait})`.execute(tx)
+        if (req.body.fail) throw new Error('probe failed')
+        return { id }
+      }),
+  )
+
+  app.get(
+    '/probe/list',
+    { config: { caller: 'project' }, schema: { querystring: CursorQuery, response: { 200: cursorList(z.number()) } } },
+    async (req) => {
+      const scope = `${req.project.id} numbers`
+      const [after] = req.query.cursor ? readCursor(secrets, scope, req.query.cursor) : [0]
+      const data = Array.from({ length: req.query.limit }, (_, index) => Number(after) + index + 1)
+      return { data, cursor: writeCursor(secrets, scope, [data.at(-1)!]), hasMore: true, total: 0 }
+    },
+  )
+  app.get(
+    '/probe/pages',
+    { config: { caller: 'anyone' }, schema: { querystring: PageQuery, response: { 200: pageList(z.number()) } } },
+    (req) => ({ ...req.query, data: [], total: 0, totalPages: 0 }),
+  )
+  app.get('/probe/crash', { config: { caller: 'anyone' } }, () => {
+    throw new Error('select secret from somewhere')
+  })
+  app.get('/probe/slow', { config: { caller: 'anyone' } }, async (_req, reply) => {
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    return reply.send({ done: true })
+  })
+}
