@@ -351,6 +351,11 @@ test('a table is written only by its owner', () => {
   expect(foreignWrites(sources)).toEqual([])
 })
 
+test('advisory locks are those of one list', () => {
+  const takers = sources.filter(({ file, code }) => /pg_\w*advisory_\w*lock/.test(code) && folderOf(file) !== 'db').map(({ file }) => file)
+  expect(takers).toEqual(['ledger/locks.ts'])
+})
+
 test('writes happen in a transaction, but for the known single statements', () => {
   expect(poolWrites(sources.filter(({ file }) => !file.endsWith('.test.ts'))).sort()).toEqual(POOL_WRITES)
 })
