@@ -37,7 +37,7 @@ export async function seedContacts(client: pg.Client, projectId: string, scale: 
     )
   }
   await client.query(
-    'with old as (delete from contact_counts where project_id = $1) insert into contact_counts (project_id, total, subscribed) select $1, count(*), count(*) filter (where subscribed) from contacts where project_id = $1',
+    'with old as (delete from contact_count_deltas where project_id = $1) insert into contact_counts (project_id, total, subscribed) select $1, count(*), count(*) filter (where subscribed) from contacts where project_id = $1 on conflict (project_id) do update set total = excluded.total, subscribed = excluded.subscribed',
     [projectId],
   )
   await client.query(

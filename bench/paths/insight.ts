@@ -110,7 +110,7 @@ async function seedFeed(client: pg.Client, projectId: string, total: number) {
     [projectId],
   )
   await client.query(
-    'insert into activity_counts (project_id, type, day, count) select $1, type, id_day(id), count(*) from activities where project_id = $1 group by 2, 3',
+    'insert into activity_counts (project_id, type, day, count) select $1, type, id_day(id), count(*) from activities where project_id = $1 group by 2, 3 on conflict do nothing',
     [projectId],
   )
   await client.query('vacuum analyze events')

@@ -5,7 +5,6 @@ import { recountRollups } from './analytics/recount.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
 import { resolveReport } from './billing/reports.ts'
-import { countContacts, recountContacts } from './contacts/counts.ts'
 import { connect, maybeOne, one, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
@@ -13,7 +12,8 @@ import { borrowDatabase } from './db/open.ts'
 import { explainEmail } from './delivery/emails/explain.ts'
 import { diagnose } from './doctor/doctor.ts'
 import { countSealedLeft, rewriteSecrets } from './doctor/rewrite-secrets.ts'
-import { countEvents, recountEvents } from './events/counts.ts'
+import { recountProject } from './ledger/checks.ts'
+import { LEDGERS } from './ledgers.ts'
 import { type Config, loadConfig } from './lib/config.ts'
 import { AppError } from './lib/errors.ts'
 import { isId } from './lib/id.ts'
@@ -41,13 +41,12 @@ const USAGE = `Usage: npm run sterna -- <command>
   project create --name <name> --owner <address>      create a project and print its keys
   project disable <project id> [--reason <text>]      stop a project: it can be read, not changed, and its emails wait
   project enable <project id>                         let a project send again; its rates count from now on
+  project recount <project id>                        count contacts, events, activities and workflows of a project anew
   suspension list                                     list suspended projects of the last 30 days, with what they block
   suspension lift <project id>                        lift a suspension, also of a deleted project: its domains and its owner are free
   mail list                                           list the latest account emails
   mail show <id>                                      show an account email with its link
   explain email <id>                                  explain what happened to an email and what happens next
-  contacts recount <project id>                       recount the contacts of a project
-  events recount <project id>                         recount the events of a project
   usage recount <project id>                          compare the counts of emails with the emails of the last 30 days
   usage resolve <identifier> sent|again               settle a usage report that doctor lists as unknown
   analytics recount <project id>                      recount the figures of a project
@@ -61,13 +60,12 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'project create': projectCreate,
   'project disable': projectDisable,
   'project enable': projectEnable,
+  'project recount': projectRecount,
   'suspension list': suspensionList,
   'suspension lift': suspensionLift,
   'mail list': mailList,
   'mail show': mailShow,
   'explain email': emailExplain,
-  'contacts recount': contactsRecount,
-  'events recount': eventsRecount,
   'usage recount': usageRecount,
   'usage resolve': usageResolve,
   'analytics recount': analyticsRecount,
@@ -245,12 +243,11 @@ async function existingProject({ db, args: [id = ''] }: Context) {
   return known ? id : usage('no project has this id')
 }
 
-async function eventsRecount(context: Context) {
-  const { db } = context
-  const id = await existingProject(context)
-  const before = await countEvents(db, id)
-  await recountEvents(db, id)
-  return `total  ${await countEvents(db, id)} (was ${before})`
+async function projectRecount(context: Context) {
+  const drift = await recountProject(context.db, LEDGERS, await existingProject(context))
+  return Object.entries(drift)
+    .map(([table, rows]) => `${table}: ${rows ? `corrected ${rows}` : 'right'}`)
+    .join('\n')
 }
 
 const RECOUNT_DAYS = 30
@@ -290,17 +287,8 @@ async function usageResolve({ db, args: [identifier = '', outcome = ''] }: Conte
 async function analyticsRecount(context: Context) {
   const outcome = await recountRollups(context.db, await existingProject(context))
   if (!outcome) return 'The figures of this project are being changed by another process; try again.'
-  const { hours, days, domains, contacts } = outcome.wrong
-  return `corrected  ${hours} hours, ${days} days, ${domains} days of domains, ${contacts} days of contacts`
-}
-
-async function contactsRecount(context: Context) {
-  const { db } = context
-  const id = await existingProject(context)
-  const before = await countContacts(db, id)
-  await transact(db, (tx) => recountContacts(tx, id))
-  const { total, subscribed } = await countContacts(db, id)
-  return `total       ${total} (was ${before.total})\nsubscribed  ${subscribed} (was ${before.subscribed})`
+  const { hours, days, domains } = outcome.wrong
+  return `corrected  ${hours} hours, ${days} days, ${domains} days of domains`
 }
 
 function explain(err: unknown) {

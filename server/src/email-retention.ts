@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { closeOldCampaigns } from './campaigns/ledger/close.ts'
-import { many, one, type Pool, type Tx, transact } from './db/index.ts'
+import { many, type Pool, type Tx, transact } from './db/index.ts'
 import { removeEmails, removeSandboxMessages } from './delivery/outbox/retention.ts'
+import { tryLock } from './ledger/locks.ts'
 import { NIL_ID } from './lib/id.ts'
 import type { Log } from './lib/log.ts'
 import { forgetOpensAndClicks } from './opens-clicks/wipe.ts'
@@ -11,8 +12,6 @@ const PAGE = 2_000
 const PROJECTS = 1_000
 /** Time of one run; the next one, an hour later, goes on. */
 const RUN_MS = 60_000
-/** Held while a page is removed: two runs at once could each leave a content to the other. */
-const LOCK = 7_357_120
 
 type Run = { before: Date; deadline: number }
 
@@ -53,8 +52,8 @@ async function removeEmailsOf(db: Pool, projectId: string, { before, deadline }:
 }
 
 async function removePage(tx: Tx, projectId: string, { after, before }: { after: string; before: Date }) {
-  const { locked } = await one(tx, sql<{ locked: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as locked`)
-  if (!locked) return { last: null, removed: [] }
+  // Two runs at once could each leave a content to the other.
+  if (!(await tryLock(tx, 'email retention', ''))) return { last: null, removed: [] }
   const page = await removeEmails(tx, { projectId, after, before, limit: PAGE })
   await forgetOpensAndClicks(tx, projectId, page.removed)
   return page

@@ -1,8 +1,8 @@
 import { wipeRollups } from './analytics/wipe.ts'
 import { wipeBilling } from './billing/meters.ts'
 import { wipeCampaignAudit, wipeCampaignExcluded, wipeCampaignMinutes, wipeCampaigns } from './campaigns/ledger/erase.ts'
-import { wipeContactChanges, wipeContactDays } from './contacts/days.ts'
-import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
+import { wipeContactCounts } from './contacts/counts.ts'
+import { wipeContactFields, wipeContacts } from './contacts/wipe.ts'
 import {
   wipeContents,
   wipeEmailLedger,
@@ -17,11 +17,13 @@ import {
   wipeSuppressions,
 } from './delivery/emails/wipe.ts'
 import { wipeDomains } from './domains/wipe.ts'
-import { wipeActivities, wipeActivityCounts } from './events/activities.ts'
-import { wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
+import { activityLedger, wipeActivities } from './events/activities.ts'
+import { eventLedger } from './events/counts.ts'
+import { wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
 import { wipeKeyUsage } from './http/auth/key-usage.ts'
 import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
+import { wipeLedgerChecks } from './ledger/checks.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
 import { wipeEmailCounts } from './projects/email-counts.ts'
 import { wipeSuspensions } from './projects/suspensions.ts'
@@ -65,12 +67,11 @@ export const WIPERS: Wiper[] = [
   wipeSegmentMembers,
   wipeSegments,
   wipeContacts,
-  wipeContactFacts,
-  wipeContactChanges,
-  wipeContactDays,
+  wipeContactFields,
+  wipeContactCounts,
   wipeEvents,
   wipeReactions,
-  wipeEventCounts,
+  eventLedger.wipe,
   wipeListeners,
   wipeTemplates,
   wipeTemplateVersions,
@@ -82,7 +83,7 @@ export const WIPERS: Wiper[] = [
   wipeEmailLedger,
   wipeRollups,
   wipeActivities,
-  wipeActivityCounts,
+  activityLedger.wipe,
   wipeOpensAndClicks,
   wipeContents,
   wipeSandbox,
@@ -96,4 +97,5 @@ export const WIPERS: Wiper[] = [
   wipeReputations,
   wipeSuspensions,
   wipeBilling,
+  wipeLedgerChecks,
 ]

@@ -10,7 +10,6 @@ import { addToCampaigns, lockCampaigns } from './campaigns/ledger/counters.ts'
 import { campaignExport } from './campaigns/ledger/export.ts'
 import { type CampaignIntervals, startCampaignWork } from './campaigns/sending/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
-import { compactCounts } from './contacts/counts.ts'
 import { continueExport } from './contacts/csv/export.ts'
 import { continueImport } from './contacts/csv/import.ts'
 import { continueDeleteField } from './contacts/fields/delete-field.ts'
@@ -32,8 +31,7 @@ import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { removeIdentity } from './domains/remove-identity.ts'
 import { removeOldEmails } from './email-retention.ts'
-import { compactActivityCounts, dropOldActivities } from './events/activities.ts'
-import { mergeDeltas } from './events/counts.ts'
+import { dropOldActivities } from './events/activities.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { type ReactionHandler, startDispatcher } from './events/dispatch.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
@@ -42,7 +40,10 @@ import { runHousekeeping } from './housekeeping.ts'
 import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
+import { checkLedgers } from './ledger/checks.ts'
+import { LEDGERS } from './ledgers.ts'
 import { every } from './lib/concurrency/every.ts'
+import { runEach } from './lib/concurrency/run-each.ts'
 import { type Config, lacksMailFrom, type StripeConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { createDns } from './lib/network/dns.ts'
@@ -60,7 +61,6 @@ import { recheckSegments } from './segments/tracking/recheck.ts'
 import { startSweep } from './segments/tracking/sweep.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
-import { addUpFigures } from './workflows/executions/add-up.ts'
 import { startWorkflowEngine } from './workflows/executions/engine.ts'
 import { continueErasing } from './workflows/executions/erase.ts'
 import { continueFiring, startFirings } from './workflows/executions/fire.ts'
@@ -109,13 +109,13 @@ async function syncAndReport({ db, log }: Pick<Deps, 'db' | 'log'>, stripe: Stri
 /** The handler of reactions for each kind of listener, in one list. */
 const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegments, workflow: reactForWorkflows }
 
+const foldAll = (db: Pool, log: Log) => runEach(Object.fromEntries(LEDGERS.map(({ name, fold }) => [name, () => fold(db)])), log)
+
 /** Every scheduled task, in one list. Each runs once per time over all nodes. */
 const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config) },
-  { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
-  { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => mergeDeltas(tx)) },
-  { name: 'cron.add-up-workflows', match: '* * * * *', run: () => addUpFigures(db, log) },
-  { name: 'cron.add-up-activities', match: '* * * * *', run: () => transact(db, (tx) => compactActivityCounts(tx)) },
+  { name: 'cron.fold-ledgers', match: '* * * * *', run: () => foldAll(db, log) },
+  { name: 'cron.check-ledgers', match: '41 * * * *', run: () => checkLedgers(db, log, LEDGERS) },
   { name: 'cron.trim-domains', match: '11 * * * *', run: () => trimDomains(db) },
   { name: 'cron.recount-rollups', match: '23 * * * *', run: () => recountDueProjects(db, log) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },

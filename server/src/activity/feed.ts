@@ -5,6 +5,7 @@ import { countActivities, RECORDED_ACTIVITIES } from '../events/activities.ts'
 import { allCounts } from '../events/counts.ts'
 import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
+import { skipScanCte } from '../ledger/skip-scan.ts'
 import { idTime, isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { readIdRange } from './moment.ts'
@@ -87,13 +88,7 @@ async function listTriggeredNames(db: Db, projectId: string): Promise<string[] |
   const rows = await many(
     db,
     sql<{ name: string }>`
-      with recursive names as (
-        (select name from event_counts where project_id = ${projectId} order by name limit 1)
-        union all
-        select next.name from names cross join lateral (
-          select c.name from event_counts c where c.project_id = ${projectId} and c.name > names.name order by c.name limit 1
-        ) as next
-      )
+      with recursive ${skipScanCte('names', { table: 'event_counts', by: ['name'], where: sql`project_id = ${projectId}` })}
       select name from (select name from names limit ${MAX_NAMES * 2}) as counted where ${IS_TRIGGERED}
       union
       select name from event_count_deltas where project_id = ${projectId} and ${IS_TRIGGERED}

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Db, many } from '../db/index.ts'
-import { countActivities } from '../events/activities.ts'
+import { activityLedger, countActivities } from '../events/activities.ts'
 import { allCounts } from '../events/counts.ts'
 import { lowestId } from '../lib/id.ts'
 import { percent } from '../lib/text/percent.ts'
@@ -72,7 +72,7 @@ export async function listSeenTypes(db: Db, projectId: string) {
   )
   const recorded = await many(
     db,
-    sql<{ type: string }>`select type from activity_counts where project_id = ${projectId} group by type having sum(count) > 0`,
+    sql<{ type: string }>`select type from ${activityLedger.readSql('activity_counts', projectId)} group by type having sum(count) > 0`,
   )
   const seen = new Set<string>([...events.map(({ name }) => typeOfEvent(name)), ...recorded.map(({ type }) => type)])
   return ACTIVITY_TYPES.filter((type) => seen.has(type))

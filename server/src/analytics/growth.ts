@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { countContacts, UNKNOWN_SOURCE } from '../contacts/counts.ts'
+import { contactLedger, countContacts } from '../contacts/counts.ts'
 import { type Db, many, one } from '../db/index.ts'
 import { daysOf, type Period } from './period.ts'
 
@@ -14,14 +14,8 @@ export type GrowthCounts = { [Name in keyof typeof GrowthFields]: number }
 
 const NO_GROWTH: GrowthCounts = { newContacts: 0, newSubscribers: 0, unsubscribed: 0, deletedContacts: 0 }
 
-/** Days of the project, with what is not yet added up: that is at most a minute old. */
-const allDays = (projectId: string, { from, to }: Period) => sql`(
-  select day, source, created, created_subscribed, opted_in, opted_out, deleted from contact_days
-  where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date
-  union all
-  select day, coalesce(source, ${UNKNOWN_SOURCE}), created, created_subscribed, opted_in, opted_out, 0 from contact_counts
-  where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date
-) as counted`
+const allDays = (projectId: string, { from, to }: Period) => sql`
+  ${contactLedger.readSql('contact_days', projectId)} where day >= ${from}::date and day <= ${to}::date`
 
 const GROWTH_SUMS = sql`coalesce(sum(created), 0)::int as "newContacts", coalesce(sum(created_subscribed + opted_in), 0)::int as "newSubscribers",
   coalesce(sum(opted_out), 0)::int as unsubscribed, coalesce(sum(deleted), 0)::int as "deletedContacts"`

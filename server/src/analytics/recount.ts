@@ -1,9 +1,7 @@
 import { sql } from 'kysely'
-import { recountContactDays } from '../contacts/days.ts'
 import { many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
 import { IS_COUNTED } from '../delivery/outbox/email-ledger.ts'
-import { recountActivities } from '../events/activities.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { lockRollups } from './fold.ts'
@@ -18,11 +16,11 @@ const LATE_DAYS = 30
 
 export type RecountOutcome = {
   /** Rows of each roll-up that were wrong, missing or too many. */
-  wrong: { hours: number; days: number; domains: number; contacts: number }
+  wrong: { hours: number; days: number; domains: number }
 }
 
 /**
- * Counts the roll-ups of a project anew, from its emails and contacts. Undefined if another process changes them now.
+ * Counts the roll-ups of a project anew, from its emails. Undefined if another process changes them now.
  *
  * The lock keeps facts from being added for as long as it takes: in each page, a fact counts unless it still waits in `email_ledger`, so the
  * pages together are what was added before. The new rows are collected under another id and take the place of the old ones in one
@@ -41,13 +39,11 @@ export async function recountRollups(db: Pool, projectId: string): Promise<Recou
       await sql`select 1`.execute(tx)
     }
     const wrong = await replaceRows(tx, { projectId, collected })
-    const contacts = await recountContactDays(tx, projectId)
-    await recountActivities(tx, projectId)
     await sql`
       insert into rollup_recounts (project_id) values (${projectId})
       on conflict (project_id) do update set recounted_at = now()
     `.execute(tx)
-    return { wrong: { ...wrong, contacts } }
+    return { wrong }
   }).catch((err) => {
     if (!isLockTimeout(err)) throw err
     return undefined

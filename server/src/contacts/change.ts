@@ -5,9 +5,8 @@ import { reactToContacts, type Topic } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { failPlainly } from '../lib/errors.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
-import { countChanges } from './counts.ts'
+import { contactLedger, countRemoved, type RemovedContact } from './counts.ts'
 import type { DataPatch } from './data.ts'
-import { countDeleted, type DeletedContact } from './days.ts'
 import { registerFields } from './fields/fields.ts'
 import { forgetFormerAddresses, noteFormerAddress } from './former-addresses.ts'
 import { recordSubscriptionChanges, type Source } from './subscription.ts'
@@ -79,10 +78,8 @@ async function recordChanges(
     tx,
     changed.map(({ id, email, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf({ id, email }) })),
   )
-  await countChanges(
-    tx,
-    changed.map(({ subscribed }) => ({ projectId, total: 0, subscribed: subscribed ? 1 : -1 })),
-  )
+  const subscribed = changed.reduce((sum, each) => sum + (each.subscribed ? 1 : -1), 0)
+  if (subscribed) await contactLedger.append(tx, [{ project_id: projectId, subscribed }])
 }
 
 type SubscriptionChange = {
@@ -123,20 +120,16 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update`.execute(tx)
   const deleted = await many(
     tx,
-    sql<DeletedContact>`
+    sql<RemovedContact>`
       delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
       returning id, subscribed, created_at as "createdAt", created_by as "createdBy"
     `,
   )
   if (!deleted.length) return []
   const contactIds = deleted.map(({ id }) => id)
-  await countDeleted(tx, projectId, deleted)
+  await countRemoved(tx, { projectId, contacts: deleted })
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
   await forgetFormerAddresses(tx, projectId, contactIds)
-  await countChanges(
-    tx,
-    deleted.map(({ subscribed }) => ({ projectId, total: -1, subscribed: subscribed ? -1 : 0 })),
-  )
   await enqueue(tx, 'events.forget-contacts', { projectId, contactIds })
   await reactToContacts(
     tx,

@@ -1,82 +1,119 @@
-import { sql } from 'kysely'
-import { type Db, one, prepared, type Tx } from '../db/index.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Db, one, type Tx } from '../db/index.ts'
+import type { WipeScope } from '../db/wipe-rows.ts'
+import { defineLedger } from '../ledger/ledger.ts'
 
-export type Counts = { total: number; subscribed: number }
+/** Of contacts that were created before their origin was stored. */
+const UNKNOWN_SOURCE = 'unknown'
 
-/** Appends the changes of a transaction as rows, which `compactCounts` sums up. Appending takes no lock that another writer waits for. */
-export async function countChanges(tx: Tx, changes: (Counts & { projectId: string })[]) {
-  const real = changes.filter(({ total, subscribed }) => total || subscribed)
-  if (!real.length) return
-  await sql`${prepared}
-    insert into contact_counts (project_id, total, subscribed)
-    select "projectId", sum(total), sum(subscribed)
-    from jsonb_to_recordset(${JSON.stringify(real)}::jsonb) as c("projectId" uuid, total int, subscribed int)
-    group by 1
-  `.execute(tx)
-}
+/** The UTC day of the transaction, as `created_at` of the rows it writes. */
+export const TODAY = sql`(now() at time zone 'utc')::date`
+/** The UTC day of a row. */
+const DAY_OF = sql`(created_at at time zone 'utc')::date`
+
+/** What contacts and their consents say about the days, by day and source. A contact started with the opposite of its first change, or as it is. */
+const daysOf = (projectId: string, contacts: RawBuilder<unknown>, ofThese: RawBuilder<unknown>) => sql`
+  select ${DAY_OF} as day, coalesce(created_by, ${UNKNOWN_SOURCE}) as source, count(*) as created,
+    count(*) filter (where coalesce(not first.subscribed, c.subscribed)) as created_subscribed, 0 as opted_in, 0 as opted_out
+  from ${contacts} as c left join (
+    select distinct on (contact_id) contact_id, subscribed from consents where project_id = ${projectId} ${ofThese} order by contact_id, id
+  ) as first on first.contact_id = c.id
+  group by 1, 2
+  union all
+  select ${DAY_OF}, source, 0, 0, count(*) filter (where subscribed), count(*) filter (where not subscribed)
+  from consents where project_id = ${projectId} ${ofThese} group by 1, 2`
+
+const DAY_VALUES = ['created', 'created_subscribed', 'opted_in', 'opted_out'] as const
+const ofDelta = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, sql.ref(`d.${column}`)]))
+
+/** Contacts by subscription, and what happened to them by day and source. */
+export const contactLedger = defineLedger({
+  name: 'contacts',
+  deltas: 'contact_count_deltas',
+  sums: {
+    contact_counts: {
+      key: {},
+      values: ofDelta('total', 'subscribed'),
+      actual: ({ projectId }) =>
+        sql`select count(*) as total, count(*) filter (where subscribed) as subscribed from contacts where project_id = ${projectId}`,
+    },
+    contact_days: {
+      key: { day: sql`d.day`, source: sql`coalesce(d.source, ${UNKNOWN_SOURCE})` },
+      values: ofDelta(...DAY_VALUES),
+      notes: ofDelta('deleted', ...DAY_VALUES.map((value) => `gone_${value}`)),
+      where: sql`d.day is not null`,
+      actual: ({ projectId }) => sql`
+        ${daysOf(projectId, sql`(select * from contacts where project_id = ${projectId})`, sql``)}
+        union all
+        select day, source, gone_created, gone_created_subscribed, gone_opted_in, gone_opted_out from contact_days
+        where project_id = ${projectId}
+        union all
+        select day, coalesce(source, ${UNKNOWN_SOURCE}), gone_created, gone_created_subscribed, gone_opted_in, gone_opted_out
+        from contact_count_deltas where project_id = ${projectId} and day is not null`,
+    },
+  },
+})
+
+type Counts = { total: number; subscribed: number }
 
 export const countContacts = (db: Db, projectId: string) =>
   one(
     db,
     sql<Counts>`
       select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed
-      from contact_counts where project_id = ${projectId}
+      from ${contactLedger.readSql('contact_counts', projectId)}
     `,
   )
 
-/** The UTC day of the transaction, as `created_at` of the rows it writes. */
-export const TODAY = sql`(now() at time zone 'utc')::date`
+/** Contacts that are being removed, as a statement returned them. */
+export type RemovedContact = { id: string; subscribed: boolean; createdAt: Date; createdBy: string | null }
 
-/**
- * Replaces the rows of a project by their sum, and adds what happened to its days (`contact_days`). Rows of uncommitted transactions are not
- * visible, and stay. A project that is being wiped waits, because its days would outlive the wipe.
- */
-export async function compactCounts(tx: Tx) {
-  await lockContactCounts(tx)
+type Removal = {
+  projectId: string
+  contacts: RemovedContact[]
+  /** Nothing of them stays counted. Otherwise the days keep what happened, with a note, since it cannot be counted anew. */
+  isReset?: boolean
+}
+
+/** Counts contacts that are being removed. Call it before their consents are. */
+export async function countRemoved(tx: Tx, { projectId, contacts, isReset = false }: Removal) {
+  const rows = contacts.map(({ id, subscribed, createdAt, createdBy }) => ({
+    id,
+    subscribed,
+    created_at: createdAt,
+    created_by: createdBy,
+  }))
+  const sign = sql.lit(isReset ? -1 : 1)
+  const values = DAY_VALUES.map((value) => sql`${sign} * ${sql.ref(value)}`)
+  const ofDays = contactLedger.appendSql(
+    ['project_id', 'day', 'source', ...(isReset ? DAY_VALUES : DAY_VALUES.map((value) => `gone_${value}` as const))],
+    sql`select ${projectId}, day, source, ${sql.join(values)}
+      from (${daysOf(projectId, sql`given`, sql`and contact_id in (select id from given)`)}) as days`,
+  )
+  const ofToday = contactLedger.appendSql(
+    ['project_id', 'day', 'source', 'deleted', 'total', 'subscribed'],
+    sql`select ${projectId}, ${TODAY}, created_by, ${isReset ? sql`0` : sql`count(*)`}, -count(*), -count(*) filter (where subscribed)
+      from given group by created_by`,
+  )
   await sql`
-    with several as (
-      select project_id from contact_counts c
-      where not exists (select from project_wipes w where w.project_id = c.project_id)
-      group by project_id having count(*) > 1 or max(day) is not null limit 1000
-    ), deleted as (
-      delete from contact_counts where ctid = any(array(
-        select c.ctid from contact_counts c join several using (project_id) limit ${MAX_ROWS_PER_RUN}))
-      returning project_id, total, subscribed, day, source, created, created_subscribed, opted_in, opted_out
-    ), days as (
-      insert into contact_days as d (project_id, day, source, created, created_subscribed, opted_in, opted_out)
-      select project_id, day, coalesce(source, ${UNKNOWN_SOURCE}), sum(created), sum(created_subscribed), sum(opted_in), sum(opted_out)
-      from deleted where day is not null and created + opted_in + opted_out > 0 group by 1, 2, 3
-      order by 1, 2, 3 -- consistent lock order: avoids deadlocks
-      on conflict (project_id, day, source) do update set created = d.created + excluded.created,
-        created_subscribed = d.created_subscribed + excluded.created_subscribed, opted_in = d.opted_in + excluded.opted_in,
-        opted_out = d.opted_out + excluded.opted_out
-    )
-    insert into contact_counts (project_id, total, subscribed)
-    select project_id, sum(total), sum(subscribed) from deleted group by project_id
+    with given as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as c(id uuid, subscribed boolean, created_at timestamptz, created_by text)
+    ), of_days as (${ofDays}) ${ofToday}
   `.execute(tx)
 }
 
-/** Of contacts that were created before their origin was stored. */
-export const UNKNOWN_SOURCE = 'unknown'
-
-/** Serialises jobs that replace counts. A statement of its own, so that the next statement sees what the previous holder committed. */
-export const lockContactCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
-const COUNTS_LOCK = 7_357_006
-/** Rows summed up per run; the next run, a minute later, takes the rest. */
-const MAX_ROWS_PER_RUN = 50_000
-
-/** Recounts in the same snapshot as the rows it replaces. Those that also say what happened on a day stay, as changes of nothing. */
-export async function recountContacts(tx: Tx, projectId: string) {
-  await lockContactCounts(tx)
-  await sql`
-    with deleted as (
-      delete from contact_counts where project_id = ${projectId}
-      returning day, source, created, created_subscribed, opted_in, opted_out
-    ), kept as (
-      insert into contact_counts (project_id, total, subscribed, day, source, created, created_subscribed, opted_in, opted_out)
-      select ${projectId}, 0, 0, day, source, created, created_subscribed, opted_in, opted_out from deleted where day is not null
-    )
-    insert into contact_counts (project_id, total, subscribed)
-    select ${projectId}, count(*), count(*) filter (where subscribed) from contacts where project_id = ${projectId}
-  `.execute(tx)
+/** For a project reset or deletion. A reset also takes back what is noted about contacts that were deleted before. */
+export async function wipeContactCounts(tx: Tx, scope: WipeScope) {
+  const taken = [...DAY_VALUES.map((value) => `gone_${value}`), 'deleted', ...DAY_VALUES.map((value) => `gone_${value}`)]
+  const notes = contactLedger.appendSql(
+    ['project_id', 'day', 'source', ...DAY_VALUES, 'deleted', ...DAY_VALUES.map((value) => `gone_${value}` as const)],
+    sql`select ${scope.projectId}, day, source, ${sql.join(taken.map((note) => sql`-sum(${sql.ref(note)})`))}
+      from ${contactLedger.readSql('contact_days', scope.projectId)}
+      group by day, source having ${sql.join(
+        taken.slice(DAY_VALUES.length).map((note) => sql`sum(${sql.ref(note)}) <> 0`),
+        sql` or `,
+      )}`,
+  )
+  await notes.execute(tx)
+  return contactLedger.wipe(tx, scope)
 }

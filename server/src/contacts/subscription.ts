@@ -43,8 +43,8 @@ export async function recordSubscriptionChanges(tx: Tx, changes: SubscriptionCha
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
         as c("projectId" uuid, "contactId" uuid, id uuid, subscribed boolean, by text, details jsonb)
     ), counted as (
-      insert into contact_counts (project_id, total, subscribed, day, source, opted_in, opted_out)
-      select "projectId", 0, 0, ${TODAY}, by, count(*) filter (where subscribed), count(*) filter (where not subscribed)
+      insert into contact_count_deltas (project_id, day, source, opted_in, opted_out)
+      select "projectId", ${TODAY}, by, count(*) filter (where subscribed), count(*) filter (where not subscribed)
       from changes group by "projectId", by
     )
     insert into consents (project_id, contact_id, id, subscribed, source, details)

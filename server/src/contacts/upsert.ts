@@ -164,7 +164,7 @@ function upsertSql<Result = Row>(
       from written w join input i on i."projectId" = w.project_id and i.email = w.email
       union all select n, project_id, id, email, subscribed, false, false, null, null, null, null from unchanged
     ), counted as (
-      insert into contact_counts (project_id, total, subscribed, day, source, created, created_subscribed)
+      insert into contact_count_deltas (project_id, total, subscribed, day, source, created, created_subscribed)
       select project_id, count(*) filter (where is_new),
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new),
         ${TODAY}, by, count(*) filter (where is_new), count(*) filter (where is_new and first)

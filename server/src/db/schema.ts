@@ -30,9 +30,15 @@ export interface Schema {
     data: Generated<Json>
     created_at: Generated<Timestamp>
   }
-  activity_counts: {
+  activity_count_deltas: {
     project_id: string
     id: string
+    type: string
+    day: Timestamp
+    count: string
+  }
+  activity_counts: {
+    project_id: string
     type: string
     day: Timestamp
     count: string
@@ -156,11 +162,11 @@ export interface Schema {
     details: Generated<Json>
     created_at: Generated<Timestamp>
   }
-  contact_counts: {
+  contact_count_deltas: {
     project_id: string
     id: string
-    total: number
-    subscribed: number
+    total: Generated<number>
+    subscribed: Generated<number>
     day: Timestamp | null
     source: string | null
     created: Generated<number>
@@ -168,6 +174,16 @@ export interface Schema {
     opted_in: Generated<number>
     opted_out: Generated<number>
     created_at: Generated<Timestamp>
+    deleted: Generated<number>
+    gone_created: Generated<number>
+    gone_created_subscribed: Generated<number>
+    gone_opted_in: Generated<number>
+    gone_opted_out: Generated<number>
+  }
+  contact_counts: {
+    project_id: string
+    total: string
+    subscribed: string
   }
   contact_days: {
     project_id: string
@@ -493,6 +509,12 @@ export interface Schema {
     kind: string
     key_version: number
     used_at: Timestamp
+  }
+  ledger_checks: {
+    project_id: string
+    checked_at: Generated<Timestamp>
+    drift: Json | null
+    drift_at: Timestamp | null
   }
   listeners: {
     project_id: string
@@ -934,9 +956,6 @@ export interface Schema {
     allow_reentry: Generated<boolean>
     version: Generated<number>
     next_firing_at: Timestamp | null
-    executions_counted_at: Timestamp | null
-    visits_counted_at: Timestamp | null
-    days_counted_to: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }

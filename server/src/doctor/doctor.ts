@@ -12,6 +12,7 @@ import { listPresent } from '../db/presence.ts'
 import { readPauses } from '../delivery/sender/limits/pauses.ts'
 import { createSesTransport } from '../delivery/transport/ses.ts'
 import { countStuckReactions } from '../events/dispatch.ts'
+import { listDrift } from '../ledger/checks.ts'
 import { type Config, ConfigError, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from '../lib/config.ts'
 import { createLog } from '../lib/log.ts'
 import { nearestFolder } from '../lib/make-folder.ts'
@@ -244,6 +245,7 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
   ...(await checkPauses(db)),
   await checkReactions(db),
+  ...(await checkCounts(db)),
   ...checkBilling(config),
   ...(await checkUsageReports(config, db)),
 ]
@@ -340,6 +342,16 @@ async function checkReactions(db: Pool) {
   if (failing) return warn('reactions', `${failing} failed and are tried again; the log of the workers says why`)
   return ok('reactions', 'none is overdue')
 }
+
+/** Counts that were not those of what they count. */
+const checkCounts = async (db: Pool): Promise<Check[]> =>
+  (await listDrift(db)).map(({ projectId, at, drift }) => {
+    const rows = Object.entries(drift).map(([table, count]) => `${table} (${count} rows)`)
+    return warn(
+      'counts',
+      `of project ${projectId} were wrong in ${rows.join(', ')}, and were corrected at ${at.toISOString()}; please report it`,
+    )
+  })
 
 const MAX_PAUSES_SHOWN = 20
 

@@ -28,6 +28,7 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
   workers: 'sending',
   database: 'database',
   reactions: 'database',
+  counts: 'database',
   billing: 'billing',
   'usage report': 'billing',
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, one, prepared, type Tx } from '../db/index.ts'
-import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { createdInScope, type WipeScope } from '../db/wipe-rows.ts'
+import { defineLedger } from '../ledger/ledger.ts'
 import { lowestId, newId } from '../lib/id.ts'
 
 /** What happens and is no event. The activity feed has both. */
@@ -35,9 +36,23 @@ export const recordActivitiesCte = (activities: RawBuilder<unknown>) => sql`
       insert into activities (project_id, id, type, contact_id, data)
       select project_id, id, type, contact_id, data from ${activities}
     ), counted_activities as (
-      insert into activity_counts (project_id, type, day, count)
+      insert into activity_count_deltas (project_id, type, day, count)
       select project_id, type, id_day(id), count(*) from ${activities} group by 1, 2, 3
     )`
+
+/** Activities by type and UTC day. */
+export const activityLedger = defineLedger({
+  name: 'activities',
+  deltas: 'activity_count_deltas',
+  sums: {
+    activity_counts: {
+      key: { type: sql`d.type`, day: sql`d.day` },
+      values: { count: sql`d.count` },
+      actual: ({ projectId }) =>
+        sql`select type, id_day(id) as day, count(*) as count from activities where project_id = ${projectId} group by 1, 2`,
+    },
+  },
+})
 
 type Days = { from?: string | undefined; to?: string | undefined }
 
@@ -46,44 +61,12 @@ export async function countActivities(db: Db, projectId: string, types: readonly
   const { count } = await one(
     db,
     sql<{ count: number }>`
-      select coalesce(sum(count), 0)::float8 as count from activity_counts
-      where project_id = ${projectId} and type = any(${types}::text[])
+      select coalesce(sum(count), 0)::float8 as count from ${activityLedger.readSql('activity_counts', projectId)}
+      where type = any(${types}::text[])
         ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
     `,
   )
   return count
-}
-
-const ACTIVITY_COUNTS_LOCK = 7_357_100
-/** Rows added up per run; the next run, a minute later, takes the rest. */
-const MAX_ROWS_PER_RUN = 50_000
-
-/** Replaces the rows of a project, type and day by their sum. Rows of uncommitted transactions are not visible, and stay. */
-export async function compactActivityCounts(tx: Tx) {
-  await lockActivityCounts(tx)
-  await sql`
-    with several as (
-      select project_id, type, day from activity_counts group by 1, 2, 3 having count(*) > 1 or sum(count) = 0 limit 1000
-    ), deleted as (
-      delete from activity_counts where ctid = any(array(
-        select c.ctid from activity_counts c join several using (project_id, type, day) limit ${MAX_ROWS_PER_RUN}))
-      returning project_id, type, day, count
-    )
-    insert into activity_counts (project_id, type, day, count)
-    select project_id, type, day, sum(count) from deleted group by 1, 2, 3 having sum(count) <> 0
-  `.execute(tx)
-}
-
-const lockActivityCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${ACTIVITY_COUNTS_LOCK})`.execute(tx)
-
-/** Recounts in the same snapshot as the rows it replaces. */
-export async function recountActivities(tx: Tx, projectId: string) {
-  await lockActivityCounts(tx)
-  await sql`
-    with deleted as (delete from activity_counts where project_id = ${projectId})
-    insert into activity_counts (project_id, type, day, count)
-    select ${projectId}, type, id_day(id), count(*) from activities where project_id = ${projectId} group by 2, 3
-  `.execute(tx)
 }
 
 /** Removes activities on the alias `t`, at most `limit`, and subtracts them from the counts. Returns their number. */
@@ -97,7 +80,7 @@ async function remove(tx: Tx, keys: RawBuilder<unknown>): Promise<number> {
       with deleted as (
         delete from activities where (project_id, id) in (${keys}) returning project_id, type, id
       ), counted as (
-        insert into activity_counts (project_id, type, day, count)
+        insert into activity_count_deltas (project_id, type, day, count)
         select project_id, type, id_day(id), -count(*) from deleted group by 1, 2, 3
       )
       select count(*)::int as count from deleted
@@ -133,11 +116,3 @@ export const wipeActivities = (tx: Tx, scope: WipeScope) =>
       or t.contact_id is not null and not exists (select from contacts c where c.project_id = t.project_id and c.id = t.contact_id)`,
     limit: scope.limit,
   })
-
-/** Deletes the counts once no activity is left; until then they are still correct. */
-export async function wipeActivityCounts(tx: Tx, scope: WipeScope) {
-  await lockActivityCounts(tx)
-  const noneLeft = sql`not exists (select from activities a where a.project_id = t.project_id)`
-  await wipeRows(tx, 'activity_counts', { ...scope, limit: MAX_ROWS_PER_RUN }, { which: noneLeft })
-  return 0
-}

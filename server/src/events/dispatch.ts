@@ -1,11 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { listenForNotifications } from '../db/notifications.ts'
+import { inTurnSql } from '../db/owner-sql.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
-import { createWakeSignal } from '../lib/concurrency/wake-signal.ts'
+import { lock, tryLock } from '../ledger/locks.ts'
+import { type LoopOutcome, startProjectLoop } from '../ledger/project-loop.ts'
+import { skipScanCte } from '../ledger/skip-scan.ts'
+import type { WaitingWork } from '../ledger/turns.ts'
+import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
-import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import { REACTIONS_CHANNEL } from './listen.ts'
@@ -29,91 +32,41 @@ export type ReactionHandler = (tx: Tx, batch: { projectId: string; reactions: Re
 
 type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; handlers: Record<string, ReactionHandler>; pollMs?: number }
 
-/** Projects that one process works on at a time: a slow project must not delay the others. */
+/** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 3
-/** Reactions of one project before it is the next project's turn. */
+/** Reactions of one project before it is the next one's turn. */
 const BATCH = 500
 /** Poll interval for reactions that are due again, and for lost notifications. */
 const POLL_MS = 500
 /** Wait after a notification, so that reactions of a busy project are handled together. */
 const GATHER_MS = 30
-/** Rest of a project after a failure. */
-const REST_MS = 1_000
 /** Rest of a project that another process works on. */
 const LOCKED_REST_MS = 50
 /** Rest of a project with a listener that only nodes of a newer version know. */
 const FOREIGN_REST_MS = 5_000
 /** After this long a locked project is waited for: a computation that locks it page by page leaves only short gaps. */
 const LOCKED_TOO_LONG_MS = 250
+/** Projects of which it is remembered that they were locked. */
+const MAX_LOCKED = 1_000
 /** Bounds of the fall-back to single rows, after which the project rests. */
 const MAX_FAILURES = 20
 const ONE_BY_ONE_MS = 5_000
 
 /** Hands reactions to the handlers of their listeners, project by project. Any number of processes may run it. */
 export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs = POLL_MS }: Deps) {
-  const signal = createWakeSignal()
   const warn = createRareWarning(log)
-  const visits = new Map<string, Promise<void>>()
-  /** Projects that are left alone until this time. */
-  const resting = new Map<string, number>()
-  const lockedSince = new Map<string, number>()
-  let after = NIL_ID
-  let hasBacklog = false
+  const lockedSince = createCache<string, number>({ maxEntries: MAX_LOCKED })
+  let gathering: NodeJS.Timeout | undefined
   let stopped = false
 
-  async function run() {
-    while (!stopped) {
-      const projectId = isHeld() && visits.size < LANES ? await findNext() : undefined
-      if (projectId) startVisit(projectId)
-      else await pause()
-    }
-  }
-
-  /** Rotates: the search starts after the project that was found last. */
-  async function findNext() {
-    for (const [projectId, until] of resting) if (until <= performance.now()) resting.delete(projectId)
-    const except = [...visits.keys(), ...resting.keys()]
-    try {
-      const found = (await findDueProject(db, { after, except })) ?? (await findDueProject(db, { after: NIL_ID, except }))
-      if (found) after = found
-      else if (!resting.size) lockedSince.clear()
-      return found
-    } catch (err) {
-      warn({ err }, 'could not look for reactions; retrying')
-      return undefined
-    }
-  }
-
-  async function pause() {
-    const rests = [...resting.values()].map((until) => until - performance.now())
-    await signal.wait(Math.max(0, Math.min(pollMs, ...rests)))
-    if (!hasBacklog && !stopped) await sleep(GATHER_MS)
-    hasBacklog = false
-  }
-
-  function startVisit(projectId: string) {
-    const visit = visitProject(projectId)
-      .catch((err) => {
-        rest(projectId, REST_MS)
-        warn({ err, projectId }, 'could not handle the reactions of a project; retrying')
-      })
-      .finally(() => {
-        visits.delete(projectId)
-        signal.wake()
-      })
-    visits.set(projectId, visit)
-  }
-
-  const rest = (projectId: string, ms: number) => resting.set(projectId, performance.now() + ms)
-
   /** Handles one batch. */
-  async function visitProject(projectId: string) {
+  async function visitProject(projectId: string): Promise<LoopOutcome> {
     const mustWait = performance.now() - (lockedSince.get(projectId) ?? Number.POSITIVE_INFINITY) > LOCKED_TOO_LONG_MS
     let claimed: Claimed[] = []
     try {
       const outcome = await transact(db, async (tx) => {
         if (mustWait) await lockReactions(tx, projectId)
-        else if (!(await tryLockReactions(tx, projectId))) return 'locked'
+        else if (!(await tryLock(tx, 'reactions', projectId))) return 'locked'
         claimed = await claim(tx, projectId)
         return apply(tx, projectId, claimed)
       })
@@ -122,44 +75,47 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
     } catch (err) {
       if (!claimed.length && mustWait && isLockTimeout(err)) return leaveLocked(projectId)
       if (!claimed.length) throw err
-      rest(projectId, REST_MS)
-      await applyOneByOne(projectId, claimed, err)
+      return (await applyOneByOne(projectId, claimed, err)) ? 'done' : 'failed'
     }
     lockedSince.delete(projectId)
-    hasBacklog ||= claimed.length === BATCH
+    return claimed.length === BATCH ? 'more' : 'done'
   }
 
   function leaveLocked(projectId: string) {
     if (!lockedSince.has(projectId)) lockedSince.set(projectId, performance.now())
-    rest(projectId, LOCKED_REST_MS)
+    return { restMs: LOCKED_REST_MS }
   }
 
   function leaveToNewerNodes(projectId: string) {
-    rest(projectId, FOREIGN_REST_MS)
     warn({ projectId }, 'left reactions to nodes of a newer version, which know their listeners')
+    return { restMs: FOREIGN_REST_MS }
   }
 
-  /** A row that fails alone is due again later; it does not hold up the others. */
-  async function applyOneByOne(projectId: string, claimed: Claimed[], reason: unknown) {
-    if (claimed.length === 1) return postpone(projectId, claimed[0]!, reason)
+  /** A row that fails alone is due again later; it does not hold up the others. Returns whether all were tried. */
+  async function applyOneByOne(projectId: string, claimed: Claimed[], reason: unknown): Promise<boolean> {
+    if (claimed.length === 1) {
+      await postpone(projectId, claimed[0]!, reason)
+      return true
+    }
     const deadline = performance.now() + ONE_BY_ONE_MS
     let failures = 0
     for (const { id } of claimed) {
-      if (stopped || failures === MAX_FAILURES || performance.now() > deadline) return
+      if (stopped || failures === MAX_FAILURES || performance.now() > deadline) return false
       let row: Claimed | undefined
       try {
         const outcome = await transact(db, async (tx) => {
-          if (!(await tryLockReactions(tx, projectId))) return 'locked'
+          if (!(await tryLock(tx, 'reactions', projectId))) return 'locked'
           row = await claimOne(tx, projectId, id)
           return apply(tx, projectId, row ? [row] : [])
         })
-        if (outcome !== 'applied') return
+        if (outcome !== 'applied') return false
       } catch (err) {
         if (!row) throw err
         failures++
         await postpone(projectId, row, err)
       }
     }
+    return true
   }
 
   async function postpone(projectId: string, { id, attempts }: Claimed, err: unknown) {
@@ -184,53 +140,51 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
     return 'applied'
   }
 
-  const notifications = listenForNotifications({ url, channel: REACTIONS_CHANNEL, onNotified: () => signal.wake(), log })
-  const running = run()
+  const loop = startProjectLoop({
+    name: 'handle reactions',
+    log,
+    isHeld,
+    pollMs,
+    slots: LANES,
+    find: (except) => many(db, dueProjectsSql(except)),
+    work: ({ projectId }) => visitProject(projectId),
+  })
+  function gather() {
+    gathering ??= setTimeout(() => {
+      gathering = undefined
+      loop.wake()
+    }, GATHER_MS)
+  }
+  const notifications = listenForNotifications({ url, channel: REACTIONS_CHANNEL, onNotified: gather, log })
   return {
     /** Claims no more, and waits for the batches under way. */
     async stop() {
       stopped = true
-      signal.wake()
-      await running
-      await Promise.all([...visits.values(), notifications.stop()])
+      clearTimeout(gathering)
+      await Promise.all([loop.stop(), notifications.stop()])
     },
   }
 }
 
 const kindOf = (listener: string) => listener.slice(0, Math.max(0, listener.indexOf(':')))
 
-const REACTIONS_LOCK = 7_357_040
-
 /**
  * Serialises everything that re-checks listeners of a project, until the transaction ends. Take it before any row lock: the handlers lock
  * rows while they hold it. It waits no longer than the `lock_timeout` of the pool.
  */
-export async function lockReactions(tx: Tx, projectId: string) {
-  await sql`select pg_advisory_xact_lock(${REACTIONS_LOCK}::int, hashtext(${projectId}))`.execute(tx)
-}
+export const lockReactions = (tx: Tx, projectId: string) => lock(tx, 'reactions', projectId)
 
-async function tryLockReactions(tx: Tx, projectId: string) {
-  const { free } = await one(
-    tx,
-    sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${REACTIONS_LOCK}::int, hashtext(${projectId})) as free`,
-  )
-  return free
-}
-
-const findDueProject = async (db: Db, search: Search) => (await maybeOne(db, dueProjectSql(search)))?.projectId
-
-type Search = { after: string; except: string[] }
-
-/** A skip scan: reads the earliest row of each project, however many it has. */
-export const dueProjectSql = ({ after, except }: Search) => sql<{ projectId: string }>`
-  with recursive pending as (
-    (select project_id, due_at from reactions where project_id > ${after} order by project_id, due_at limit 1)
-    union all
-    select next.project_id, next.due_at from pending cross join lateral (
-      select r.project_id, r.due_at from reactions r where r.project_id > pending.project_id order by r.project_id, r.due_at limit 1
-    ) as next
-  )
-  select project_id as "projectId" from pending where due_at <= now() and project_id <> all(${except}::uuid[]) limit 1
+/** Projects with reactions that are due, by the earliest one of each. */
+export const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
+  with recursive ${skipScanCte('pending', {
+    table: 'reactions',
+    by: ['project_id'],
+    columns: [sql`due_at`],
+    order: ['project_id', 'due_at'],
+    where: sql`true`,
+  })}
+  select project_id as "projectId", project_id as key, owner
+  from (${inTurnSql(sql`select * from pending where due_at <= now() and project_id <> all(${except}::uuid[])`)}) as found
 `
 
 type Claimed = Omit<Reaction, 'listeners'> & { attempts: number }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { lock } from '../ledger/locks.ts'
 import { lowestId, NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { insertReactionsSql } from './listen.ts'
@@ -40,7 +41,7 @@ const listPartitions = (db: Pool) =>
 
 /** Also moves the month's rows out of the default partition, where a wrong clock or a long downtime may have put them. */
 async function createPartition(tx: Tx, { name, first, next }: Month) {
-  await sql`select pg_advisory_xact_lock(hashtext('events partitions'))`.execute(tx)
+  await lock(tx, 'event partitions', '')
   const { exists } = await one(tx, sql<{ exists: boolean }>`select to_regclass(${name}) is not null as exists`)
   if (exists) return
   await limitLockWait(tx)

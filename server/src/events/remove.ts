@@ -6,7 +6,6 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { lowestId } from '../lib/id.ts'
 import { HOUR } from '../lib/text/units.ts'
 import { removeActivities } from './activities.ts'
-import { lockEventCounts } from './counts.ts'
 
 /**
  * Removes the oldest matching events, at most `limit`, and subtracts them from the counts. Returns their number. The range of ids
@@ -70,17 +69,6 @@ export function wipeReactions(tx: Tx, scope: WipeScope) {
   const isOrphan = sql`t.contact_id is not null
     and not exists (select from contacts c where c.project_id = t.project_id and c.id = t.contact_id)`
   return wipeRows(tx, 'reactions', scope, { which: sql`${createdInScope(scope)} or ${isOrphan}` })
-}
-
-/** Deletes the counts once no event is left; until then they are still correct. Counts and deltas go in one snapshot. */
-export async function wipeEventCounts(tx: Tx, { projectId }: WipeScope) {
-  await lockEventCounts(tx)
-  const noEvents = sql`not exists (select from events where project_id = ${projectId})`
-  await sql`
-    with deltas as (delete from event_count_deltas where project_id = ${projectId} and ${noEvents})
-    delete from event_counts where project_id = ${projectId} and ${noEvents}
-  `.execute(tx)
-  return 0
 }
 
 /** Only for a deleted project: after a reset each listener either still exists or has unsubscribed. */

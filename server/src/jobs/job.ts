@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { countAffected, countRows, type Db, maybeOne, one, type Rows, type Tx } from '../db/index.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
+import { lock } from '../ledger/locks.ts'
 import { newId } from '../lib/id.ts'
 import { enqueue, type Jobs } from './enqueue.ts'
 import { deletePieces } from './pieces.ts'
@@ -49,7 +50,7 @@ export async function queueJob(tx: Tx, name: WatchedJob, { projectId, type, inpu
 
 /** Counts under a lock of the project, so that concurrent requests cannot exceed a limit together. */
 export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: string; type: string }) {
-  await sql`select pg_advisory_xact_lock(${UNFINISHED_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+  await lock(tx, 'unfinished jobs', projectId)
   const { count } = await one(
     tx,
     sql<{ count: number }>`
@@ -58,7 +59,6 @@ export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: 
   )
   return count
 }
-const UNFINISHED_LOCK = 7_357_027
 
 const COLUMNS = sql`id, type, state, progress, result, failed_reason as "failedReason", created_at as "createdAt", finished_at as "finishedAt"`
 

@@ -47,11 +47,13 @@ export function rowsSql({ deltas, name, columns, where = sql`true` }: SumsTable,
 /** `empty`: keys of rows that are sums of nothing now. `changes`: what was added, if it was asked for. */
 type Folded = { taken: number; added: { empty: Row[] | null; changes: Row[] | null }[] }
 
+type FoldScope = { which: Sql; batch: number; heard: string[] }
+
 /** Rows are chosen once, as an array: with the statistics of an empty table, the planner would repeat the search for each row. */
-export const foldSql = (deltas: keyof Schema, sums: SumsTable[], { batch, heard }: { batch: number; heard: string[] }) => sql<Folded>`
+export const foldSql = (deltas: keyof Schema, sums: SumsTable[], { which, batch, heard }: FoldScope) => sql<Folded>`
   with taken as (
     delete from ${sql.table(deltas)} where ctid = any(array(
-      select d.ctid from ${sql.table(deltas)} d where not ${isWiped(sql`d.project_id`)} limit ${batch}))
+      select d.ctid from ${sql.table(deltas)} d where (${which}) limit ${batch}))
     returning *
   ), ${sql.join(sums.map(addCtes))}
   select (select count(*)::int from taken) as taken, jsonb_build_array(${sql.join(

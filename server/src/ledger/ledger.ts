@@ -84,10 +84,11 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
   const described = tables.map((table) => describeSums(deltas, table, sums[table]))
   const sumsOf = (table: Names): SumsTable => described[tables.indexOf(table)]!
   type Listeners = Partial<Record<Names, FoldListener[]>>
+  type Delta = Partial<Insertable<Schema[Deltas]>> & { project_id: string }
 
-  async function foldSome(tx: Tx, listeners: Listeners): Promise<number> {
-    if (!(await tryLock(tx, 'fold', name))) return 0
-    const { taken, added } = await one(tx, foldSql(deltas, described, { batch, heard: Object.keys(listeners) }))
+  /** Folds a batch of the deltas `d` that a condition selects. The caller holds the lock. */
+  async function foldSome(tx: Tx, which: Sql, listeners: Listeners = {}): Promise<number> {
+    const { taken, added } = await one(tx, foldSql(deltas, described, { which, batch, heard: Object.keys(listeners) }))
     for (const [index, table] of tables.entries()) {
       const { empty, changes } = added[index]!
       if (empty) await dropEmpty(tx, sumsOf(table), empty)
@@ -124,7 +125,7 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
     name,
     repairPart,
 
-    async append(tx: Tx, rows: Insertable<Schema[Deltas]>[]) {
+    async append(tx: Tx, rows: Delta[]) {
       if (!rows.length) return
       const columns = columnsSql(Object.keys(rows[0]!))
       await sql`${prepared}
@@ -145,7 +146,9 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
      * project that is being wiped stay too: the sums would outlive the wipe.
      */
     async fold(db: Pool, listeners: Listeners = {}) {
-      for (let round = 0; round < MAX_ROUNDS; round++) if ((await transact(db, (tx) => foldSome(tx, listeners))) < batch) return
+      const which = sql`not ${isWiped(sql`d.project_id`)}`
+      const foldNext = async (tx: Tx) => ((await tryLock(tx, 'fold', name)) ? foldSome(tx, which, listeners) : 0)
+      for (let round = 0; round < MAX_ROUNDS; round++) if ((await transact(db, foldNext)) < batch) return
     },
 
     /** Counts the facts of a project anew, and corrects the sums. Nothing while it is being wiped. */
@@ -157,15 +160,19 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
     },
 
     /**
-     * Deletes a chunk of a project's rows: all of a deleted project, or those that a condition on a row `t` of each of the tables selects. A
-     * reset deletes none by default: the facts that it removes are subtracted.
+     * For a project reset or deletion: deletes a chunk of the rows, those of a deleted project or those that a condition on a row `t` of any of the
+     * tables selects. Without a condition, a reset subtracts the facts that it removes: then rows are removed that add up to nothing.
      */
-    async wipe(tx: Tx, scope: WipeScope, which: Sql = sql`${scope.before}::timestamptz = 'infinity'`) {
-      let removed = await wipeRows(tx, deltas, scope, { which })
-      for (const { name: table, key, rows } of described) if (!rows) removed += await wipeRows(tx, table, scope, { key, which })
+    async wipe(tx: Tx, scope: WipeScope, which?: Sql) {
+      if (!which && scope.before !== 'infinity') {
+        await lock(tx, 'fold', name)
+        await foldSome(tx, sql`d.project_id = ${scope.projectId}`)
+        return 0
+      }
+      const selection = { which: which ?? sql`true` }
+      let removed = await wipeRows(tx, deltas, scope, selection)
+      for (const { name: table, key, rows } of described) if (!rows) removed += await wipeRows(tx, table, scope, { key, ...selection })
       return removed
     },
   }
 }
-
-export type AnyLedger = Pick<ReturnType<typeof defineLedger>, 'name' | 'repair'>

@@ -3,7 +3,7 @@ import { one, type Tx } from '../db/index.ts'
 
 /**
  * Every advisory lock of the product, by its number, so that no two have the same. A transaction that takes several takes them in this order,
- * and all of them before it locks rows.
+ * and, but for those marked so, before it locks rows. The locks of caps are numbers of their own (`lock_caps`), taken before all others.
  */
 const LOCKS = {
   // Held by sessions, below this layer: db/migrate.ts, db/presence.ts (two classes) and db/embedded/owner.ts.
@@ -11,6 +11,20 @@ const LOCKS = {
   7357002: 'presence of a kind',
   7357003: 'owner of the embedded database',
   7357004: 'presence of a process',
+  // Counts unfinished jobs of a project against a limit.
+  7357027: 'unfinished jobs',
+  // Changes segments of a project, or refers to them.
+  7357050: 'segments',
+  // Applies reactions of a project, or computes the members of one of its segments.
+  7357040: 'reactions',
+  // Advances executions of a project (shared), or stops them for a wipe.
+  7357090: 'advance',
+  // Writes contacts of a project (shared), or removes a field from its list. Rows may be locked before: only writers wait.
+  7357005: 'contact fields',
+  // Counts soft bounces of an address, after the row of the email was locked: nothing else is locked by whoever holds it.
+  7357028: 'soft bounces',
+  7357029: 'event partitions',
+  7357120: 'email retention',
   // Moves deltas of a ledger into its sums; one process at a time.
   7357010: 'fold',
   // Corrects the sums of a ledger for a project: two corrections at a time would both add the difference.
@@ -29,6 +43,9 @@ const keySql = (name: LockName, of: RawBuilder<unknown>) => sql`${sql.lit(NUMBER
 export async function lock(tx: Tx, name: LockName, of: string) {
   await sql`select pg_advisory_xact_lock(${keySql(name, sql`${of}`)})`.execute(tx)
 }
+
+/** Shared with others that share it. An expression, for statements that do more than this. */
+export const lockSharedSql = (name: LockName, of: RawBuilder<unknown>) => sql`pg_advisory_xact_lock_shared(${keySql(name, of)})`
 
 /** False if another transaction holds it. */
 export const tryLockSql = (name: LockName, of: RawBuilder<unknown>) => sql<boolean>`pg_try_advisory_xact_lock(${keySql(name, of)})`

@@ -3,8 +3,8 @@ import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import { createTurns, type WaitingWork, type WorkEnd } from './turns.ts'
 
-/** `more`: it waits again at once. `locked`: another process works on it. The rest as in turns.ts. */
-export type LoopOutcome = WorkEnd | 'more' | 'locked'
+/** `more`: it waits again at once. `locked`: another process works on it. `restMs`: it is left alone for so long. The rest as in turns.ts. */
+export type LoopOutcome = WorkEnd | 'more' | 'locked' | { restMs: number }
 
 type Options<Work extends WaitingWork, Taken extends Work> = {
   /** For the log. */
@@ -107,9 +107,11 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   }
 
   function end(piece: Taken, outcome: LoopOutcome) {
-    if (outcome === 'locked') {
+    if (outcome === 'locked' || typeof outcome === 'object') {
+      const restMs = typeof outcome === 'object' ? outcome.restMs : pollMs
       turns.cancel(piece)
-      turns.rest(piece.key, pollMs)
+      turns.rest(piece.key, restMs)
+      if (restMs < pollMs) setTimeout(signal.wake, restMs).unref()
       return
     }
     turns.end(piece, outcome === 'more' ? 'done' : outcome)

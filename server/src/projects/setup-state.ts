@@ -28,7 +28,9 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
       }
     >`
       select
-        (select coalesce(sum(total), 0)::int from contact_counts where project_id = ${projectId}) as "contactCount",
+        (select coalesce(sum(total), 0)::int from (
+          select total from contact_counts where project_id = ${projectId}
+          union all select total from contact_count_deltas where project_id = ${projectId}) as counted) as "contactCount",
         exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain",
         exists (select from emails where project_id = ${projectId} and sent_at is not null) as "hasSentEmail",
         exists (select from key_usage where project_id = ${projectId}) as "hasUsedApi",

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { hasDueWindows } from '../conditions/references.ts'
 import { type Db, many, one, type Tx } from '../db/index.ts'
+import { lock } from '../ledger/locks.ts'
 import { fail } from '../lib/errors.ts'
 import { resolveSegments } from './expressions.ts'
 import { MAX_SEGMENTS } from './segment.ts'
@@ -13,9 +14,7 @@ const MAX_TRACKED_WITH_DUE_WINDOWS = 50
  * Serialises changes of the segments of a project, and references to them: while it is held, a segment that is referred to is not
  * deleted, and two requests cannot exceed a limit together.
  */
-export const lockSegments = (tx: Tx, projectId: string) =>
-  sql`select pg_advisory_xact_lock(${SEGMENTS_LOCK}::int, hashtext(${projectId}))`.execute(tx)
-const SEGMENTS_LOCK = 7_357_050
+export const lockSegments = (tx: Tx, projectId: string) => lock(tx, 'segments', projectId)
 
 /** Longest wait of a request that changes segments for this lock, which requests on other nodes may hold. Shorter than `query_timeout`. */
 const LOCK_WAIT_MS = 10_000

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
-import { compactActivityCounts, dropOldActivities, recordActivities, recountActivities } from '../../src/events/activities.ts'
+import { activityLedger, dropOldActivities, recordActivities } from '../../src/events/activities.ts'
 import { lowestId, newId } from '../../src/lib/id.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
@@ -191,14 +191,14 @@ describe('the activity feed', () => {
     await eventually(async () => expect(await rows()).toHaveLength(2))
     await project.call('DELETE', `/contacts/${id}`)
     await eventually(async () => expect(await rows()).toEqual([]))
-    await inTx((tx) => compactActivityCounts(tx))
+    await activityLedger.fold(sterna.db)
     const counts = () =>
       many(
         sterna.db,
         sql`select type, day::text, sum(count)::int as n from activity_counts where project_id = ${project.id} group by 1, 2 order by 1, 2`,
       )
     const before = await counts()
-    await inTx((tx) => recountActivities(tx, project.id))
+    await activityLedger.repair(sterna.db, project.id)
     expect(await counts()).toEqual(before)
   })
 })

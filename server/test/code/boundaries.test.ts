@@ -51,6 +51,7 @@ const LARGE_FOLDERS = ['segments']
 const OWNERS: Record<string, string> = {
   account_mails: 'account-emails',
   activities: 'events',
+  activity_count_deltas: 'events',
   activity_counts: 'events',
   attachments: 'delivery',
   attempts: 'http',
@@ -60,6 +61,7 @@ const OWNERS: Record<string, string> = {
   campaign_minutes: 'campaigns',
   campaigns: 'campaigns',
   consents: 'contacts',
+  contact_count_deltas: 'contacts',
   contact_counts: 'contacts',
   contact_days: 'contacts',
   contact_fields: 'contacts',
@@ -84,6 +86,7 @@ const OWNERS: Record<string, string> = {
   instance: 'db',
   invitations: 'projects',
   key_usage: 'http',
+  ledger_checks: 'ledger',
   listeners: 'events',
   memberships: 'projects',
   job_errors: 'jobs',
@@ -344,6 +347,11 @@ test('a query of the dashboard has one key, which its noun in data/ owns', () =>
 
 test('a table is written only by its owner', () => {
   expect(foreignWrites(sources)).toEqual([])
+})
+
+test('advisory locks are those of one list', () => {
+  const takers = sources.filter(({ file, code }) => /pg_\w*advisory_\w*lock/.test(code) && folderOf(file) !== 'db').map(({ file }) => file)
+  expect(takers).toEqual(['ledger/locks.ts'])
 })
 
 test('writes happen in a transaction, but for the known single statements', () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { compactCounts, recountContacts } from '../../src/contacts/counts.ts'
+import { contactLedger } from '../../src/contacts/counts.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
 
@@ -59,8 +59,8 @@ describe('the number of contacts', () => {
       await project.contacts.import(
         `email,subscribed\n${addresses.map((email) => `${email},${subscribed ? 'yes' : 'no'}`).join('\n')}\nbad`,
       )
-    if (kind === 'compact') await transact(sterna.db, (tx) => compactCounts(tx))
-    if (kind === 'recount') await transact(sterna.db, (tx) => recountContacts(tx, project.id))
+    if (kind === 'compact') await contactLedger.fold(sterna.db)
+    if (kind === 'recount') await contactLedger.repair(sterna.db, project.id)
   }
 
   test('is right after any mix of operations, some of them concurrent', async () => {
@@ -71,62 +71,30 @@ describe('the number of contacts', () => {
           await Promise.all(steps.map((each) => act(project, each)))
           expect(await totals(project)).toEqual(await counted(project))
         }
-        await transact(sterna.db, (tx) => compactCounts(tx))
+        await contactLedger.fold(sterna.db)
         expect(await totals(project)).toEqual(await counted(project))
-        await transact(sterna.db, (tx) => recountContacts(tx, project.id))
+        await contactLedger.repair(sterna.db, project.id)
         expect(await totals(project)).toEqual(await counted(project))
       }),
       { numRuns: 8, interruptAfterTimeLimit: 8_000, markInterruptAsFailure: false },
     )
   })
 
-  test('is repaired by a recount, and compaction leaves one row', async () => {
+  test('is repaired by a recount, and folding leaves one row', async () => {
     const project = await newProject()
     for (let n = 0; n < 6; n++) await project.contacts.create(`p${n}@example.com`, { subscribed: n > 0 })
-    await sql`insert into contact_counts (project_id, total, subscribed) values (${project.id}, 1000, -50)`.execute(sterna.db)
+    await transact(sterna.db, (tx) => contactLedger.append(tx, [{ project_id: project.id, total: 1000, subscribed: -50 }]))
     expect((await project.contacts.list()).total).toBe(1006)
-    await transact(sterna.db, (tx) => recountContacts(tx, project.id))
+    expect((await contactLedger.repair(sterna.db, project.id)).contact_counts).toBe(1)
     expect(await totals(project)).toEqual({ all: 6, subscribed: 5, unsubscribed: 1 })
     await project.contacts.create('one.more@example.com')
-    await transact(sterna.db, (tx) => compactCounts(tx))
+    await contactLedger.fold(sterna.db)
     expect(await totals(project)).toEqual({ all: 7, subscribed: 6, unsubscribed: 1 })
-    expect(await one(sterna.db, sql`select count(*)::int as n from contact_counts where project_id = ${project.id}`)).toEqual({ n: 1 })
-  })
-
-  test('stays right if a recount starts during a compaction', async () => {
-    const project = await newProject()
-    for (let n = 0; n < 4; n++) await project.contacts.create(`p${n}@example.com`)
-    const waiting = sql<{ n: number }>`
-      select count(*)::int as n from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%advisory%'
-    `
-    let release = () => {}
-    const compacted = new Promise<void>((done) => {
-      release = done
+    expect(await one(sterna.db, sql`select total::int, subscribed::int from contact_counts where project_id = ${project.id}`)).toEqual({
+      total: 7,
+      subscribed: 6,
     })
-    const compacting = transact(sterna.db, async (tx) => {
-      await compactCounts(tx)
-      await compacted
-    })
-    await expect
-      .poll(
-        async () =>
-          (
-            await one(
-              sterna.db,
-              sql<{
-                n: number
-              }>`select count(*)::int as n from pg_stat_activity where datname = current_database() and state = 'idle in transaction' and query like '%with several as%'`,
-            )
-          ).n,
-      )
-      .toBe(1)
-    const recounting = transact(sterna.db, (tx) => recountContacts(tx, project.id))
-    // The recount either waits for the compaction or finishes without it. The job of the worker may wait, too.
-    await Promise.race([recounting, expect.poll(async () => (await one(sterna.db, waiting)).n).not.toBe(0)])
-    release()
-    await Promise.all([compacting, recounting])
-    expect((await project.contacts.list()).total).toBe(4)
+    expect(await many(sterna.db, sql`select 1 from contact_count_deltas where project_id = ${project.id}`)).toEqual([])
   })
 })
 test('the setup state of a project has the number of its contacts', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { recountContacts } from '../../src/contacts/counts.ts'
+import { contactLedger } from '../../src/contacts/counts.ts'
 import { readData } from '../../src/contacts/data.ts'
 import { upsertContacts } from '../../src/contacts/upsert.ts'
 import { many, one, transact } from '../../src/db/index.ts'
@@ -443,7 +443,7 @@ describe('with more contacts than one request counts', () => {
         jsonb_build_object('plan', n % 5) || case when n % 2 = 0 then '{"half": true}' else '{}'::jsonb end
       from generate_series(2, ${CONTACTS}) n
     `.execute(sterna.db)
-    await transact(sterna.db, (tx) => recountContacts(tx, project.id))
+    await contactLedger.repair(sterna.db, project.id)
     ids = (await many(sterna.db, sql<{ id: string }>`select id from contacts where project_id = ${project.id}`)).map(({ id }) => id)
   })
 

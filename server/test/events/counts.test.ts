@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { many, one, transact } from '../../src/db/index.ts'
-import { mergeDeltas, recountEvents } from '../../src/events/counts.ts'
+import { many, one } from '../../src/db/index.ts'
+import { eventLedger } from '../../src/events/counts.ts'
 import { times } from '../support/times.ts'
 import { ADA, DAY, idAt, type Project, useEvents } from './event-client.ts'
 
 const { sterna, newProject } = useEvents()
 
 describe('event counts', () => {
-  const addUp = () => transact(sterna.db, (tx) => mergeDeltas(tx))
+  const addUp = () => eventLedger.fold(sterna.db)
   const sumOf = (project: Project, table: string) =>
     one(
       sterna.db,
@@ -47,7 +47,7 @@ describe('event counts', () => {
           else if (each.do === 'write')
             await project.events.write(times(each.count, (n) => ({ name: each.name, id: idAt(Date.now() - (each.days + (n % 2)) * DAY) })))
           else if (each.do === 'add up') await addUp()
-          else if (each.do === 'recount') await recountEvents(sterna.db, project.id)
+          else if (each.do === 'recount') await eventLedger.repair(sterna.db, project.id)
           else if (each.do === 'delete name') await project.events.delete(each.name)
           else {
             const { data } = (await project.call('GET', '/contacts')).body
@@ -99,7 +99,7 @@ describe('event counts', () => {
       update event_counts set count = count + 7 where name = 'a' and project_id in (${project.id}, ${other.id});
     `.execute(sterna.db)
     await sql`insert into event_counts (project_id, name, day, count) values (${project.id}, 'never', ${day}::date, 9)`.execute(sterna.db)
-    await recountEvents(sterna.db, project.id)
+    await eventLedger.repair(sterna.db, project.id)
     await project.expectTrueCounts()
     expect(await other.events.stats()).toEqual([
       { name: 'a', count: 9 },
@@ -112,7 +112,7 @@ describe('event counts', () => {
     await Promise.all([
       ...times(40, (n) => project.trackEvent(`e${n % 3}`, { email: `c${n % 5}@example.com` })),
       ...times(6, addUp),
-      ...times(3, () => recountEvents(sterna.db, project.id)),
+      ...times(3, () => eventLedger.repair(sterna.db, project.id)),
     ])
     await project.expectTrueCounts()
   })

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { transact } from '../../src/db/index.ts'
-import { mergeDeltas } from '../../src/events/counts.ts'
+import { eventLedger } from '../../src/events/counts.ts'
 import { useApp } from '../support/app.ts'
 import { stayWithinDay } from '../support/clock.ts'
 
@@ -19,7 +18,7 @@ test('event names have their count, people, last time and 30 days', async () => 
     ...[['bob', 'order']],
   ])
     await project.track({ email: `${email}@example.com`, event })
-  await transact(sterna.db, (tx) => mergeDeltas(tx))
+  await eventLedger.fold(sterna.db)
   const ada = await project.contacts.find('ada@example.com')
   await project.contacts.update(ada.id, { subscribed: false })
   // Four days ago, and before the 30 days.

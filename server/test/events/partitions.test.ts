@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { connect, many, type Pool, transact } from '../../src/db/index.ts'
-import { mergeDeltas } from '../../src/events/counts.ts'
+import { eventLedger } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { createPartitions, dropOldEvents } from '../../src/events/partitions.ts'
 import { recordEvents } from '../../src/events/record.ts'
@@ -139,7 +139,7 @@ describe('partitions of events', () => {
       await sql`truncate events, event_counts, event_count_deltas`.execute(db)
       await make('2025-01')
       await record(...OLD, ...KEPT)
-      await transact(db, (tx) => mergeDeltas(tx))
+      await eventLedger.fold(db)
       await record('2025-01-15T00:00:00.000Z', '2025-03-21T00:00:00.000Z')
       const before = [await names(), await partitions(), await days('event_counts'), await days('event_count_deltas')]
       await drop(0)

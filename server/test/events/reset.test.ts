@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
-import { mergeDeltas } from '../../src/events/counts.ts'
+import { eventLedger } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
-import { removeEvents, wipeEventCounts } from '../../src/events/remove.ts'
+import { removeEvents } from '../../src/events/remove.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { times } from '../support/times.ts'
 import { type Project, useEvents } from './event-client.ts'
@@ -37,7 +37,7 @@ describe('a reset of a project', () => {
     await transact(sterna.db, (tx) => listenTo(tx, { projectId: project.id, listener: 'test' }, ['event:*', 'contact']))
     await project.events.write(times(1_500, (n) => ({ name: `e${n % 3}` })))
     await project.trackEvent('e', { data: { a: 1 } })
-    await transact(sterna.db, (tx) => mergeDeltas(tx))
+    await eventLedger.fold(sterna.db)
     await project.trackEvent('e', { subscribed: false })
     await sql`insert into idempotency_keys (project_id, key, request, status_code) values (${project.id}, 'k', 'POST /v1/track', 200)`.execute(
       sterna.db,
@@ -81,11 +81,13 @@ describe('a reset of a project', () => {
   test('leaves true counts if an event is tracked during it', async () => {
     const project = await newProject()
     await project.events.write(times(5, () => ({ name: 'old' })))
-    await transact(sterna.db, (tx) => mergeDeltas(tx))
+    await eventLedger.fold(sterna.db)
     await transact(sterna.db, (tx) => removeEvents(tx, { projectId: project.id, which: sql`true`, limit: 10 }))
     const wiped = { on: 'delete' as const, table: 'event_count_deltas', when: sql`old.project_id = ${sql.lit(project.id)}` }
     const { wiping } = await whileSleeping(sterna.db, wiped, async () => ({
-      started: { wiping: transact(sterna.db, (tx) => wipeEventCounts(tx, { projectId: project.id, before: 'infinity', limit: 1 })) },
+      started: {
+        wiping: transact(sterna.db, (tx) => eventLedger.wipe(tx, { projectId: project.id, before: new Date().toISOString(), limit: 1 })),
+      },
       meanwhile: () => project.trackEvent('new'),
     }))
     await wiping

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { transact } from '../../src/db/index.ts'
-import { mergeDeltas } from '../../src/events/counts.ts'
+import { eventLedger } from '../../src/events/counts.ts'
 import { outcome } from '../support/answers.ts'
 import { ADA, idAt, type Project, useEvents } from './event-client.ts'
 
@@ -85,7 +84,7 @@ describe('event statistics', () => {
     ['?startDate=9999-12-31', []],
   ])('for %j are %j', async (query, expected) => {
     expect((await project.events.stats(query)).map(({ name, count }) => [name, count])).toEqual(expected)
-    await transact(sterna.db, (tx) => mergeDeltas(tx))
+    await eventLedger.fold(sterna.db)
     expect((await project.events.stats(query)).map(({ name, count }) => [name, count])).toEqual(expected)
   })
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type Binaries, findBinaries } from '../../src/db/embedded/binaries.ts'
 import { connect, transact } from '../../src/db/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { mergeDeltas, recountEvents } from '../../src/events/counts.ts'
+import { eventLedger } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { createPartitions, dropOldEvents } from '../../src/events/partitions.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -79,8 +79,8 @@ async function smoke(url: string) {
     expect([(await track()).status, (await track()).status]).toEqual([200, 409])
     expect((await call('GET', '/events?eventName=bought')).body).toMatchObject({ total: 1, data: [{ data: { seats: 4 } }] })
     expect((await call('GET', `/events/contact/${created.body.id}`)).body.total).toBe(4)
-    await transact(sterna.db, (tx) => mergeDeltas(tx))
-    await recountEvents(sterna.db, id)
+    await eventLedger.fold(sterna.db)
+    await eventLedger.repair(sterna.db, id)
     expect((await call('GET', '/events/stats?startDate=2026-01-01')).body).toContainEqual({ name: 'bought', count: 1 })
     expect((await call('DELETE', '/events/bought')).body).toEqual({ deletedCount: 1 })
     await createPartitions(sterna.db, createLog('silent'), new Date('2040-01-01'))

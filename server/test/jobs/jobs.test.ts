@@ -98,7 +98,7 @@ async function newProject() {
       const fields = await many(db, sql`select key, type from contact_fields where project_id = ${id} order by key`)
       const counts = await one(
         db,
-        sql`select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed from contact_counts where project_id = ${id}`,
+        sql`select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed from (select total, subscribed from contact_counts where project_id = ${id} union all select total, subscribed from contact_count_deltas where project_id = ${id}) as c`,
       )
       const files = await one(db, sql`select count(*)::int as n from job_files where project_id = ${id}`)
       return { contacts, events, consents, fields, counts, files }

@@ -31,7 +31,7 @@ beforeAll(async () => {
     ) as chosen
     where n <= ${CONTACTS}
   `.execute(sterna.db)
-  await sql`insert into contact_counts (project_id, total, subscribed) values (${project.id}, ${COUNTED}, 0)`.execute(sterna.db)
+  await sql`insert into contact_count_deltas (project_id, total, subscribed) values (${project.id}, ${COUNTED}, 0)`.execute(sterna.db)
 })
 
 const ALWAYS = sql`true`
@@ -127,7 +127,7 @@ test('a condition of more than 20 filters is previewed from a sample', async () 
 
 test('a large project shows the stored count as the total of a list', async () => {
   const { id } = await project.dynamic(quarter)
-  await sql`insert into contact_counts (project_id, total, subscribed) values (${project.id}, 10000, 0)`.execute(sterna.db)
+  await sql`insert into contact_count_deltas (project_id, total, subscribed) values (${project.id}, 10000, 0)`.execute(sterna.db)
   await sql`update segments set member_count = 7000 where id = ${id}`.execute(sterna.db)
   expect(await project.page(id, '?pageSize=5')).toMatchObject({ total: 7_000, totalPages: 1_400, hasMore: true })
 })

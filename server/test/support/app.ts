@@ -185,7 +185,12 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments order by 1`,
   sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages order by 1`,
   senders: sql`select '' as row where false`,
-  contact_counts: sql`select (project_id, sum(total), sum(subscribed))::text as row from contact_counts group by project_id order by 1`,
+  contact_counts: sql`
+    select (project_id, sum(total), sum(subscribed))::text as row
+    from (select project_id, total, subscribed from contact_counts union all select project_id, total, subscribed from contact_count_deltas) as c
+    group by project_id having (sum(total), sum(subscribed)) <> (0, 0) order by 1
+  `,
+  contact_count_deltas: sql`select '' as row where false`,
   event_counts: sql`
     select (project_id, name, day, sum(count))::text as row
     from (select project_id, name, day, count from event_counts union all select project_id, name, day, count from event_count_deltas) as c
@@ -200,8 +205,12 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   reputations: sql`select '' as row where false`,
   event_count_deltas: sql`select '' as row where false`,
   activity_counts: sql`
-    select (project_id, type, day, sum(count))::text as row from activity_counts group by project_id, type, day having sum(count) <> 0 order by 1
+    select (project_id, type, day, sum(count))::text as row
+    from (select project_id, type, day, count from activity_counts union all select project_id, type, day, count from activity_count_deltas) as c
+    group by project_id, type, day having sum(count) <> 0 order by 1
   `,
+  activity_count_deltas: sql`select '' as row where false`,
+  ledger_checks: sql`select '' as row where false`,
   contact_days: sql`select '' as row where false`,
   email_days: sql`select '' as row where false`,
   email_domain_days: sql`select '' as row where false`,
@@ -216,10 +225,9 @@ const DIGEST_QUERIES: Record<string, Rows> = {
     from (
       select project_id, workflow_id, subject_id, kind, n from workflow_figures
       union all select project_id, workflow_id, subject_id, kind, n from workflow_tallies) as f
-    group by project_id, workflow_id, subject_id, kind order by 1
+    group by project_id, workflow_id, subject_id, kind having sum(n) <> 0 order by 1
   `,
   workflow_tallies: sql`select '' as row where false`,
-  workflows: sql`select (to_jsonb(w) - 'executions_counted_at' - 'days_counted_to' - 'visits_counted_at')::text as row from workflows w order by 1`,
 }
 
 const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`

@@ -73,13 +73,15 @@ export function projectClient({ call: callWith, db }: Node & { db: Pool }, { id,
           select id, email, subscribed, data from contacts where project_id = ${id} order by email
         `,
       ),
-    /** The sums of `contact_counts`. */
+    /** The counts of the ledger. */
     counts: () =>
       one(
         db,
         sql`
           select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed
-          from contact_counts where project_id = ${id}
+          from (
+            select total, subscribed from contact_counts where project_id = ${id}
+            union all select total, subscribed from contact_count_deltas where project_id = ${id}) as counted
         `,
       ),
     consents: () =>

@@ -1,11 +1,9 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { many, type Tx, transact } from '../../src/db/index.ts'
+import { many, transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
-import { createLog } from '../../src/lib/log.ts'
-import { compareDue } from '../../src/workflows/executions/add-up.ts'
-import { compareWorkflowDays, dropOldWorkflowDays } from '../../src/workflows/executions/days.ts'
-import { compareFigures, mergeFigures } from '../../src/workflows/executions/figures.ts'
+import { dropOldWorkflowDays } from '../../src/workflows/executions/days.ts'
+import { workflowLedger } from '../../src/workflows/executions/figures.ts'
 import { issues } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
@@ -457,8 +455,7 @@ describe('the figures', () => {
       ],
       transitions: [{ taken: 2 }, { taken: 2 }, { taken: 0 }],
     })
-    expect(await transact(sterna.db, (tx) => mergeFigures(tx))).toBeGreaterThan(0)
-    while (await transact(sterna.db, (tx) => mergeFigures(tx)));
+    await workflowLedger.fold(sterna.db)
     expect(await project.stats(id)).toEqual(before)
     expect(await project.counts(id)).toEqual({
       steps: 4,
@@ -471,7 +468,7 @@ describe('the figures', () => {
     })
   })
 
-  test('of the list count executions by status, also those that ended on a node that did not count them', async () => {
+  test('of the list count executions by status, also after they were counted anew', async () => {
     const { id } = await project.line([delay, exit('done')])
     for (const { id: contactId } of [await newContact(), await newContact(), await newContact()]) await project.start(id, contactId)
     await eventually(async () => expect(await project.executions(id, '?status=WAITING')).toHaveLength(3))
@@ -505,20 +502,19 @@ describe('the figures', () => {
     expect(await project.executions(id, `?startedFrom=${yesterday}&startedTo=2099-01-01`)).toHaveLength(3)
     expect(await project.executions(id, '?startedTo=2026-01-01')).toEqual([])
     expect((await project.call('POST', `/workflows/${id}/executions/cancel-all?startedTo=2026-01-01`)).body).toEqual({ cancelled: 0 })
-    while (await transact(sterna.db, (tx) => mergeFigures(tx)));
+    await workflowLedger.fold(sterna.db)
     expect([await all(), await byFailure()]).toEqual([counted, apart])
 
     await sql`delete from workflow_figures where project_id = ${project.id} and subject_id = workflow_id and kind <> 'started'`.execute(
       sterna.db,
     )
-    await sql`update workflows set executions_counted_at = now() - interval '25 hours' where id = ${id}`.execute(sterna.db)
     expect((await project.counts(id)).active).toBe(3)
-    while (await transact(sterna.db, (tx) => compareFigures(tx, 10)));
+    expect((await workflowLedger.repair(sterna.db, project.id)).workflow_figures).toBeGreaterThan(0)
     expect(await all()).toEqual(counted)
-    expect(await transact(sterna.db, (tx) => compareFigures(tx, 10))).toBe(0)
+    expect((await workflowLedger.repair(sterna.db, project.id)).workflow_figures).toBe(0)
   })
 
-  test('of the last 30 days are those of a list by dates, also after a node that did not count days', async () => {
+  test('of the last 30 days are those of a list by dates, also after they were counted anew', async () => {
     const { id } = await project.line([delay])
     for (const { id: contactId } of [await newContact(), await newContact(), await newContact()]) await project.start(id, contactId)
     await eventually(async () => expect(await project.executions(id, '?status=WAITING')).toHaveLength(3))
@@ -529,7 +525,7 @@ describe('the figures', () => {
       return entered30Days
     }
     expect(await shown()).toBe(3)
-    while (await transact(sterna.db, (tx) => mergeFigures(tx)));
+    await workflowLedger.fold(sterna.db)
     expect(await shown()).toBe(3)
 
     // One at the start of the first day, one a moment before it. Ids have the time of the start.
@@ -541,13 +537,12 @@ describe('the figures', () => {
         where id = ${executions[index]!.id}
       `.execute(sterna.db)
     }
-    await sql`update workflows set created_at = now() - interval '1 year', days_counted_to = now() where id = ${id}`.execute(sterna.db)
+    await sql`update workflows set created_at = now() - interval '1 year' where id = ${id}`.execute(sterna.db)
     await sql`delete from workflow_days where workflow_id = ${id}`.execute(sterna.db)
     expect((await project.counts(id)).entered30Days).toBe(0)
-    await sql`update workflows set days_counted_to = null where id = ${id}`.execute(sterna.db)
-    for (let left = 1_000; left > 0 && (await transact(sterna.db, (tx) => compareWorkflowDays(tx, 10))) > 0; left--);
+    expect((await workflowLedger.repair(sterna.db, project.id)).workflow_days).toBe(3)
     expect(await shown()).toBe(2)
-    expect(await transact(sterna.db, (tx) => compareWorkflowDays(tx, 10))).toBe(0)
+    expect((await workflowLedger.repair(sterna.db, project.id)).workflow_days).toBe(0)
 
     const days = () => many(sterna.db, sql`select day from workflow_days where workflow_id = ${id}`)
     await sql`insert into workflow_days (project_id, workflow_id, day, started) values (${project.id}, ${id}, current_date - 40, 1)`.execute(
@@ -556,27 +551,5 @@ describe('the figures', () => {
     expect(await days()).toHaveLength(4)
     expect(await transact(sterna.db, (tx) => dropOldWorkflowDays(tx, 10))).toBe(1)
     expect(await days()).toHaveLength(3)
-  })
-
-  test('a workflow whose executions cannot be counted in time is skipped, and those after it are compared', async () => {
-    const isSlow = async (tx: Tx) => {
-      await sql`set local statement_timeout = 20`.execute(tx)
-      await sql`select pg_sleep(10)`.execute(tx)
-      return 1
-    }
-    let due = ['large', 'small', 'other']
-    const compared: string[] = []
-    const compare = async (tx: Tx, limit: number) => {
-      if (due.slice(0, limit).includes('large')) return isSlow(tx)
-      compared.push(...due.splice(0, limit))
-      return compared.length && due.length ? 1 : 0
-    }
-    await compareDue(sterna.db, createLog('silent'), {
-      compare,
-      async skip() {
-        due = due.slice(1)
-      },
-    })
-    expect([compared, due]).toEqual([['small', 'other'], []])
   })
 })

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { connect, one, transact } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { dropOldExecutions } from '../../src/workflows/executions/erase.ts'
-import { compareStepFigures, mergeFigures } from '../../src/workflows/executions/figures.ts'
+import { workflowLedger } from '../../src/workflows/executions/figures.ts'
 import { listVisits } from '../../src/workflows/insight/visits.ts'
 import { issues, outcome } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
@@ -92,13 +92,8 @@ async function addedUp(of: Project, id: string): Promise<Record<string, Figures>
 const drop = () => transact(sterna.db, (tx) => dropOldExecutions(tx, { months: 2, limit: 100 }))
 const age = (executionId: string) =>
   sql`update workflow_executions set completed_at = now() - interval '3 months' where id = ${executionId}`.execute(sterna.db)
-const addUp = async () => {
-  while (await transact(sterna.db, (tx) => mergeFigures(tx)));
-}
-const compareAll = async () => {
-  await sql`update workflows set visits_counted_at = now() - interval '25 hours'`.execute(sterna.db)
-  while (await transact(sterna.db, (tx) => compareStepFigures(tx, 10)));
-}
+const addUp = () => workflowLedger.fold(sterna.db)
+const compareAll = () => workflowLedger.repair(sterna.db, project.id)
 
 test('each figure of a step is the number of visits in its list, also after executions were deleted by age', async () => {
   const { id, triggerId } = flow

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { many, one, transact } from '../../src/db/index.ts'
+import { many, one } from '../../src/db/index.ts'
 import { runHousekeeping } from '../../src/housekeeping.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { mergeFigures } from '../../src/workflows/executions/figures.ts'
+import { workflowLedger } from '../../src/workflows/executions/figures.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
@@ -75,7 +75,7 @@ describe('deleting a workflow', () => {
     const { id } = await project.line([exit])
     await project.start(id, (await project.contacts.create('ada@example.com')).id)
     await project.ended(id)
-    while (await transact(sterna.db, (tx) => mergeFigures(tx)));
+    await workflowLedger.fold(sterna.db)
     expect(await rowsOf(project)).toEqual(expect.arrayContaining(['workflow_figures', 'workflow_days']))
     expect((await project.call('DELETE', `/workflows/${id}`)).status).toBe(204)
     await eventually(async () => expect(await rowsOf(project)).toEqual([]))

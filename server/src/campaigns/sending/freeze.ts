@@ -7,6 +7,7 @@ import { enqueueAudienceSql } from '../../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
 import { type EmailType, SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
+import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { AppError } from '../../lib/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
@@ -79,18 +80,12 @@ type UnfrozenCampaign = CampaignKey & { key: string; owner: string }
 /** Candidates of a project in one look: more than the slots of a worker. */
 const MAX_OF_PROJECT = 4
 
-/** Campaigns whose next page is due. A skip scan: reads the first ones of each project, however many it has. */
+/** Campaigns whose next page is due. By the first ones of each project, however many it has. */
 export const findUnfrozen = (db: Pool, except: string[]) =>
   many(
     db,
     sql<UnfrozenCampaign>`
-      with recursive unfrozen as (
-        (select project_id from campaigns where ${UNFROZEN} order by project_id limit 1)
-        union all
-        select next.project_id from unfrozen cross join lateral (
-          select c.project_id from campaigns c where ${UNFROZEN} and c.project_id > unfrozen.project_id order by c.project_id limit 1
-        ) as next
-      ), due as (
+      with recursive ${skipScanCte('unfrozen', { table: 'campaigns', by: ['project_id'], where: UNFROZEN })}, due as (
         select due.* from unfrozen cross join lateral (
           select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c
           where c.project_id = unfrozen.project_id and ${UNFROZEN} and freeze_due_at <= now() and c.id <> all(${except}::uuid[])

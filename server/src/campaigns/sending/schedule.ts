@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { nextRevision } from '../../http/if-match.ts'
+import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Actor, recordAction, SYSTEM } from '../draft/audit.ts'
@@ -48,15 +49,9 @@ export async function findDueCampaigns(db: Pool, except: string[]): Promise<DueC
 
 const ANY_DUE = sql`select from campaigns where status = 'SCHEDULED' and scheduled_for <= now() order by scheduled_for limit 1`
 
-/** A skip scan: reads the first schedules of each project, however many it has. */
+/** By the first schedules of each project, however many it has. */
 const dueCampaignsSql = (except: string[]) => sql<DueCampaign>`
-  with recursive scheduled as (
-    (select project_id from campaigns where status = 'SCHEDULED' order by project_id limit 1)
-    union all
-    select next.project_id from scheduled cross join lateral (
-      select c.project_id from campaigns c where c.status = 'SCHEDULED' and c.project_id > scheduled.project_id order by c.project_id limit 1
-    ) as next
-  ), due as (
+  with recursive ${skipScanCte('scheduled', { table: 'campaigns', by: ['project_id'], where: sql`status = 'SCHEDULED'` })}, due as (
     select due.* from scheduled cross join lateral (
       select c.project_id, c.id, c.scheduled_for as due_at from campaigns c
       where c.project_id = scheduled.project_id and c.status = 'SCHEDULED' and c.scheduled_for <= now() and c.id <> all(${except}::uuid[])

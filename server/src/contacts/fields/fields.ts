@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { countAffected, type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { insertReactionsSql, reactToProject } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
+import { lockSharedSql, tryLock } from '../../ledger/locks.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { countContacts } from '../counts.ts'
 import { type FieldType, inferType } from '../data.ts'
@@ -199,8 +200,7 @@ export async function countWithField(db: Db, projectId: string, key: string) {
  */
 export async function unregisterField(tx: Tx, projectId: string, key: string): Promise<boolean> {
   // Does not wait: a waiter for the exclusive lock would block all later writers.
-  const { free } = await one(tx, sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${FIELDS_LOCK}, hashtext(${projectId})) as free`)
-  if (!free) return false
+  if (!(await tryLock(tx, 'contact fields', projectId))) return false
   const deleted = await countAffected(
     tx,
     sql`
@@ -214,6 +214,5 @@ export async function unregisterField(tx: Tx, projectId: string, key: string): P
 }
 
 /** Shared by writers. An advisory lock lives in memory only; a row lock on `contact_fields` would write to the row each time. */
-const FIELDS_LOCK = 7_357_005
 const sharedFieldLock = (projectIds: string[]) =>
-  sql`(select count(pg_advisory_xact_lock_shared(${FIELDS_LOCK}::int, hashtext(id))) from unnest(${projectIds}::text[]) as id) as locked`
+  sql`(select count(${lockSharedSql('contact fields', sql`id`)}) from unnest(${projectIds}::text[]) as id) as locked`

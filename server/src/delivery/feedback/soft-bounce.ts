@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, maybeOne, one, type Tx } from '../../db/index.ts'
+import { lock } from '../../ledger/locks.ts'
 
 /** Consecutive soft bounces within these days after which an address is suppressed as if it had bounced hard. */
 const MAX_SOFT_BOUNCES = 5
@@ -10,7 +11,7 @@ type SoftBounce = { projectId: string; emailId: string; contactId: string | null
 /** Counts an email once. Undefined when it was counted before, else whether the address has reached the limit. */
 export async function countSoftBounce(tx: Tx, { projectId, emailId, contactId, address, at }: SoftBounce): Promise<boolean | undefined> {
   // Serialised per address: two concurrent transactions would not see each other's row.
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`soft-bounce ${projectId} ${address}`}, 0))`.execute(tx)
+  await lock(tx, 'soft bounces', `${projectId} ${address}`)
   const counted = await maybeOne(
     tx,
     sql`

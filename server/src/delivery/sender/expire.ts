@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/ended.ts'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { EXPIRES_AFTER_DAYS } from './gate.ts'
@@ -18,17 +19,13 @@ async function expireSome(tx: Tx, priority: number, limit: number) {
   const rows = await many(
     tx,
     sql<EndedEmail>`
-      with recursive queues as (
-        (select project_id, stream_id, ${QUEUED_AT} as queued_at from emails where state = 'queued' and lane = ${priority}::smallint
-          order by lane, project_id, stream_id, id limit 1)
-        union all
-        select next.project_id, next.stream_id, next.queued_at
-        from queues s cross join lateral (
-          select project_id, stream_id, ${QUEUED_AT} as queued_at from emails
-          where state = 'queued' and lane = ${priority}::smallint and (project_id, stream_id) > (s.project_id, s.stream_id)
-          order by lane, project_id, stream_id, id limit 1
-        ) as next
-      ), expired as materialized (
+      with recursive ${skipScanCte('queues', {
+        table: 'emails',
+        by: ['project_id', 'stream_id'],
+        columns: [sql`${QUEUED_AT} as queued_at`],
+        order: ['lane', 'project_id', 'stream_id', 'id'],
+        where: sql`state = 'queued' and lane = ${priority}::smallint`,
+      })}, expired as materialized (
         select old.project_id, old.id from (
           select * from (select project_id, stream_id, queued_at, ${EXPIRY_FROM} as expiry_from from queues q) as q
           where greatest(queued_at, expiry_from) < ${EXPIRY} limit ${limit}

@@ -3,6 +3,7 @@ import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { listenForNotifications } from '../../db/notifications.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
+import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
 import type { Log } from '../../lib/log.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
@@ -86,16 +87,15 @@ async function findDueProjects(db: Pool, except: string[]): Promise<WaitingWork[
   return many(db, dueProjectsSql(except))
 }
 
-/** A skip scan: reads the earliest execution of each project. Those of a disabled project wait. */
+/** By the earliest execution of each project. Those of a disabled project wait. */
 const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
-  with recursive pending as (
-    (select project_id, due_at from workflow_executions where due_at is not null and webhook_host is null order by project_id, due_at limit 1)
-    union all
-    select next.project_id, next.due_at from pending cross join lateral (
-      select e.project_id, e.due_at from workflow_executions e
-      where e.due_at is not null and e.webhook_host is null and e.project_id > pending.project_id order by e.project_id, e.due_at limit 1
-    ) as next
-  )
+  with recursive ${skipScanCte('pending', {
+    table: 'workflow_executions',
+    by: ['project_id'],
+    columns: [sql`due_at`],
+    order: ['project_id', 'due_at'],
+    where: sql`due_at is not null and webhook_host is null`,
+  })}
   select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
     select d.project_id, d.due_at from pending d join projects p on p.id = d.project_id
     where d.due_at <= now() and d.project_id <> all(${except}::uuid[]) and not p.disabled and p.deleted_at is null

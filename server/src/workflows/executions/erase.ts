@@ -4,7 +4,8 @@ import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe
 import { enqueue } from '../../jobs/enqueue.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from '../definition/listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from '../definition/workflow.ts'
-import { addToDaysSql } from './days.ts'
+import { utcDay } from './days.ts'
+import { workflowLedger } from './figures.ts'
 import { VISIT_OUTCOME } from './visit-outcome.ts'
 
 /** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
@@ -24,10 +25,7 @@ export const wipeStepExecutions = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'workflow_step_executions', scope, { key: ['execution_id', 'visit'], which: isOrphan })
 export const wipeGraphs = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'workflow_graphs', scope, { key: ['workflow_id', 'version'], which: isOrphan })
-export const wipeFigures = async (tx: Tx, scope: WipeScope) =>
-  (await wipeRows(tx, 'workflow_tallies', scope, { which: inScope(scope) })) +
-  (await wipeRows(tx, 'workflow_days', scope, { key: ['workflow_id', 'day'], which: inScope(scope) })) +
-  (await wipeRows(tx, 'workflow_figures', scope, { key: ['workflow_id', 'subject_id', 'kind'], which: inScope(scope) }))
+export const wipeFigures = (tx: Tx, scope: WipeScope) => workflowLedger.wipe(tx, scope, inScope(scope))
 export const wipeRefusals = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which: inScope(scope) })
 export const wipeEntries = (tx: Tx, scope: WipeScope) =>
@@ -64,9 +62,7 @@ async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Pro
   return (
     executions.length ||
     (await wipeRows(tx, 'workflow_graphs', scope(GRAPHS_CHUNK), { key: ['workflow_id', 'version'], which })) ||
-    (await wipeRows(tx, 'workflow_tallies', scope(CHUNK), { which })) ||
-    (await wipeRows(tx, 'workflow_days', scope(CHUNK), { key: ['workflow_id', 'day'], which })) ||
-    (await wipeRows(tx, 'workflow_figures', scope(CHUNK), { key: ['workflow_id', 'subject_id', 'kind'], which })) ||
+    (await workflowLedger.wipe(tx, scope(CHUNK), which)) ||
     (await wipeRows(tx, 'workflow_refusals', scope(CHUNK), { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which })) ||
     (await wipeRows(tx, 'workflow_firings', scope(CHUNK), { which })) ||
     wipeRows(tx, 'workflow_entries', scope(CHUNK), { key: ['workflow_id', 'contact_id'], which })
@@ -113,12 +109,10 @@ export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
         order by 1, 2, 3
         on conflict do nothing
       ), counted as (
-        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
-        select project_id, workflow_id, workflow_id, lower(status), -count(*) from dropped group by 1, 2, status
+        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n, created_at)
+        select project_id, workflow_id, workflow_id, lower(status), -count(*), now() from dropped group by 1, 2, status
         union all
-        select project_id, workflow_id, workflow_id, 'dropped', count(*) from dropped group by 1, 2
-      ), by_day as (
-        ${addToDaysSql(sql`select project_id, workflow_id, started_at as moment, -1 as n from dropped`)}
+        select project_id, workflow_id, workflow_id, 'dropped', count(*), min(started_at) from dropped group by 1, 2, ${utcDay(sql`started_at`)}
       )
       select project_id as "projectId", id from dropped
     `,

@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
-import { countAffected, type Db, many, one, type Tx } from '../../db/index.ts'
-import { addToDaysSql, recentSql } from './days.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Db, many, type Tx } from '../../db/index.ts'
+import { defineLedger } from '../../ledger/ledger.ts'
+import { workflowDays } from './days.ts'
 import { VISIT_OUTCOME } from './visit-outcome.ts'
 
 /** How an execution ends. The figure of the workflow, and by its status. */
@@ -14,46 +15,57 @@ export type Figure = { workflowId: string; subjectId: string; kind: FigureKind }
 
 export const figureOfEnd = (workflowId: string, kind: EndKind): Figure => ({ workflowId, subjectId: workflowId, kind })
 
-/** Counts what happened, in the transaction in which it did. */
-export async function addFigures(tx: Tx, projectId: string, figures: Figure[]) {
-  if (!figures.length) return
-  const counts = new Map<string, Figure & { n: number }>()
-  for (const figure of figures) {
-    const key = `${figure.subjectId} ${figure.kind}`
-    const known = counts.get(key)
-    if (known) known.n++
-    else counts.set(key, { ...figure, n: 1 })
-  }
-  await sql`
-    insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
-    select ${projectId}, "workflowId", "subjectId", kind, n
-    from jsonb_to_recordset(${JSON.stringify([...counts.values()])}::jsonb) as f("workflowId" uuid, "subjectId" uuid, kind text, n int)
-  `.execute(tx)
+export const workflowLedger = defineLedger({
+  name: 'workflows',
+  deltas: 'workflow_tallies',
+  sums: {
+    workflow_figures: {
+      key: { workflow_id: sql`d.workflow_id`, subject_id: sql`d.subject_id`, kind: sql`d.kind` },
+      values: { n: sql`d.n` },
+      parts: listWorkflows,
+      within: ({ part }) => sql`workflow_id = ${part} and kind not in ('started', 'taken')`,
+      actual: ({ projectId, part }) => actualFigures(projectId, part),
+    },
+    workflow_days: workflowDays,
+  },
+})
+
+async function listWorkflows(db: Db, projectId: string) {
+  const rows = await many(db, sql<{ id: string }>`select id from workflows where project_id = ${projectId} order by id`)
+  return rows.map(({ id }) => id)
 }
 
-/** Rows added up in one transaction. */
-const MERGED = 10_000
+/** The figures of a workflow that are those of a list: its executions by status, and the visits of its steps by outcome. */
+const actualFigures = (projectId: string, workflowId: string): RawBuilder<unknown> => {
+  const isOfWorkflow = sql`project_id = ${projectId} and workflow_id = ${workflowId}`
+  return sql`
+    select workflow_id, workflow_id as subject_id, lower(status) as kind, count(*) as n from workflow_executions
+    where ${isOfWorkflow} and status not in ('RUNNING', 'WAITING') group by 1, 3
+    union all
+    -- Started executions that are not there were dropped.
+    select ${workflowId}::uuid, ${workflowId}::uuid, 'dropped',
+      (select coalesce(sum(n), 0) from ${figuresSql(sql`${projectId}`, sql`${workflowId}`)} where kind = 'started')
+        - (select count(*) from workflow_executions where ${isOfWorkflow})
+    union all
+    select s.workflow_id, s.step_id, counted.kind, count(*)
+    from workflow_step_executions s cross join lateral (values ('entered'), (${VISIT_OUTCOME})) as counted(kind)
+    where ${isOfWorkflow} and counted.kind <> 'waiting' group by 1, 2, 3`
+}
 
-/** Adds the appended rows up. Returns the number of rows: 0 when none is left. */
-export const mergeFigures = async (tx: Tx) => {
-  const { merged } = await one(
-    tx,
-    sql<{ merged: number }>`
-      with merged as (
-        delete from workflow_tallies where ctid = any(array(
-          select ctid from workflow_tallies order by project_id, id limit ${MERGED} for update skip locked))
-        returning project_id, workflow_id, subject_id, kind, n, created_at
-      ), added as (
-        insert into workflow_figures as f (project_id, workflow_id, subject_id, kind, n)
-        select project_id, workflow_id, subject_id, kind, sum(n) from merged group by 1, 2, 3, 4 order by 1, 2, 3, 4
-        on conflict (project_id, workflow_id, subject_id, kind) do update set n = f.n + excluded.n
-      ), by_day as (
-        ${addToDaysSql(sql`select project_id, workflow_id, created_at as moment, n from merged where kind = 'started'`)}
-      )
-      select count(*)::int as merged from merged
-    `,
-  )
-  return merged
+/** Figures of a workflow, to be added up. */
+const figuresSql = (projectId: RawBuilder<unknown>, workflowId: RawBuilder<unknown>): RawBuilder<unknown> => sql`(
+  select subject_id, kind, n from ${workflowLedger.readSql('workflow_figures', projectId)} where workflow_id = ${workflowId}) as figures`
+
+/** Counts what happened, in the transaction in which it did. */
+export async function addFigures(tx: Tx, projectId: string, figures: Figure[]) {
+  const counts = new Map<string, { project_id: string; workflow_id: string; subject_id: string; kind: string; n: number }>()
+  for (const { workflowId, subjectId, kind } of figures) {
+    const key = `${subjectId} ${kind}`
+    const known = counts.get(key)
+    if (known) known.n++
+    else counts.set(key, { project_id: projectId, workflow_id: workflowId, subject_id: subjectId, kind, n: 1 })
+  }
+  await workflowLedger.append(tx, [...counts.values()])
 }
 
 /** All figures of a workflow. */
@@ -61,11 +73,7 @@ export async function readFigures(db: Db, { projectId, workflowId }: { projectId
   const rows = await many(
     db,
     sql<{ subjectId: string; kind: FigureKind; n: number }>`
-      select subject_id as "subjectId", kind, sum(n)::int as n from (
-        select subject_id, kind, n from workflow_figures where project_id = ${projectId} and workflow_id = ${workflowId}
-        union all
-        select subject_id, kind, n from workflow_tallies where project_id = ${projectId} and workflow_id = ${workflowId}
-      ) as counted group by 1, 2
+      select subject_id as "subjectId", kind, sum(n)::int as n from ${figuresSql(sql`${projectId}`, sql`${workflowId}`)} group by 1, 2
     `,
   )
   const counts = new Map(rows.map(({ subjectId, kind, n }) => [`${subjectId} ${kind}`, n]))
@@ -97,119 +105,14 @@ export const executionCountsJoin = (since: string) => sql`
         ),
       )}
       from (
-        select kind, n from workflow_figures f where f.project_id = w.project_id and f.workflow_id = w.id and f.subject_id = w.id
+        select kind, n from ${figuresSql(sql`w.project_id`, sql`w.id`)} where subject_id = w.id
         union all
-        select kind, n from workflow_tallies t where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id
-        union all
-        select 'recent', r.n from (${recentSql(since)}) as r
+        select 'recent', started from ${workflowLedger.readSql('workflow_days', sql`w.project_id`)}
+        where workflow_id = w.id and day >= ${since}::date
       ) as all_figures
     ) as sums
   ) as counts`
 
 /** SQL condition on the workflow `w`: executions that are kept have failed. */
 export const HAS_FAILED = sql`(
-  select coalesce(sum(n), 0) > 0 from (
-    select n from workflow_figures f
-    where f.project_id = w.project_id and f.workflow_id = w.id and f.subject_id = w.id and f.kind = 'failed'
-    union all
-    select n from workflow_tallies t
-    where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id and t.kind = 'failed'
-  ) as failures)`
-
-/** When the figures of a workflow were compared: its own with its executions, those of its steps with their visits. */
-type ComparedAt = 'executions_counted_at' | 'visits_counted_at'
-
-const dueFigures = (comparedAt: ComparedAt, limit: number) => sql`
-  select project_id, id from workflows where ${sql.ref(comparedAt)} is null or ${sql.ref(comparedAt)} < now() - interval '1 day'
-  order by ${sql.ref(comparedAt)} nulls first, project_id, id limit ${limit} for no key update skip locked`
-
-const markFigures = (comparedAt: ComparedAt) =>
-  sql`update workflows w set ${sql.ref(comparedAt)} = now() from due d where w.project_id = d.project_id and w.id = d.id`
-
-/** The first workflow that is due is not compared. */
-const skipDue = (tx: Tx, comparedAt: ComparedAt) =>
-  countAffected(tx, sql`with due as materialized (${dueFigures(comparedAt, 1)}) ${markFigures(comparedAt)}`)
-
-/**
- * Compares the figures of workflows with their executions, each workflow once a day, and appends the difference: nodes of an earlier release
- * count no ends. One statement reads executions, figures and appended rows, so it needs no lock against workers that count. Returns the
- * number of workflows: 0 when none is due.
- */
-export const compareFigures = async (tx: Tx, limit: number) => {
-  const { compared } = await one(
-    tx,
-    sql<{ compared: number }>`
-      with due as materialized (${dueFigures('executions_counted_at', limit)}
-      ), marked as (${markFigures('executions_counted_at')}
-      ), actual as (
-        select d.project_id, d.id, lower(e.status) as kind, count(*) as n
-        from due d join workflow_executions e on e.project_id = d.project_id and e.workflow_id = d.id
-        group by 1, 2, 3
-      ), known as (
-        select d.project_id, d.id, c.kind, c.n from due d cross join lateral (
-          select kind, n from workflow_figures f where f.project_id = d.project_id and f.workflow_id = d.id and f.subject_id = d.id
-          union all
-          select kind, n from workflow_tallies t where t.project_id = d.project_id and t.workflow_id = d.id and t.subject_id = d.id
-        ) as c
-      ), differences as (
-        select project_id, id, kind, n from actual where kind not in ('running', 'waiting')
-        union all
-        -- Started executions that are not there were dropped.
-        select project_id, id, 'dropped', -n from actual
-        union all
-        select project_id, id, 'dropped', n from known where kind = 'started'
-        union all
-        select project_id, id, kind, -n from known where kind <> 'started'
-      ), corrected as (
-        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
-        select project_id, id, id, kind, sum(n) from differences group by 1, 2, 3, 4 having sum(n) <> 0 order by 1, 2, 4
-      )
-      select count(*)::int as compared from due
-    `,
-  )
-  return compared
-}
-
-export const skipFigures = (tx: Tx) => skipDue(tx, 'executions_counted_at')
-
-/** Longer than the limit of the pool: a workflow has several visits for each execution. */
-const COMPARE_VISITS_TIMEOUT_MS = 10_000
-
-/**
- * Compares the figures of steps with their visits, and appends the difference, as `compareFigures` does: nodes of an earlier release do not
- * take back the visits that they delete by age.
- */
-export const compareStepFigures = async (tx: Tx, limit: number) => {
-  await sql`set local statement_timeout = ${sql.lit(COMPARE_VISITS_TIMEOUT_MS)}`.execute(tx)
-  const { compared } = await one(
-    tx,
-    sql<{ compared: number }>`
-      with due as materialized (${dueFigures('visits_counted_at', limit)}
-      ), marked as (${markFigures('visits_counted_at')}
-      ), actual as (
-        select s.project_id, s.workflow_id, s.step_id, ${VISIT_OUTCOME} as kind, count(*) as n
-        from due d join workflow_step_executions s on s.project_id = d.project_id and s.workflow_id = d.id
-        group by 1, 2, 3, 4
-      ), differences as (
-        select project_id, workflow_id, step_id as subject_id, 'entered' as kind, n from actual
-        union all
-        select project_id, workflow_id, step_id, kind, n from actual where kind <> 'waiting'
-        union all
-        select d.project_id, d.id, c.subject_id, c.kind, -c.n from due d cross join lateral (
-          select subject_id, kind, n from workflow_figures f where f.project_id = d.project_id and f.workflow_id = d.id
-          union all
-          select subject_id, kind, n from workflow_tallies t where t.project_id = d.project_id and t.workflow_id = d.id
-        ) as c
-        where c.subject_id <> d.id and c.kind <> 'taken'
-      ), corrected as (
-        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
-        select project_id, workflow_id, subject_id, kind, sum(n) from differences
-        group by 1, 2, 3, 4 having sum(n) <> 0 order by 1, 2, 3, 4
-      )
-      select count(*)::int as compared from due
-    `,
-  )
-  return compared
-}
-
-export const skipStepFigures = (tx: Tx) => skipDue(tx, 'visits_counted_at')
+  select coalesce(sum(n), 0) > 0 from ${figuresSql(sql`w.project_id`, sql`w.id`)} where subject_id = w.id and kind = 'failed')`

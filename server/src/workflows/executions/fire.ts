@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { inTurnSql } from '../../db/owner-sql.ts'
 import { isStatementTimeout } from '../../db/sql-state.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
-import { every } from '../../lib/concurrency/every.ts'
+import { startProjectLoop } from '../../ledger/project-loop.ts'
+import type { WaitingWork } from '../../ledger/turns.ts'
 import { NIL_ID, newId } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { findSegment } from '../../segments/segment.ts'
@@ -13,7 +15,10 @@ import { WORKFLOW_COLUMNS, type WorkflowRow } from '../definition/workflow.ts'
 import { enrol, holdWorkflows } from './enrol.ts'
 
 /** Firings are promised by the minute. */
-const SWEEP_MS = 1_000
+const POLL_MS = 1_000
+/** Projects that one process works on at a time, besides one of an owner that has none of them. */
+const LANES = 2
+/** Workflows of one project before it is the next one's turn. */
 const MAX_FIRED = 50
 /**
  * Contacts that one transaction looks at, whether members or not: a statement may take 5 s, and a segment may have few members. With 2,000 the
@@ -26,29 +31,37 @@ const WORK_MS = 1_000
 
 type Due = WorkflowRow & { dueAt: Date; now: Date }
 
-/** Starts the firings of SCHEDULE triggers that are due. Several workers share the work. */
+/** Starts the firings of SCHEDULE triggers that are due, project by project. Any number of processes may run it. */
 export const startFirings = (db: Pool, log: Log, isHeld: () => boolean) =>
-  every(
-    SWEEP_MS,
-    'start scheduled workflows',
-    async () => {
-      if (isHeld()) await transact(db, (tx) => fireDue(tx))
-    },
+  startProjectLoop({
+    name: 'start scheduled workflows',
     log,
-  )
+    isHeld,
+    pollMs: POLL_MS,
+    slots: LANES,
+    find: (except) => many(db, projectsToFireSql(except)),
+    work: async ({ projectId }) => ((await transact(db, (tx) => fireDue(tx, projectId))) === MAX_FIRED ? 'more' : 'done'),
+  })
 
-/** Of several missed times only the last one is made up for. */
-async function fireDue(tx: Tx) {
+const projectsToFireSql = (except: string[]) => sql<WaitingWork>`
+  select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
+    select w.project_id, min(w.next_firing_at) as due_at from workflows w join projects p on p.id = w.project_id
+    where w.next_firing_at <= now() and not p.disabled and p.deleted_at is null and w.project_id <> all(${except}::uuid[]) group by 1
+  `)}) as found`
+
+/** Of several missed times only the last one is made up for. Returns the number of workflows. */
+async function fireDue(tx: Tx, projectId: string): Promise<number> {
   const due = await many(
     tx,
     sql<Due>`
       select ${WORKFLOW_COLUMNS}, w.next_firing_at as "dueAt", now() as now
       from workflows w join projects p on p.id = w.project_id
-      where w.next_firing_at <= now() and not p.disabled and p.deleted_at is null
-      order by w.next_firing_at, w.project_id, w.id limit ${MAX_FIRED} for update of w skip locked
+      where w.project_id = ${projectId} and w.next_firing_at <= now() and not p.disabled and p.deleted_at is null
+      order by w.next_firing_at, w.id limit ${MAX_FIRED} for update of w skip locked
     `,
   )
   for (const workflow of due) await fire(tx, workflow)
+  return due.length
 }
 
 async function fire(tx: Tx, workflow: Due) {

@@ -1,12 +1,10 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
 import { cancelWorkflowStream } from '../../delivery/outbox/streams/streams.ts'
-
-const ADVANCE_LOCK = 7_357_090
+import { lock, lockSharedSql } from '../../ledger/locks.ts'
 
 /** Held while executions of a project are advanced. Advisory locks are granted in order: a reset waits for batches under way, not for later ones. */
-export const shareAdvance = (tx: Tx, projectId: string) =>
-  sql`select pg_advisory_xact_lock_shared(${ADVANCE_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+export const shareAdvance = (tx: Tx, projectId: string) => sql`select ${lockSharedSql('advance', sql`${projectId}`)}`.execute(tx)
 
 /** SQL condition: the project is being reset or deleted. Nothing of its workflows goes on until that has ended. */
 export const isBeingWiped = (projectId: ReturnType<typeof sql>) =>
@@ -17,7 +15,7 @@ export const isBeingWiped = (projectId: ReturnType<typeof sql>) =>
  * one by one, as there may be a million: they are deleted.
  */
 export async function stopWorkflowsOf(tx: Tx, projectId: string) {
-  await sql`select pg_advisory_xact_lock(${ADVANCE_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+  await lock(tx, 'advance', projectId)
   // Waits for starts under way; consistent lock order.
   await many(tx, sql`select 1 from workflows where project_id = ${projectId} order by id for update`)
   await sql`update workflows set enabled = false, next_firing_at = null where project_id = ${projectId}`.execute(tx)

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
+import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
 import { crash } from '../../lib/crash-point.ts'
 import type { Log } from '../../lib/log.ts'
@@ -92,7 +93,6 @@ const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
  * is taken, so that hosts take turns.
  */
 function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
-  const next = sql`select project_id, webhook_host, due_at from workflow_executions where webhook_host is not null`
   const due = sql`
     select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
     where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
@@ -100,13 +100,13 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
   return many(
     db,
     sql<DueHost>`
-      with recursive hosts as (
-        (${next} order by project_id, webhook_host, due_at limit 1)
-        union all
-        select n.* from hosts h cross join lateral (
-          ${next} and (project_id, webhook_host) > (h.project_id, h.webhook_host) order by project_id, webhook_host, due_at limit 1
-        ) as n
-      )
+      with recursive ${skipScanCte('hosts', {
+        table: 'workflow_executions',
+        by: ['project_id', 'webhook_host'],
+        columns: [sql`due_at`],
+        order: ['project_id', 'webhook_host', 'due_at'],
+        where: sql`webhook_host is not null`,
+      })}
       select project_id as "projectId", webhook_host as host, owner, ${HOST_KEY} as key from (${inTurnSql(due)}) as found
     `,
   )

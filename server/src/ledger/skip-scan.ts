@@ -1,0 +1,26 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Schema } from '../db/schema.ts'
+
+type Scan = {
+  table: keyof Schema
+  /** Columns whose values are looked for, such as `project_id`: an index starts with them. */
+  by: string[]
+  /** More columns of the first row of each value. */
+  columns?: RawBuilder<unknown>[]
+  /** Which row is the first one: columns of the index. */
+  order?: string[]
+  where: RawBuilder<unknown>
+}
+
+/** A skip scan: a recursive CTE of this name that reads one row of each value, however many rows have it. */
+export function skipScanCte(name: string, { table, by, columns = [], order = by, where }: Scan) {
+  const list = (names: string[], of = '') => sql.join(names.map((column) => sql.ref(`${of}${column}`)))
+  const first = (after: RawBuilder<unknown>) => sql`
+    select ${sql.join([list(by), ...columns])} from ${sql.table(table)} where (${where}) ${after} order by ${list(order)} limit 1`
+  return sql`
+    ${sql.ref(name)} as (
+      (${first(sql``)})
+      union all
+      select next.* from ${sql.ref(name)} as last cross join lateral (${first(sql`and (${list(by)}) > (${list(by, 'last.')})`)}) as next
+    )`
+}
