@@ -20,6 +20,8 @@ export const SLOW_READS_PER_PROJECT = Math.min(4, Math.max(1, Math.floor(availab
 const MAX_WAITING = 16
 /** Longest wait: longer than a slow read usually takes, shorter than clients wait. */
 const MAX_WAIT_MS = 5_000
+/** Quick ones one after the other would leave the event loop to one project; long ones wait for the database, which leaves it free. */
+const MAX_REST_MS = 50
 
 /**
  * Runs the handlers of routes with `slowRead` under a semaphore per project. All of them together get half of the pool; the other half
@@ -31,6 +33,7 @@ export function limitSlowReads(app: App, { poolSize }: { poolSize: number }) {
     each: SLOW_READS_PER_PROJECT,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
+    maxRestMs: MAX_REST_MS,
     refusal: () =>
       new AppError('SERVICE_UNAVAILABLE', { message: 'Too many slow reads of this project at once. Try again shortly.', retryAfter: 1 }),
   })

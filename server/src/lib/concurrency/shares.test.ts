@@ -81,3 +81,28 @@ test('work that fails frees its slot', async () => {
   await expect(share('a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   expect(await share('a', async () => 'done')).toBe('done')
 })
+
+test('an owner rests for as long as its work took, up to a limit; other owners do not', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  try {
+    const { start, end, begun } = newBench({ total: 1, each: 1, maxRestMs: 50 })
+    for (const name of ['a1', 'a2', 'b1']) start(name)
+    await vi.advanceTimersByTimeAsync(30)
+    await end('a1')
+    expect(begun).toEqual(['a1', 'b1'])
+    await end('b1')
+    await vi.advanceTimersByTimeAsync(29)
+    expect(begun).toEqual(['a1', 'b1'])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(begun).toEqual(['a1', 'b1', 'a2'])
+    start('a3')
+    await vi.advanceTimersByTimeAsync(500)
+    await end('a2')
+    await vi.advanceTimersByTimeAsync(49)
+    expect(begun).not.toContain('a3')
+    await vi.advanceTimersByTimeAsync(1)
+    expect(begun).toContain('a3')
+  } finally {
+    vi.useRealTimers()
+  }
+})

@@ -7,11 +7,13 @@ type Options = {
   maxWaiting: number
   maxWaitMs: number
   refusal: () => Error
+  /** An owner does without its slot for as long as the work took, up to this time: the rest of the process gets its share of time. */
+  maxRestMs?: number
 }
 type Waiting = { owner: string; begin: () => void }
 
 /** A semaphore shared by owners: a free slot goes to the waiting owner that holds the fewest, so no owner can starve the others. */
-export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refusal }: Options) {
+export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refusal, maxRestMs = 0 }: Options) {
   const running = new Map<string, number>()
   const waiting = new Set<Waiting>()
   let all = 0
@@ -25,11 +27,23 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     running.set(owner, runningOf(owner) + 1)
   }
 
-  function leave(owner: string) {
+  function leave(owner: string, tookMs: number) {
     all--
+    const restMs = Math.min(tookMs, maxRestMs)
+    if (restMs <= 0) return freeSlot(owner)
+    setTimeout(() => freeSlot(owner), restMs).unref()
+    beginNext()
+  }
+
+  function freeSlot(owner: string) {
     const left = runningOf(owner) - 1
     if (left) running.set(owner, left)
     else running.delete(owner)
+    beginNext()
+  }
+
+  /** At most one slot was freed, so at most one piece of work can begin. */
+  function beginNext() {
     const next = pickNext()
     if (!next) return
     waiting.delete(next)
@@ -37,7 +51,6 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     next.begin()
   }
 
-  /** One slot was freed, so at most one piece of work can begin. */
   function pickNext() {
     let best: Waiting | undefined
     for (const candidate of waiting) {
@@ -66,10 +79,11 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
   return async <T>(owner: string, work: () => Promise<T>, waitMs = maxWaitMs): Promise<T> => {
     if (mayRun(owner)) enter(owner)
     else await waitForSlot(owner, waitMs)
+    const startedAt = performance.now()
     try {
       return await work()
     } finally {
-      leave(owner)
+      leave(owner, performance.now() - startedAt)
     }
   }
 }
