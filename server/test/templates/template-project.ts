@@ -2,7 +2,7 @@ import type { useApp } from '../support/app.ts'
 import { newProject, type PlainProject } from '../support/project.ts'
 
 type Sterna = ReturnType<typeof useApp>
-export type Template = { id: string; name: string; subject: string; body: string; type: string; createdAt: string; updatedAt: string }
+type Template = { id: string; name: string; subject: string; body: string; type: string; createdAt: string; updatedAt: string }
 
 export const WELCOME = {
   name: 'Welcome',
