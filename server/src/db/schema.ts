@@ -173,12 +173,12 @@ export interface Schema {
     created_subscribed: Generated<number>
     opted_in: Generated<number>
     opted_out: Generated<number>
-    created_at: Generated<Timestamp>
     deleted: Generated<number>
     gone_created: Generated<number>
     gone_created_subscribed: Generated<number>
     gone_opted_in: Generated<number>
     gone_opted_out: Generated<number>
+    created_at: Generated<Timestamp>
   }
   contact_counts: {
     project_id: string

@@ -45,21 +45,32 @@ create table consents (
 
 -- Counts --------------------------------------------------------------------------------------------------------------
 
--- The sum over a project's rows is its count. Writers only append, so they never wait for each other; a job adds rows up.
-create table contact_counts (
+-- Counts are sums, and deltas that are not added to them yet: writers append, so that they never wait for each other.
+create table contact_count_deltas (
   project_id uuid not null,
   id bigint generated always as identity,
-  total int not null,
-  subscribed int not null,
-  -- Rows that are not added up yet also say what happened, on which UTC day and by which source.
+  total int not null default 0,
+  subscribed int not null default 0,
+  -- What happened, on which UTC day and by which source.
   day date,
   source text,
   created int not null default 0,
   created_subscribed int not null default 0,
   opted_in int not null default 0,
   opted_out int not null default 0,
+  -- As in contact_days.
+  deleted int not null default 0,
+  gone_created int not null default 0,
+  gone_created_subscribed int not null default 0,
+  gone_opted_in int not null default 0,
+  gone_opted_out int not null default 0,
   created_at timestamptz not null default now(),
   primary key (project_id, id)
+);
+create table contact_counts (
+  project_id uuid primary key,
+  total bigint not null,
+  subscribed bigint not null
 );
 
 -- Contacts by UTC day and source.

@@ -113,17 +113,6 @@ create table campaign_audit (
 
 -- Counters ------------------------------------------------------------------------------------------------------------
 
--- Changes of the counters of campaigns, added up once a second. Appended, so that workers do not wait for each other.
-create table email_tallies (
-  project_id uuid not null,
-  id bigint generated always as identity,
-  campaign_id uuid not null,
-  kind text not null,
-  n int not null,
-  at timestamptz not null default now(),
-  primary key (project_id, id)
-) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 100000);
-
 -- What happened to the emails of a campaign, by the minute it was counted in: a spike of bounces or complaints pauses the campaign. Rows
 -- are deleted after an hour.
 create table campaign_minutes (

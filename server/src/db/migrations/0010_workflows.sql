@@ -11,12 +11,6 @@ create table workflows (
   version int not null default 1,
   -- The next time of a SCHEDULE; null while it is disabled.
   next_firing_at timestamptz,
-  -- When the figures of executions by status were last compared with the executions. Null: not yet.
-  executions_counted_at timestamptz,
-  -- When the figures of the steps were last compared with the visits. Null: not yet.
-  visits_counted_at timestamptz,
-  -- Days up to this time were compared with the executions. Null: none.
-  days_counted_to timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (project_id, id)
@@ -174,6 +168,7 @@ create table workflow_tallies (
   subject_id uuid not null,
   kind text not null,
   n int not null,
+  -- Start of the execution for the kinds "started" and "dropped": the day that it is added to, or taken away from.
   created_at timestamptz not null default now(),
   primary key (project_id, id)
 ) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 100000);

@@ -14,8 +14,8 @@ create table activities (
 create index activities_by_type on activities (project_id, type, id);
 create index activities_by_contact on activities (project_id, contact_id, id) where contact_id is not null;
 
--- Activities by type and day. The sum over the rows is the count: writers only append, a job adds rows up.
-create table activity_counts (
+-- Activities by type and day: sums, and deltas that are not added to them yet.
+create table activity_count_deltas (
   project_id uuid not null,
   id bigint generated always as identity,
   type text not null,
@@ -23,18 +23,15 @@ create table activity_counts (
   count bigint not null,
   primary key (project_id, id)
 );
+create table activity_counts (
+  project_id uuid not null,
+  type text not null,
+  day date not null,
+  count bigint not null,
+  primary key (project_id, type, day)
+);
 
 -- Roll-ups of emails --------------------------------------------------------------------------------------------------
-
--- Facts about emails that the roll-ups do not have yet. A fact happens to an email at most once: the row of the email has its time.
-create table email_facts (
-  project_id uuid not null,
-  id bigint generated always as identity,
-  kind text not null,
-  email_ids uuid[] not null,
-  created_at timestamptz not null default now(),
-  primary key (project_id, id)
-) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 100000);
 
 -- Facts about emails by the hour in which they happened. An email without a campaign, template or workflow has the id of zeros.
 create table email_hours (
@@ -121,3 +118,15 @@ create table rollup_recounts (
   project_id uuid primary key,
   recounted_at timestamptz not null default now()
 );
+
+-- Checks --------------------------------------------------------------------------------------------------------------
+
+-- All ledgers of a project are compared with what they count, in turns.
+create table ledger_checks (
+  project_id uuid primary key,
+  checked_at timestamptz not null default now(),
+  -- Rows that were wrong when that was last so, by table. They are corrected.
+  drift jsonb,
+  drift_at timestamptz
+);
+create index ledger_checks_by_drift on ledger_checks (drift_at) where drift_at is not null;

@@ -1,16 +1,6 @@
 -- Usage ---------------------------------------------------------------------------------------------------------------
 
--- How many emails each project had accepted (by category) and how they ended (for its reputation), by the hour. Appended by the statements
--- that cause them, so that no row is written by every request, and added up by workers every two seconds.
-create table email_count_deltas (
-  project_id uuid not null,
-  id bigint generated always as identity,
-  kind text not null,
-  hour timestamptz not null,
-  n bigint not null,
-  primary key (project_id, id)
-) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 100000);
-
+-- How many emails each project had accepted (by category) and how they ended (for its reputation), by the hour: sums of `email_ledger`.
 create table email_counts (
   project_id uuid not null,
   -- A category of usage (workflows, campaigns, transactional, inbound): emails accepted in that hour that were not skipped.
