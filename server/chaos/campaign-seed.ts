@@ -51,7 +51,7 @@ export async function seedContacts(db: Pool, { projectId, sizes, evidence, rando
       union all select ${projectId}, ${`@${SUPPRESSED_DOMAIN}`}, 'manual'
     `.execute(tx)
     await sql`
-      insert into contact_counts (project_id, total, subscribed)
+      insert into contact_count_deltas (project_id, total, subscribed)
       select project_id, count(*), count(*) filter (where subscribed) from contacts where project_id = ${projectId} group by 1
     `.execute(tx)
     await sql`insert into contact_fields (project_id, key, type) values (${projectId}, 'group', 'string')`.execute(tx)

@@ -70,7 +70,8 @@ export const checkContacts = (projectId: string) =>
     'contact counters that differ from the contacts': sql`
       select * from
         (select coalesce(sum(total), 0) as total, coalesce(sum(subscribed), 0) as subscribed
-         from contact_counts where project_id = ${projectId}) counted,
+         from (select total, subscribed from contact_counts where project_id = ${projectId}
+           union all select total, subscribed from contact_count_deltas where project_id = ${projectId}) as both_halves) counted,
         (select count(*) as total, count(*) filter (where subscribed) as subscribed
          from contacts where project_id = ${projectId}) there
       where (counted.total, counted.subscribed) <> (there.total, there.subscribed)

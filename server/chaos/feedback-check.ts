@@ -86,7 +86,9 @@ async function sumsOf(tx: Tx, projectId: string) {
   const people = await many(
     tx,
     sql`
-      select sum(total)::int as total, sum(subscribed)::int as subscribed from contact_counts where project_id = ${projectId}
+      select sum(total)::int as total, sum(subscribed)::int as subscribed from (
+        select total, subscribed from contact_counts where project_id = ${projectId}
+        union all select total, subscribed from contact_count_deltas where project_id = ${projectId}) as both_halves
     `,
   )
   const suppressions = await many(

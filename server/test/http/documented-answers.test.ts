@@ -330,8 +330,6 @@ describe('every response matches the document, for valid and invalid requests to
       'DELETE /users/@me/sessions/{sessionId}',
       'GET /contacts/import/{jobId}',
       'GET /contacts/import/{jobId}/errors',
-      // Only the files of the newest exports are kept.
-      'GET /contacts/export/{jobId}/file',
       'GET /uploads/{key}',
       // The id of a job is only known after its start.
       'GET /emails/export/{jobId}',
