@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type OutputFile } from 'esbuild'
@@ -33,6 +33,9 @@ async function buildProcesses() {
   for (const file of outputFiles) put(file)
   // A worker is ready once the database has all migrations.
   cpSync(pathOf('../src/db/migrations'), pathOf('./dist/migrations'), { recursive: true })
+  const current = readdirSync(pathOf('../src/db/migrations'))
+  for (const file of readdirSync(pathOf('./dist/migrations')))
+    if (!current.includes(file)) rmSync(pathOf(`./dist/migrations/${file}`), { force: true })
 }
 
 /** Two suites may build at the same time: a process must never start from half a file. */
