@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import { defaultServerConditions } from 'vite'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 import { explainedForks } from './server/test/support/processes/explained-forks.ts'
@@ -55,7 +54,6 @@ const bundle = process.argv.includes('run') ? { TEST_BUNDLE: fileURLToPath(new U
 
 export default defineConfig({
   // The SDK from its sources: its build is only for npm.
-  ssr: { resolve: { conditions: ['@sterna/source', ...defaultServerConditions] } },
   test: {
     include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/{src,test}/**/*.test.{ts,tsx}'],
     globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
