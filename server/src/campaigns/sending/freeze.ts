@@ -28,9 +28,10 @@ const SHRINK = 4
 /** Requests to pause or cancel wait for the page, and give up after 2 s. */
 const PAGE_MS = 1_800
 const ONE_CONTACT_MS = 12_000
-/** Other scans wait for the page: after one that took less than the first time the next one is larger, after more than the second smaller. */
-const QUICK_MS = 100
+/** Other scans wait for the page, so pages should take less. */
 const SLOW_MS = 500
+/** A slow page of no more contacts is slow for another reason, such as a busy machine. If not, it exceeds its limit and is made smaller. */
+const SMALL_PAGE = 100
 /** Failed attempts in a row after which a person decides: about six minutes after the first, so that an outage pauses nothing. */
 const MAX_ATTEMPTS = 10
 const LONGEST_WAIT_SECONDS = 120
@@ -198,8 +199,8 @@ async function resizePage(tx: Tx, { projectId, id, size }: Frozen, ms: number) {
 
 /** Contacts of the page that follows one of `size` contacts, which took `ms`. */
 export function sizeAfterPage(size: number, ms: number) {
-  if (ms < QUICK_MS) return Math.min(LARGEST_PAGE, size * SHRINK)
-  return ms > SLOW_MS ? Math.max(1, Math.floor(size / SHRINK)) : size
+  if (ms < SLOW_MS) return Math.min(LARGEST_PAGE, Math.floor(size * Math.min(SHRINK, SLOW_MS / ms)))
+  return size > SMALL_PAGE ? Math.max(SMALL_PAGE, Math.floor(size / SHRINK)) : size
 }
 
 /** Contacts of the first page of an audience. */
