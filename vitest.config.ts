@@ -66,8 +66,8 @@ export default defineConfig({
     // A busy machine may take seconds for what takes a moment otherwise.
     expect: { poll: { timeout: 40_000 } },
     hookTimeout: 180_000,
-    // One more than the two cores of a usual runner: a file waits for timers and processes for a quarter of its time or more.
-    maxWorkers: 3,
+    // Two cores: more files at once only makes each of them slower and their timings noisier.
+    maxWorkers: 2,
     // Every file works on a database of its own; reading the sources anew for each would take a sixth of the time of all tests.
     isolate: false,
   },

@@ -86,6 +86,7 @@ export async function buildServer(out, more = {}) {
     sourcemap: true,
     logLevel: 'warning',
   })
+  rmSync(join(out, 'migrations'), { recursive: true, force: true })
   cpSync(join(ROOT, 'server/src/db/migrations'), join(out, 'migrations'), { recursive: true })
   cpSync(join(ROOT, 'server/src/http/openapi/reference-page'), join(out, 'reference-page'), { recursive: true })
 }

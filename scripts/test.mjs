@@ -17,7 +17,7 @@ rmSync(folder, { recursive: true })
 report()
 
 /**
- * Runs the tests. Files that failed run once more, alone: with three files, PostgreSQL and a browser on two cores, a test may exceed a time limit.
+ * Runs the tests. Files that failed run once more, alone: with two files, PostgreSQL and a browser on two cores, a test may exceed a time limit.
  * Tests with random input are not repeated: other input would hide the failure.
  */
 function runAll() {

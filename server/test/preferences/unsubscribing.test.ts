@@ -118,7 +118,7 @@ describe('an email', () => {
     const body = '<html><body><p>News</p></BODY></html><!-- </body> -->'
     const { html, text } = await PostalMime.parse(await project.deliver({ to: contact.email, body }))
     expect(html).toMatch(/^<html><body><p>News<\/p><div lang="en"[\s\S]*<\/div>\n<\/BODY><\/html><!-- <\/body> -->\s*$/)
-    const [, url] = /<a href="(https:\/\/mail\.example\/unsubscribe\/[\w-]{88})"/.exec(html!)!
+    const [, url] = /<a href="(https:\/\/mail\.example\/unsubscribe\/[\w-]{89})"/.exec(html!)!
     expect(readPreferenceToken(sterna.secrets, 'unsubscribe', tokenOf(url!))).toMatchObject({ contactId: contact.id })
     expect(html!.match(/Unsubscribe/g)).toHaveLength(1)
     expect(text).toContain(`You are receiving this email because you subscribed to news from Test.\nUnsubscribe (${url})`)
@@ -161,7 +161,7 @@ describe('an email', () => {
   test.each(['MARKETING', 'HEADLESS'] as const)('of type %s has both one-click headers, signed and working', async (type) => {
     const { contact } = await newContact()
     const source = await project.deliver({ to: contact.email, type })
-    expect(headerOf(source, 'List-Unsubscribe')).toMatch(/^<https:\/\/mail\.example\/unsubscribe\/[\w-]{88}>$/)
+    expect(headerOf(source, 'List-Unsubscribe')).toMatch(/^<https:\/\/mail\.example\/unsubscribe\/[\w-]{89}>$/)
     expect(headerOf(source, 'List-Unsubscribe-Post')).toBe('List-Unsubscribe=One-Click')
     const { results } = await dkimVerify(Buffer.from(source), { resolver })
     expect(results.map(({ status }) => status)).toMatchObject([{ result: 'pass', aligned: project.domain }])

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { TODAY } from '../../src/contacts/counts.ts'
 import { many, transact } from '../../src/db/index.ts'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { newId } from '../../src/lib/id.ts'
@@ -60,7 +61,12 @@ test('a reset also removes rows of a transaction that began before it and commit
     await sql`insert into contacts (project_id, id, email, subscribed) values (${project.id}, ${newId()}, 'late@example.com', true)`.execute(
       tx,
     )
+    await sql`
+      insert into contact_count_deltas (project_id, total, subscribed, day, created, created_subscribed)
+      values (${project.id}, 1, 1, ${TODAY}, 1, 1)
+    `.execute(tx)
     await sql`insert into events (project_id, id, name, data) values (${project.id}, ${newId()}, 'late', '{}')`.execute(tx)
+    await sql`insert into event_count_deltas (project_id, name, day, count) values (${project.id}, 'late', ${TODAY}, 1)`.execute(tx)
     resetting = reset(project)
     // The reset either ends too early, or it has seen this transaction and will look again.
     await eventually(async () => {

@@ -24,7 +24,7 @@ async function versions(id: string): Promise<{ version: number; subject: string;
 const subjects = async (id: string) => (await versions(id)).map(({ version, subject }) => `${version} ${subject}`)
 
 test('every change of the content is a version; other and equal changes are none', async () => {
-  const id = await project.template({ subject: 'one' })
+  const id = await project.template({ subject: 'one', body: '<p>B</p>' })
   await patch(id, { subject: 'two' })
   await patch(id, { name: 'Renamed', description: 'x' })
   await patch(id, { subject: 'two', body: '<p>B</p>' })
@@ -53,7 +53,7 @@ test('restoring a version saves its content again, as a new one', async () => {
 })
 
 test('restoring with an older revision is a 409', async () => {
-  const id = await project.template({ subject: 'one' })
+  const id = await project.template({ subject: 'one', body: '<p>B</p>' })
   const { body: second } = await patch(id, { subject: 'two' })
   await patch(id, { subject: 'three' })
   expect(outcome(await restore(id, 1, { 'if-match': `"${second.updatedAt}"` }))).toEqual([409, 'CONFLICT'])
@@ -61,7 +61,7 @@ test('restoring with an older revision is a 409', async () => {
 })
 
 test('a stale edit makes no version', async () => {
-  const id = await project.template({ subject: 'one' })
+  const id = await project.template({ subject: 'one', body: '<p>B</p>' })
   const stale = await project.call('PATCH', `/templates/${id}`, { subject: 'two' }, { 'if-match': '"2020-01-01T00:00:00.000Z"' })
   expect([stale.status, await subjects(id)]).toEqual([409, ['1 one']])
 })
