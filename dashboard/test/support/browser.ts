@@ -33,14 +33,17 @@ export async function openPage(browser: Browser, baseURL: string, errors: string
   return (await openContext(browser, baseURL, errors, options)).newPage()
 }
 
-const inFlight = new WeakMap<BrowserContext, Set<Request>>()
+const inFlight = new WeakMap<Page, Set<Request>>()
 
+/** By page: the requests of one that is closed never end, and test files share a context. */
 function countRequests(context: BrowserContext) {
-  const requests = new Set<Request>()
-  inFlight.set(context, requests)
-  context.on('request', (request) => requests.add(request))
-  for (const event of ['requestfinished', 'requestfailed'] as const)
-    context.on(event as 'requestfinished', (request) => requests.delete(request))
+  context.on('page', (page) => {
+    const requests = new Set<Request>()
+    inFlight.set(page, requests)
+    page.on('request', (request) => requests.add(request))
+    for (const event of ['requestfinished', 'requestfailed'] as const)
+      page.on(event as 'requestfinished', (request) => requests.delete(request))
+  })
 }
 
 /** Signs up and creates a project through the API. The cookie stays in the browser of the page. */
@@ -88,7 +91,7 @@ const QUIET_DEADLINE_MS = 40_000
 
 async function settle(page: Page) {
   await page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' })
-  const requests = inFlight.get(page.context())!
+  const requests = inFlight.get(page)!
   for (const deadline = Date.now() + QUIET_DEADLINE_MS; ; ) {
     await page.waitForFunction(
       () => {
