@@ -21,7 +21,7 @@ const LOCKS = {
   7357090: 'advance',
   // Writes contacts of a project (shared), or removes a field from its list. Rows may be locked before: only writers wait.
   7357005: 'contact fields',
-  // Counts soft bounces of an address, after the row of the email was locked: nothing else is locked by whoever holds it.
+  // Counts soft bounces of an address, after the row of the email was locked. Its holder locks nothing else.
   7357028: 'soft bounces',
   7357029: 'event partitions',
   7357120: 'email retention',

@@ -146,7 +146,7 @@ export async function foldEmailLedger(db: Pool, folds: EmailFolds) {
     if (!hasMore) break
   }
   if (!busy.campaigns.length) return
-  // Their recipients are being written, page after page. Waits for the rows before it has any other lock: nobody waits for the page with it.
+  // Pages of their recipients are being written. Lock order: the campaigns first, so that no other fold waits for such a page.
   await transact(db, async (tx) => {
     await folds.lockCampaigns(tx, busy.campaigns)
     await lockEmailCounts(tx)

@@ -19,6 +19,6 @@ export function createPacer() {
   }
 }
 
-/** Milliseconds to wait after so many busy and idle ones. */
+/** Milliseconds to rest, by the busy and idle milliseconds of the last look. */
 export const pauseAfter = ({ active, idle }: { active: number; idle: number }) =>
   Math.max(0, Math.min(LONGEST_MS, active / SHARE - active - idle))
