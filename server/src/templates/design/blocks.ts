@@ -1,8 +1,8 @@
 import { conditionTags } from './block-condition.ts'
 import { printInline } from './inline.ts'
 import { hideBraces, liquidProblem, printAttribute, printPath, printText } from './liquid.ts'
-import { type Context, type Out, px, styles, TABLE } from './out.ts'
-import { darkBackground, longForm, readable } from './palette.ts'
+import { type Context, type Out, px, styles, TABLE, toneOn } from './out.ts'
+import { darkBackground, longForm } from './palette.ts'
 import type { DesignBlock, DesignList } from './schema.ts'
 
 type BlockOf<Type extends DesignBlock['type']> = Extract<DesignBlock, { type: Type }>
@@ -11,6 +11,8 @@ type Align = 'left' | 'center' | 'right' | null | undefined
 const TEXT_SIZE = 16
 const SMALL_SIZE = 13
 const HEADING_SIZES = { 1: 28, 2: 22, 3: 18 }
+/** Space above a heading. */
+const HEADING_SPACE = 16
 /** Space at both sides of a block in a column: four columns fit on a phone. */
 const COLUMN_PADDING = 8
 
@@ -52,12 +54,12 @@ function printBlock(out: Out, context: Context, block: DesignBlock) {
   }
 }
 
-function printRow(out: Out, { padding, isRtl }: Context, html: string, align?: Align) {
-  out.print(`<tr><td align="${align ?? (isRtl ? 'right' : 'left')}" style="padding:8px ${padding}px">${html}</td></tr>`)
+function printRow(out: Out, { padding, isRtl }: Context, html: string, align?: Align, top = 8) {
+  out.print(`<tr><td align="${align ?? (isRtl ? 'right' : 'left')}" style="padding:${top}px ${padding}px 8px">${html}</td></tr>`)
 }
 
-const textColor = ({ palette, surface }: Context) => readable(palette.light.text, surface.light)
-const linkColor = ({ palette, surface }: Context) => readable(palette.light.link, surface.light)
+const textColor = (context: Context) => toneOn(context, 'text')
+const linkColor = (context: Context) => toneOn(context, 'link')
 
 function printHeading(out: Out, context: Context, { attrs, content }: BlockOf<'heading'>) {
   const size = HEADING_SIZES[attrs.level as 1 | 2 | 3]
@@ -69,7 +71,13 @@ function printHeading(out: Out, context: Context, { attrs, content }: BlockOf<'h
     color: textColor(context),
     'text-align': attrs.align,
   })
-  printRow(out, context, `<h${attrs.level} class="t"${style}>${printInline(out, context, content)}</h${attrs.level}>`, attrs.align)
+  printRow(
+    out,
+    context,
+    `<h${attrs.level} class="t"${style}>${printInline(out, context, content)}</h${attrs.level}>`,
+    attrs.align,
+    HEADING_SPACE,
+  )
 }
 
 function printParagraph(out: Out, context: Context, { attrs, content }: BlockOf<'paragraph'>) {
@@ -108,7 +116,7 @@ function printButton(out: Out, context: Context, { attrs, content }: BlockOf<'bu
   const link = styles({ ...font, display: 'inline-block', padding: '12px 24px', color, 'text-decoration': 'none', ...corners })
   const cell = isFilled
     ? ` bgcolor="${palette.accent}"${styles({ ...corners, 'background-color': palette.accent })}`
-    : styles({ ...corners, border: `2px solid ${color}` })
+    : ` class="a"${styles({ ...corners, border: `2px solid ${color}` })}`
   printRow(
     out,
     context,
@@ -186,7 +194,9 @@ function printStackingColumns(out: Out, context: Context, columns: BlockOf<'colu
   const shares = sharesOf(columns)
   const side = Math.max(0, context.padding - COLUMN_PADDING)
   const available = context.width - 2 * side - 2
-  out.print(`<tr><td align="center"${styles({ padding: `0 ${side}px`, 'font-size': 0 })}><!--[if mso]>${TABLE}><tr><![endif]-->`)
+  out.print(
+    `<tr><td align="${context.isRtl ? 'right' : 'left'}"${styles({ padding: `0 ${side}px`, 'font-size': 0 })}><!--[if mso]>${TABLE}><tr><![endif]-->`,
+  )
   columns.content.forEach(({ content }, index) => {
     const width = Math.floor(available * shares[index]!)
     const box = styles({
@@ -196,7 +206,7 @@ function printStackingColumns(out: Out, context: Context, columns: BlockOf<'colu
       'vertical-align': 'top',
       'font-size': px(TEXT_SIZE),
     })
-    out.print(`<!--[if mso]><td width="${width}" valign="top"><![endif]--><div${box}>${TABLE}>`)
+    out.print(`<!--[if mso]><td width="${width}" valign="top"><![endif]--><div class="k"${box}>${TABLE}>`)
     printBlocks(out, { ...inColumn(context, 1), width }, content)
     out.print('</table></div><!--[if mso]></td><![endif]-->')
   })
@@ -215,8 +225,8 @@ function printHtml(out: Out, { attrs: { source } }: BlockOf<'html'>) {
 
 /** Always with the link for unsubscribing. */
 function printFooter(out: Out, context: Context, { attrs }: BlockOf<'footer'>) {
-  const { palette, surface, footer } = context
-  const color = readable(palette.light.muted, surface.light)
+  const { footer } = context
+  const color = toneOn(context, 'muted')
   const link = (href: string, label: string) =>
     `<a href="${printAttribute(href)}" target="_blank" class="m"${styles({ color, 'text-decoration': 'underline' })}>${printText(label)}</a>`
   const lines = [

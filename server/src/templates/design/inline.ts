@@ -1,5 +1,5 @@
 import { printAttribute, printText, printVariable } from './liquid.ts'
-import { type Context, type Out, styles } from './out.ts'
+import { type Context, type Out, styles, toneOn } from './out.ts'
 import { longForm, readable } from './palette.ts'
 import type { DesignInline, DesignMark } from './schema.ts'
 
@@ -17,12 +17,13 @@ function printNode(node: DesignInline) {
 const keepSpaces = (html: string) =>
   html.includes('{') ? html : html.replace(/ {2,}/g, (spaces) => `${'&nbsp;'.repeat(spaces.length - 1)} `)
 
-function printMark(out: Out, { palette, surface }: Context, mark: DesignMark, html: string) {
+function printMark(out: Out, context: Context, mark: DesignMark, html: string) {
+  const { surface } = context
   if (mark.type === 'color') {
     const color = readable(longForm(mark.attrs.color), surface.light)
     return `<span class="${out.darkClass('color', readable(color, surface.dark))}"${styles({ color })}>${html}</span>`
   }
   if (mark.type !== 'link') return `<${TAGS[mark.type]}>${html}</${TAGS[mark.type]}>`
   if (!mark.attrs.href) return html
-  return `<a href="${printAttribute(mark.attrs.href)}" target="_blank" class="a"${styles({ color: readable(palette.light.link, surface.light), 'text-decoration': 'underline' })}>${html}</a>`
+  return `<a href="${printAttribute(mark.attrs.href)}" target="_blank" class="a"${styles({ color: toneOn(context, 'link'), 'text-decoration': 'underline' })}>${html}</a>`
 }

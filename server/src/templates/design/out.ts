@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../lib/text/html.ts'
-import type { Palette } from './palette.ts'
+import { isReadable, type Palette, readable } from './palette.ts'
 
 /** Where a block stands: its width, the space at its sides, and the backgrounds behind it. */
 export type Context = {
@@ -14,6 +14,11 @@ export type Context = {
     address?: string | null | undefined
     links: { label: string; href: string }[]
   }
+}
+
+/** A colour of text on the background behind the block: that of dark mode where the usual one cannot be read. */
+export function toneOn({ palette: { light, dark }, surface }: Context, tone: 'text' | 'muted' | 'link') {
+  return isReadable(light[tone], surface.light) ? light[tone] : readable(dark[tone], surface.light)
 }
 
 export type Place = { start: number; end: number; blockId: string }

@@ -62,10 +62,12 @@ export function readable(color: string, background: string) {
   const goal = luminance(background) > 0.18 ? BLACK : WHITE
   for (let share = 0; share < 1; share += 0.05) {
     const candidate = mix(longForm(color), goal, share)
-    if (contrast(candidate, longForm(background)) >= MIN_CONTRAST) return candidate
+    if (isReadable(candidate, background)) return candidate
   }
   return goal
 }
+
+export const isReadable = (color: string, background: string) => contrast(color, background) >= MIN_CONTRAST
 
 export function contrast(one: string, other: string) {
   const [brighter, darker] = [luminance(one), luminance(other)].sort((a, b) => b - a) as [number, number]

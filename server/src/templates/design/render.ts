@@ -75,7 +75,7 @@ function headHtml({ dark }: Palette, rules: Rule[], { lang, isRtl }: { lang: str
     ...rules.map(({ name, rule }) => [`.${name}`, rule]),
   ] as [string, string][]
   // The second list is for Outlook on the web and on phones, which marks the elements it recolours.
-  const css = `:root{color-scheme:light dark;supported-color-schemes:light dark}@media(prefers-color-scheme:dark){${forDark
+  const css = `:root{color-scheme:light dark;supported-color-schemes:light dark}@media(max-width:480px){.k{max-width:100%!important}}@media(prefers-color-scheme:dark){${forDark
     .map(([selector, rule]) => `${selector}{${rule}}`)
     .join('')}}${forDark.map(([selector, rule]) => `[data-ogsc] ${selector}{${rule}}`).join('')}`
   return (
