@@ -222,12 +222,215 @@ export type BillingLimits = {
   currency: string | null
 }
 
+/** The look of visual emails: logo, colours, font, corners and footer. */
+export type Brand = {
+  logoUrl?: string | null
+  colors?: {
+    /** Buttons and links. */
+    primary?: string | null
+    /** Around the email. */
+    background?: string | null
+    text?: string | null
+  } | null
+  /** Families in order of preference, such as `Georgia, serif`. */
+  font?: string | null
+  /** Rounded corners of buttons and pictures, in pixels. */
+  radius?: number | null
+  footer?: {
+    name?: string | null
+    /** Postal address; line breaks are kept. */
+    address?: string | null
+    links?: {
+      label: string
+      href: string
+    }[] | null
+  } | null
+}
+
+/** The look of visual emails: logo, colours, font, corners and footer. */
+export type BrandInput = {
+  logoUrl?: string | null
+  colors?: {
+    /** Buttons and links. */
+    primary?: string | null
+    /** Around the email. */
+    background?: string | null
+    text?: string | null
+  } | null
+  /** Families in order of preference, such as `Georgia, serif`. */
+  font?: string | null
+  /** Rounded corners of buttons and pictures, in pixels. */
+  radius?: number | null
+  footer?: {
+    name?: string | null
+    /** Postal address; line breaks are kept. */
+    address?: string | null
+    links?: {
+      label: string
+      href: string
+    }[] | null
+  } | null
+}
+
 export type Campaign = {
   id: string
   name: string
   description: string | null
   subject: string
   body: string
+  /** Whether `body` was rendered from a design. */
+  hasDesign: boolean
+  previewText: string | null
+  from: string
+  fromName: string | null
+  replyTo: string | null
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  status: 'DRAFT' | 'SCHEDULED' | 'SENDING' | 'SENT' | 'CANCELLED'
+  audienceType: 'ALL' | 'SEGMENT' | 'FILTERED'
+  segmentId: string | null
+  segment: {
+    id: string
+    name: string
+  } | null
+  audienceCondition: Condition | null
+  /** The template that the content came from. Changes of the template do not change the campaign. */
+  templateId: string | null
+  /** Most emails that leave in a minute. Null: as fast as the installation sends. */
+  ratePerMinute: number | null
+  scheduledFor: string | null
+  /** The audience is that of this moment. */
+  startedAt: string | null
+  /** The user or the API key that sent or scheduled it. */
+  startedBy: {
+    by: 'user' | 'key'
+    userId: string | null
+  } | null
+  /** When it became `SENT`. */
+  sentAt: string | null
+  /** Set by a pause that needs a resume. */
+  pausedAt: string | null
+  /** `person`, `spike`, `billing_limit` and `audience_failed` (its recipients could not be written, for instance because its conditions take too long) need a resume. The others end by themselves: `provider_quota` (the quota of the provider is used up), `provider` (it accepts nothing for another reason), `domain` (not verified), `domain_paused` (refused by the provider), `project_disabled`. */
+  pausedReason:
+    | 'person'
+    | 'spike'
+    | 'billing_limit'
+    | 'audience_failed'
+    | 'project_disabled'
+    | 'provider_quota'
+    | 'provider'
+    | 'domain'
+    | 'domain_paused' | null
+  /** Why it is sent no faster: `provider_rate` (the provider accepts no more emails a second), `installation_rate` (the limit that this installation has set itself), both shared by all projects, or `recipient_domains` (receivers asked for fewer emails at a time). Empty unless it is being sent. */
+  slowedBy: ('provider_rate' | 'installation_rate' | 'recipient_domains')[]
+  /** Grows while the audience is being frozen. */
+  totalRecipients: number
+  sentCount: number
+  deliveredCount: number
+  /** Recipients, not opens. Opened by a person, not by a machine. */
+  openedCount: number
+  /** Recipients, not clicks. Clicked by a person, not by a machine. */
+  clickedCount: number
+  machineOpenedCount: number
+  machineClickedCount: number
+  bouncedCount: number
+  complainedCount: number
+  /** Unsubscribed by a link of this campaign. */
+  unsubscribedCount: number
+  failedCount: number
+  /** Recipients that lost eligibility after the start, or were cancelled. */
+  skippedCount: number
+  /** When its emails were first removed by age. The counters stay as they were; lists of its emails get shorter. */
+  countersClosedAt: string | null
+  /** Contacts of the audience that may not get the email; not among the recipients. */
+  excludedCounts: {
+    unsubscribed: number
+    suppressed: number
+    invalid: number
+  }
+  projectId: string
+  createdAt: string
+  updatedAt: string
+  /** The blocks that `body` was rendered from. Null for an email written as HTML. */
+  design: Design | null
+}
+
+export type CampaignAudienceContact = {
+  contactId: string
+  email: string
+  /** Why the contact would not get the email; null if it would. */
+  reason: 'unsubscribed' | 'suppressed' | 'invalid' | null
+}
+
+export type CampaignAuditEntry = {
+  id: string
+  action: 'started' | 'scheduled' | 'unscheduled' | 'paused' | 'resumed' | 'cancelled' | 'resent' | 'rate_changed' | 'sent'
+  by: 'user' | 'key' | 'system'
+  userId: string | null
+  details: Record<string, unknown>
+  createdAt: string
+}
+
+export type CampaignBreakdown = {
+  total: number
+  /** Scheduled or being sent. */
+  active: number
+  /** Sent. */
+  completed: number
+  drafts: number
+  scheduled: number
+  sending: number
+  cancelled: number
+  totalRecipients: number
+  sentCount: number
+  deliveredCount: number
+  openedCount: number
+  clickedCount: number
+  bouncedCount: number
+  complainedCount: number
+  unsubscribedCount: number
+  /** Opened of all sent emails of campaigns, in percent with one decimal. */
+  averageOpenRate: number
+  averageClickRate: number
+}
+
+export type CampaignClicksPreview = {
+  /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+  frameUrl: string
+  /** Different links of the email that are tracked. 0: it has none to click. */
+  links: number
+}
+
+export type CampaignExcludedContact = {
+  /** Null if the contact was deleted. */
+  contactId: string | null
+  email: string
+  reason: 'unsubscribed' | 'suppressed' | 'invalid'
+}
+
+export type CampaignHour = {
+  /** Start of the hour, counted from the start of the campaign. */
+  from: string
+  sent: number
+  /** Recipients that opened the email first in this hour, without machines. */
+  opened: number
+  clicked: number
+}
+
+export type CampaignLink = {
+  link: string
+  clicks: number
+  /** Recipients that clicked it. */
+  people: number
+}
+
+export type CampaignListItem = {
+  id: string
+  name: string
+  description: string | null
+  subject: string
+  body: string
+  /** Whether `body` was rendered from a design. */
+  hasDesign: boolean
   previewText: string | null
   from: string
   fromName: string | null
@@ -300,75 +503,6 @@ export type Campaign = {
   updatedAt: string
 }
 
-export type CampaignAudienceContact = {
-  contactId: string
-  email: string
-  /** Why the contact would not get the email; null if it would. */
-  reason: 'unsubscribed' | 'suppressed' | 'invalid' | null
-}
-
-export type CampaignAuditEntry = {
-  id: string
-  action: 'started' | 'scheduled' | 'unscheduled' | 'paused' | 'resumed' | 'cancelled' | 'resent' | 'rate_changed' | 'sent'
-  by: 'user' | 'key' | 'system'
-  userId: string | null
-  details: Record<string, unknown>
-  createdAt: string
-}
-
-export type CampaignBreakdown = {
-  total: number
-  /** Scheduled or being sent. */
-  active: number
-  /** Sent. */
-  completed: number
-  drafts: number
-  scheduled: number
-  sending: number
-  cancelled: number
-  totalRecipients: number
-  sentCount: number
-  deliveredCount: number
-  openedCount: number
-  clickedCount: number
-  bouncedCount: number
-  complainedCount: number
-  unsubscribedCount: number
-  /** Opened of all sent emails of campaigns, in percent with one decimal. */
-  averageOpenRate: number
-  averageClickRate: number
-}
-
-export type CampaignClicksPreview = {
-  /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
-  frameUrl: string
-  /** Different links of the email that are tracked. 0: it has none to click. */
-  links: number
-}
-
-export type CampaignExcludedContact = {
-  /** Null if the contact was deleted. */
-  contactId: string | null
-  email: string
-  reason: 'unsubscribed' | 'suppressed' | 'invalid'
-}
-
-export type CampaignHour = {
-  /** Start of the hour, counted from the start of the campaign. */
-  from: string
-  sent: number
-  /** Recipients that opened the email first in this hour, without machines. */
-  opened: number
-  clicked: number
-}
-
-export type CampaignLink = {
-  link: string
-  clicks: number
-  /** Recipients that clicked it. */
-  people: number
-}
-
 export type CampaignPreflight = {
   /** matches − unsubscribed − suppressed − invalid = recipients */
   audience: {
@@ -401,6 +535,8 @@ export type CampaignPreflight = {
     message: string
     /** Line of the body. */
     line?: number
+    /** Block of the design. */
+    blockId?: string
   }[]
   sender: {
     from: string
@@ -659,6 +795,460 @@ export type DeliveryTimes = {
     count: number
   }[]
 }
+
+/** A visual email: blocks that the server renders to HTML. */
+export type Design = {
+  version: 1
+  settings?: {
+    /** Shown by inboxes beside the subject; hidden in the email itself. */
+    preview?: string | null
+    lang?: string | null
+    dir?: 'ltr' | 'rtl' | null
+    /** In pixels; 600 without it. */
+    width?: number | null
+    /** Overrides the brand of the project. */
+    theme?: Brand | null
+  }
+  content: DesignBlock[]
+}
+
+export type DesignBlock = {
+  type: 'heading'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    level: number
+    align?: 'left' | 'center' | 'right' | null
+  }
+  content?: DesignInline[]
+} | {
+  type: 'paragraph'
+  attrs?: {
+    /** Names the block in errors. */
+    id?: string | null
+    align?: 'left' | 'center' | 'right' | null
+  }
+  content?: DesignInline[]
+} | DesignList | {
+  type: 'button'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    href: string
+    align?: 'left' | 'center' | 'right' | null
+    style?: 'filled' | 'outline' | 'link' | null
+  }
+  content?: DesignInline[]
+} | {
+  type: 'image'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    src: string
+    alt?: string | null
+    /** In pixels; as wide as its place without it. */
+    width?: number | null
+    href?: string | null
+    align?: 'left' | 'center' | 'right' | null
+    /** The logo of the brand instead of `src`. */
+    isLogo?: boolean | null
+  }
+} | {
+  type: 'divider'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+  }
+} | {
+  type: 'spacer'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    height: number
+  }
+} | {
+  type: 'section'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    bg?: string | null
+    padding?: number | null
+  }
+  content: DesignBlocks
+} | {
+  type: 'columns'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    /** Shares of the width, one per column. Equal shares without it. */
+    widths?: number[] | null
+    /** Columns stand below each other on phones. With `false` they stay side by side. */
+    stack?: boolean | null
+  }
+  content: {
+    type: 'column'
+    content: DesignBlocks
+  }[]
+} | {
+  type: 'html'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    source: string
+  }
+} | {
+  type: 'footer'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    align?: 'left' | 'center' | 'right' | null
+  }
+} | {
+  type: 'social'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    links: {
+      kind: string
+      href: string
+    }[]
+    align?: 'left' | 'center' | 'right' | null
+  }
+} | {
+  type: 'condition'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    field?: string | null
+    operator?:
+      | 'equals'
+      | 'notEquals'
+      | 'contains'
+      | 'notContains'
+      | 'greaterThan'
+      | 'lessThan'
+      | 'greaterThanOrEqual'
+      | 'lessThanOrEqual'
+      | 'exists'
+      | 'notExists' | null
+    value?: string | number | boolean | null
+    expression?: string | null
+  }
+  content: DesignBlocks
+} | {
+  type: 'loop'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    item: string
+    list: string
+  }
+  content: DesignBlocks
+}
+
+export type DesignBlockInput = {
+  type: 'heading'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    level: number
+    align?: 'left' | 'center' | 'right' | null
+  }
+  content?: DesignInlineInput[]
+} | {
+  type: 'paragraph'
+  attrs?: {
+    /** Names the block in errors. */
+    id?: string | null
+    align?: 'left' | 'center' | 'right' | null
+  }
+  content?: DesignInlineInput[]
+} | DesignListInput | {
+  type: 'button'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    href: string
+    align?: 'left' | 'center' | 'right' | null
+    style?: 'filled' | 'outline' | 'link' | null
+  }
+  content?: DesignInlineInput[]
+} | {
+  type: 'image'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    src: string
+    alt?: string | null
+    /** In pixels; as wide as its place without it. */
+    width?: number | null
+    href?: string | null
+    align?: 'left' | 'center' | 'right' | null
+    /** The logo of the brand instead of `src`. */
+    isLogo?: boolean | null
+  }
+} | {
+  type: 'divider'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+  }
+} | {
+  type: 'spacer'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    height: number
+  }
+} | {
+  type: 'section'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    bg?: string | null
+    padding?: number | null
+  }
+  content: DesignBlocksInput
+} | {
+  type: 'columns'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    /** Shares of the width, one per column. Equal shares without it. */
+    widths?: number[] | null
+    /** Columns stand below each other on phones. With `false` they stay side by side. */
+    stack?: boolean | null
+  }
+  content: {
+    type: 'column'
+    content: DesignBlocksInput
+  }[]
+} | {
+  type: 'html'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    source: string
+  }
+} | {
+  type: 'footer'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    align?: 'left' | 'center' | 'right' | null
+  }
+} | {
+  type: 'social'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    links: {
+      kind: string
+      href: string
+    }[]
+    align?: 'left' | 'center' | 'right' | null
+  }
+} | {
+  type: 'condition'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    field?: string | null
+    operator?:
+      | 'equals'
+      | 'notEquals'
+      | 'contains'
+      | 'notContains'
+      | 'greaterThan'
+      | 'lessThan'
+      | 'greaterThanOrEqual'
+      | 'lessThanOrEqual'
+      | 'exists'
+      | 'notExists' | null
+    value?: string | number | boolean | null
+    expression?: string | null
+  }
+  content: DesignBlocksInput
+} | {
+  type: 'loop'
+  attrs: {
+    /** Names the block in errors. */
+    id?: string | null
+    item: string
+    list: string
+  }
+  content: DesignBlocksInput
+}
+
+export type DesignBlocks = DesignBlock[]
+
+export type DesignBlocksInput = DesignBlockInput[]
+
+export type DesignInline = {
+  type: 'text'
+  text: string
+  marks?: ({
+    type: 'bold' | 'italic' | 'underline' | 'strike'
+  } | {
+    type: 'link'
+    attrs: {
+      href: string
+    }
+  } | {
+    type: 'color'
+    attrs: {
+      color: string
+    }
+  })[]
+} | {
+  type: 'variable'
+  attrs: {
+    path: string
+    fallback?: string | null
+    filter?: string | null
+  }
+  marks?: ({
+    type: 'bold' | 'italic' | 'underline' | 'strike'
+  } | {
+    type: 'link'
+    attrs: {
+      href: string
+    }
+  } | {
+    type: 'color'
+    attrs: {
+      color: string
+    }
+  })[]
+} | {
+  type: 'hardBreak'
+  marks?: ({
+    type: 'bold' | 'italic' | 'underline' | 'strike'
+  } | {
+    type: 'link'
+    attrs: {
+      href: string
+    }
+  } | {
+    type: 'color'
+    attrs: {
+      color: string
+    }
+  })[]
+}
+
+export type DesignInlineInput = {
+  type: 'text'
+  text: string
+  marks?: ({
+    type: 'bold' | 'italic' | 'underline' | 'strike'
+  } | {
+    type: 'link'
+    attrs: {
+      href: string
+    }
+  } | {
+    type: 'color'
+    attrs: {
+      color: string
+    }
+  })[]
+} | {
+  type: 'variable'
+  attrs: {
+    path: string
+    fallback?: string | null
+    filter?: string | null
+  }
+  marks?: ({
+    type: 'bold' | 'italic' | 'underline' | 'strike'
+  } | {
+    type: 'link'
+    attrs: {
+      href: string
+    }
+  } | {
+    type: 'color'
+    attrs: {
+      color: string
+    }
+  })[]
+} | {
+  type: 'hardBreak'
+  marks?: ({
+    type: 'bold' | 'italic' | 'underline' | 'strike'
+  } | {
+    type: 'link'
+    attrs: {
+      href: string
+    }
+  } | {
+    type: 'color'
+    attrs: {
+      color: string
+    }
+  })[]
+}
+
+/** A visual email: blocks that the server renders to HTML. */
+export type DesignInput = {
+  version: 1
+  settings?: {
+    /** Shown by inboxes beside the subject; hidden in the email itself. */
+    preview?: string | null
+    lang?: string | null
+    dir?: 'ltr' | 'rtl' | null
+    /** In pixels; 600 without it. */
+    width?: number | null
+    /** Overrides the brand of the project. */
+    theme?: BrandInput | null
+  }
+  content: DesignBlockInput[]
+}
+
+export type DesignList = {
+  type: 'bulletList' | 'orderedList'
+  attrs?: {
+    /** Names the block in errors. */
+    id?: string | null
+  }
+  content: DesignListItems
+}
+
+export type DesignListInput = {
+  type: 'bulletList' | 'orderedList'
+  attrs?: {
+    /** Names the block in errors. */
+    id?: string | null
+  }
+  content: DesignListItemsInput
+}
+
+export type DesignListItems = {
+  type: 'listItem'
+  content: ({
+    type: 'paragraph'
+    attrs?: {
+      /** Names the block in errors. */
+      id?: string | null
+      align?: 'left' | 'center' | 'right' | null
+    }
+    content?: DesignInline[]
+  } | DesignList)[]
+}[]
+
+export type DesignListItemsInput = {
+  type: 'listItem'
+  content: ({
+    type: 'paragraph'
+    attrs?: {
+      /** Names the block in errors. */
+      id?: string | null
+      align?: 'left' | 'center' | 'right' | null
+    }
+    content?: DesignInlineInput[]
+  } | DesignListInput)[]
+}[]
 
 export type Doctor = {
   /** The worst of the checks. */
@@ -1006,6 +1596,7 @@ export type Project = {
   language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
   /** IANA name of the zone in which figures are shown. */
   timezone: string
+  brand: Brand
   customer: string | null
   subscription: string | null
   billingLimitWorkflows: number | null
@@ -1162,6 +1753,31 @@ export type Template = {
   /** Shown by inboxes beside the subject; hidden in the email itself. */
   previewText: string | null
   body: string
+  /** Whether `body` was rendered from a design. */
+  hasDesign: boolean
+  from: string | null
+  fromName: string | null
+  replyTo: string | null
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  /** Grows with every change of subject, previewText, body, from, fromName, replyTo or type. */
+  version: number
+  projectId: string
+  createdAt: string
+  updatedAt: string
+  /** The blocks that `body` was rendered from. Null for an email written as HTML. */
+  design: Design | null
+}
+
+export type TemplateListItem = {
+  id: string
+  name: string
+  description: string | null
+  subject: string
+  /** Shown by inboxes beside the subject; hidden in the email itself. */
+  previewText: string | null
+  body: string
+  /** Whether `body` was rendered from a design. */
+  hasDesign: boolean
   from: string | null
   fromName: string | null
   replyTo: string | null
@@ -1184,6 +1800,7 @@ export type TemplateVersion = {
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
   /** Size of the body. */
   bytes: number
+  hasDesign: boolean
   /** Address of the person who saved it. Null for an API key. */
   savedBy: string | null
   savedAt: string
@@ -2023,7 +2640,7 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: {
-      data: Campaign[]
+      data: CampaignListItem[]
       total: number
       page: number
       pageSize: number
@@ -2044,7 +2661,10 @@ export interface Operations {
       name: string
       description?: string | null
       subject: string
-      body: string
+      /** HTML. Ignored when a design is given, else required to create something. */
+      body?: string
+      /** Blocks instead of HTML. Null drops a design and keeps the HTML. */
+      design?: DesignInput | null
       previewText?: string | null
       /** Must be on a verified domain. */
       from: string
@@ -2118,7 +2738,10 @@ export interface Operations {
       name: string
       description?: string | null
       subject: string
-      body: string
+      /** HTML. Ignored when a design is given, else required to create something. */
+      body?: string
+      /** Blocks instead of HTML. Null drops a design and keeps the HTML. */
+      design?: DesignInput | null
       previewText?: string | null
       /** Must be on a verified domain. */
       from: string
@@ -3191,6 +3814,52 @@ export interface Operations {
       slug: string
       type: 'DYNAMIC' | 'STATIC'
       trackMembership: boolean
+    }[]
+  }
+
+  /**
+   * Render a design
+   *
+   * Returns the HTML and the text of a design, with its template expressions, and what an author should look at. Stores nothing.
+   */
+  'POST /designs/render': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      design: DesignInput
+      /** Overrides the brand of the project. */
+      brand?: BrandInput | null
+    }
+    response: {
+      html: string
+      text: string
+      /** Size of `html` in UTF-8. */
+      bytes: number
+      issues: {
+        /** The block it concerns. Null: the design as a whole. */
+        blockId: string | null
+        message: string
+      }[]
+    }
+  }
+
+  /**
+   * List designs to start from
+   *
+   * Complete emails in the look of the project, to copy and change.
+   */
+  'GET /designs/starters': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      key: string
+      name: string
+      category: 'account' | 'commerce' | 'news'
+      design: Design
+      html: string
     }[]
   }
 
@@ -4623,7 +5292,7 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: {
-      data: Template[]
+      data: TemplateListItem[]
       total: number
       page: number
       pageSize: number
@@ -4639,7 +5308,10 @@ export interface Operations {
     body: {
       name: string
       subject: string
-      body: string
+      /** HTML. Ignored when a design is given, else required to create something. */
+      body?: string
+      /** Blocks instead of HTML. Null drops a design and keeps the HTML. */
+      design?: DesignInput | null
       type: 'TRANSACTIONAL' | 'MARKETING'
       description?: string | null
       previewText?: string | null
@@ -4659,7 +5331,9 @@ export interface Operations {
     body: {
       subject: string
       previewText?: string | null
-      body: string
+      body?: string
+      /** Instead of `body`. */
+      design?: DesignInput | null
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
     }
     response: {
@@ -4678,6 +5352,8 @@ export interface Operations {
         message: string
         /** Line of the body. */
         line?: number
+        /** Block of the design. */
+        blockId?: string
       }[]
     }
   }
@@ -4685,7 +5361,7 @@ export interface Operations {
   /**
    * Preview unsaved content
    *
-   * Renders a subject and body for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
+   * Renders a subject and a body or design for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
    */
   'POST /templates/preview': {
     params: undefined
@@ -4694,7 +5370,10 @@ export interface Operations {
     body: {
       subject: string
       previewText?: string | null
-      body: string
+      /** HTML. Ignored when a design is given, else required to create something. */
+      body?: string
+      /** Blocks instead of HTML. Null drops a design and keeps the HTML. */
+      design?: DesignInput | null
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       from?: string | null
       fromName?: string | null
@@ -4766,7 +5445,10 @@ export interface Operations {
     body: {
       name?: string
       subject?: string
+      /** HTML. Ignored when a design is given, else required to create something. */
       body?: string
+      /** Blocks instead of HTML. Null drops a design and keeps the HTML. */
+      design?: DesignInput | null
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       description?: string | null
       previewText?: string | null
@@ -4828,6 +5510,8 @@ export interface Operations {
         message: string
         /** Line of the body. */
         line?: number
+        /** Block of the design. */
+        blockId?: string
       }[]
     }
   }
@@ -4948,10 +5632,12 @@ export interface Operations {
       type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       /** Size of the body. */
       bytes: number
+      hasDesign: boolean
       /** Address of the person who saved it. Null for an API key. */
       savedBy: string | null
       savedAt: string
       body: string
+      design: Design | null
     }
   }
 
@@ -5042,6 +5728,7 @@ export interface Operations {
       language?: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
       /** IANA name of a time zone, such as Europe/Berlin. */
       timezone?: string
+      brand?: BrandInput
     }
     response: Project
   }
@@ -6329,6 +7016,20 @@ export class ContactsApi extends Resource {
     iterateWhole(() => this.segments(id, options), { max })
 }
 
+export class DesignsApi extends Resource {
+  /** Render a design. Returns the HTML and the text of a design, with its template expressions, and what an author should look at. Stores nothing. */
+  readonly render = (body: Body<'POST /designs/render'>, options: CallOptions = {}): Promise<Result<'POST /designs/render'>> =>
+    this.call('POST /designs/render', { body }, options)
+
+  /** List designs to start from. Complete emails in the look of the project, to copy and change. */
+  readonly starters = (options: CallOptions = {}): Promise<Result<'GET /designs/starters'>> =>
+    this.call('GET /designs/starters', {}, options)
+
+  /** Iterates over all items of `starters`. */
+  readonly allStarters = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /designs/starters'>[number]> =>
+    iterateWhole(() => this.starters(options), { max })
+}
+
 export class DoctorApi extends Resource {
   /** Check this installation. Configuration, database, disk, sending and billing, and what to do about problems. Only for operators. */
   readonly get = (options: CallOptions = {}): Promise<Result<'GET /doctor'>> =>
@@ -6812,7 +7513,7 @@ export class TemplatesApi extends Resource {
   readonly lintContent = (body: Body<'POST /templates/lint'>, options: CallOptions = {}): Promise<Result<'POST /templates/lint'>> =>
     this.call('POST /templates/lint', { body }, options)
 
-  /** Preview unsaved content. Renders a subject and body for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact. */
+  /** Preview unsaved content. Renders a subject and a body or design for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact. */
   readonly previewContent = (body: Body<'POST /templates/preview'>, options: CallOptions = {}): Promise<Result<'POST /templates/preview'>> =>
     this.call('POST /templates/preview', { body }, options)
 
@@ -7027,6 +7728,7 @@ export class Resources {
   readonly campaigns: CampaignsApi
   readonly config: ConfigApi
   readonly contacts: ContactsApi
+  readonly designs: DesignsApi
   readonly doctor: DoctorApi
   readonly domains: DomainsApi
   readonly emails: EmailsApi
@@ -7054,6 +7756,7 @@ export class Resources {
     this.campaigns = new CampaignsApi(call)
     this.config = new ConfigApi(call)
     this.contacts = new ContactsApi(call)
+    this.designs = new DesignsApi(call)
     this.doctor = new DoctorApi(call)
     this.domains = new DomainsApi(call)
     this.emails = new EmailsApi(call)

@@ -37,6 +37,7 @@ import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
 import { templateTestRoutes } from './send/test-routes.ts'
+import { designRoutes } from './templates/design/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
@@ -87,6 +88,7 @@ export async function buildApp(
   trackRoutes(app, deps)
   await uploadRoutes(app, deps)
   templateRoutes(app, deps)
+  designRoutes(app, deps)
   emailRoutes(app, deps)
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)

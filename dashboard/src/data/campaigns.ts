@@ -1,4 +1,4 @@
-import type { Campaign } from '@sterna/sdk'
+import type { Campaign, CampaignListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import { apiOf } from '../api.ts'
 import { namesById } from '../ui/form/options.ts'
@@ -21,7 +21,8 @@ export const campaignNamesQuery = (projectId: string) => queryOptions({ ...newes
 /** Campaigns that are being sent, or paused. */
 export const campaignsUnderWayQuery = (projectId: string) => queryOptions({ ...newestCampaignsQuery(projectId), select: underWay })
 
-const underWay = (campaigns: Campaign[]) => campaigns.filter(({ status, pausedReason }) => status === 'SENDING' || pausedReason !== null)
+const underWay = (campaigns: CampaignListItem[]) =>
+  campaigns.filter(({ status, pausedReason }) => status === 'SENDING' || pausedReason !== null)
 
 const BADGE_MS = 30_000
 /** A project sends few campaigns at the same time. */
@@ -40,7 +41,7 @@ export const sendingCampaignsQuery = (projectId: string) =>
   })
 
 /** Recipients who still wait for the email. */
-export const waitingCount = ({ totalRecipients, sentCount, failedCount, skippedCount }: Campaign): number =>
+export const waitingCount = ({ totalRecipients, sentCount, failedCount, skippedCount }: CampaignListItem): number =>
   Math.max(0, totalRecipients - sentCount - failedCount - skippedCount)
 
 export const CAMPAIGN_LIVE_MS = 2_000
@@ -48,7 +49,7 @@ export const CAMPAIGN_LIVE_MS = 2_000
 const SOON_MS = 5 * 60_000
 
 /** True while its numbers or its status change by themselves. */
-export const isLive = (campaign: Campaign): boolean => {
+export const isLive = (campaign: CampaignListItem): boolean => {
   const { status, scheduledFor } = campaign
   // The recipients of a cancelled campaign end one by one.
   return (

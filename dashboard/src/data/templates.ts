@@ -1,4 +1,4 @@
-import type { Body, Template } from '@sterna/sdk'
+import type { Body, Template, TemplateListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import { apiOf } from '../api.ts'
 import { byName, namesById } from '../ui/form/options.ts'
@@ -16,12 +16,13 @@ export const offeredTemplatesQuery = (projectId: string) =>
     queryFn: async () => (await apiOf(projectId).templates.list({ pageSize: MAX_OFFERED, sort: 'updatedAt', dir: 'desc' })).data,
   })
 
-export const templatesByNameQuery = (projectId: string) => queryOptions({ ...offeredTemplatesQuery(projectId), select: byName<Template> })
+export const templatesByNameQuery = (projectId: string) =>
+  queryOptions({ ...offeredTemplatesQuery(projectId), select: byName<TemplateListItem> })
 
 /** Names of templates by their ids. */
 export const templateNamesQuery = (projectId: string) => queryOptions({ ...offeredTemplatesQuery(projectId), select: namesInOrder })
 
-const namesInOrder = (templates: Template[]) => namesById(byName(templates))
+const namesInOrder = (templates: TemplateListItem[]) => namesById(byName(templates))
 
 export const templateQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: key(projectId, 'one', id), queryFn: () => apiOf(projectId).templates.get(id) })

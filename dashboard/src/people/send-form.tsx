@@ -1,4 +1,4 @@
-import type { Body, Domain, Sterna, Template } from '@sterna/sdk'
+import type { Body, Domain, Sterna, TemplateListItem } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { sendWithKey } from '../api.ts'
@@ -31,7 +31,7 @@ export function SendForm({ secret, sender, initial, to, onSent }: SendFormProps)
   const api = useApi()
   const queries = useQueryClient()
   const me = useQuery(meQuery)
-  const [template, setTemplate] = useState<Template>()
+  const [template, setTemplate] = useState<TemplateListItem>()
   const send = useMutation({
     mutationFn: async (message: Omit<Body<'POST /v1/send'>, 'from'>) => {
       // A template with a sender of its own keeps it.
@@ -77,7 +77,13 @@ export function SendForm({ secret, sender, initial, to, onSent }: SendFormProps)
   )
 }
 
-function TemplateField({ chosen, onChoose }: { chosen: Template | undefined; onChoose: (template: Template | undefined) => void }) {
+function TemplateField({
+  chosen,
+  onChoose,
+}: {
+  chosen: TemplateListItem | undefined
+  onChoose: (template: TemplateListItem | undefined) => void
+}) {
   const project = useProject()
   const templates = useQuery(templatesByNameQuery(project.id)).data
   if (!templates?.length) return null
@@ -93,7 +99,7 @@ function TemplateField({ chosen, onChoose }: { chosen: Template | undefined; onC
 }
 
 /** The template as the contact would get it. */
-function TemplatePreview({ template, contactId }: { template: Template; contactId: string }) {
+function TemplatePreview({ template, contactId }: { template: TemplateListItem; contactId: string }) {
   const project = useProject()
   const preview = useQuery(templatePreviewQuery(project.id, template, contactId))
   if (preview.error) return <Banner tone="danger">{explain(preview.error)}</Banner>

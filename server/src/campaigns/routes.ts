@@ -10,7 +10,7 @@ import type { App, Deps } from '../http/server.ts'
 import { isId } from '../lib/id.ts'
 import { AuditEntry, actorOf, listActions } from './draft/audit.ts'
 import { CAMPAIGN_BODY_LIMIT, CampaignBody, checkCampaign, ScheduledFor } from './draft/body.ts'
-import { Campaign, campaignNotFound, getCampaign, showCampaign } from './draft/campaign.ts'
+import { Campaign, CampaignListItem, campaignNotFound, getCampaign, showCampaign } from './draft/campaign.ts'
 import { createCampaign, duplicateCampaign } from './draft/create.ts'
 import { deleteCampaign } from './draft/delete.ts'
 import { CampaignsQuery, listCampaigns } from './draft/list.ts'
@@ -31,7 +31,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
 
   route.get(
     '/campaigns',
-    { summary: 'List campaigns', querystring: CampaignsQuery, response: pageList(Campaign), slowRead: true },
+    { summary: 'List campaigns', querystring: CampaignsQuery, response: pageList(CampaignListItem), slowRead: true },
     async (req, reply) => sendPage(reply, await listCampaigns(db, req.project.id, req.query)),
   )
 

@@ -152,6 +152,7 @@ export interface Schema {
     deleted_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    design: Json | null
   }
   consents: {
     project_id: string
@@ -565,6 +566,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     deleted_at: Timestamp | null
+    brand: Generated<Json>
   }
   provider_notifications: {
     id: string
@@ -759,6 +761,7 @@ export interface Schema {
     saved_by: string | null
     saved_at: Timestamp
     created_at: Generated<Timestamp>
+    design: Json | null
   }
   templates: {
     project_id: string
@@ -777,6 +780,7 @@ export interface Schema {
     saved_at: Generated<Timestamp>
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    design: Json | null
   }
   tracked_segments: {
     project_id: string

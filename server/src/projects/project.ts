@@ -8,6 +8,7 @@ import { stopJobs } from '../jobs/job.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { isTimezone } from '../lib/timezone.ts'
+import { Brand } from './brand.ts'
 import { newKeys, openKeys, storeKeys } from './keys.ts'
 import { inheritSuspension } from './suspensions.ts'
 
@@ -29,6 +30,7 @@ export const Project = z
     tracking: z.enum(TRACKING),
     language: z.enum(LANGUAGES),
     timezone: z.string().describe('IANA name of the zone in which figures are shown.'),
+    brand: Brand,
     customer: z.string().nullable(),
     subscription: z.string().nullable(),
     billingLimitWorkflows: limit,
@@ -60,6 +62,7 @@ export const ProjectChanges = z.object({
     .refine(isTimezone, 'Must be the IANA name of a time zone, such as Europe/Berlin.')
     .optional()
     .describe('IANA name of a time zone, such as Europe/Berlin.'),
+  brand: Brand.optional().describe('Replaces the brand as a whole. Designs that are saved already change only by `brand/apply`.'),
 })
 
 export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson {
@@ -75,6 +78,7 @@ export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson
     tracking: row.tracking as ProjectJson['tracking'],
     language: row.language as ProjectJson['language'],
     timezone: row.timezone,
+    brand: row.brand as Brand,
     customer: row.customer,
     subscription: row.subscription,
     billingLimitWorkflows: showLimit(row.billing_limit_workflows),
@@ -124,10 +128,10 @@ export const regenerateKeys = (tx: Tx, secrets: Secrets, projectId: string) =>
     .returningAll()
     .executeTakeFirst()
 
-export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeof ProjectChanges>) =>
+export const changeProject = (tx: Tx, projectId: string, { brand, ...changes }: z.output<typeof ProjectChanges>) =>
   tx
     .updateTable('projects')
-    .set({ ...changes, updated_at: sql<Date>`now()` })
+    .set({ ...changes, ...(brand && { brand: JSON.stringify(brand) }), updated_at: sql<Date>`now()` })
     .where('id', '=', projectId)
     .where('deleted_at', 'is', null)
     .returningAll()

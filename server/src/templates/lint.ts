@@ -3,6 +3,7 @@ import type { Db } from '../db/index.ts'
 import { KB } from '../lib/text/units.ts'
 import { HtmlParser } from '../mime/html-parser.ts'
 import { findAmbiguousNames } from './ambiguous-names.ts'
+import type { Place } from './design/out.ts'
 import { findKnownFields, settleByFields } from './known-fields.ts'
 import type { Reference } from './language/prepare.ts'
 import { tokenize } from './language/tokenize.ts'
@@ -26,6 +27,7 @@ export const LintIssue = z.object({
   severity: z.enum(['error', 'warning', 'info']),
   message: z.string(),
   line: z.int().optional().describe('Line of the body.'),
+  blockId: z.string().optional().describe('Block of the design.'),
 })
 type Issue = z.output<typeof LintIssue>
 
@@ -33,7 +35,13 @@ type Issue = z.output<typeof LintIssue>
 const CLIPPED_BYTES = 102 * KB
 const MAX_ISSUES = 200
 
-export async function lintTemplate(db: Db, projectId: string, template: TemplateSource & { type?: (typeof TYPES)[number] | undefined }) {
+type Linted = TemplateSource & {
+  type?: (typeof TYPES)[number] | undefined
+  /** Where the blocks of a design are in the body. */
+  places?: Place[] | undefined
+}
+
+export async function lintTemplate(db: Db, projectId: string, template: Linted) {
   const { problems, references } = await inspectTemplate(template, projectId)
   if (problems.length) return problems.map(toIssue)
   const issues: Issue[] = [
@@ -43,7 +51,7 @@ export async function lintTemplate(db: Db, projectId: string, template: Template
       message: `No contact has a field "${path}", and there is no fallback: write {{ ${path} ?? "…" }}.`,
     })),
     ...ambiguousNames(template),
-    ...lintHtml(template.body),
+    ...lintHtml(template.body, template.places),
   ]
   const size = Buffer.byteLength(template.body)
   if (size > CLIPPED_BYTES) {
@@ -92,11 +100,11 @@ const OUTPUT = '\ue000'
 const ALL_OUTPUTS = /\ue000+/g
 
 /** Checks links and images, in the order of the source. */
-function lintHtml(body: string): Issue[] {
+function lintHtml(body: string, places: Place[] = []): Issue[] {
   const issues: Issue[] = []
   const line = lineCounter(body)
   const add = (code: Issue['code'], severity: Issue['severity'], message: string) =>
-    issues.push({ code, severity, message, line: line(parser.startIndex) })
+    issues.push({ code, severity, message, line: line(parser.startIndex), ...blockOf(places, parser.startIndex) })
   const parser = new HtmlParser({
     onopentag(name, { href, name: anchor, id, alt }) {
       if (issues.length >= MAX_ISSUES) return
@@ -108,6 +116,12 @@ function lintHtml(body: string): Issue[] {
   })
   parser.end(maskTags(body))
   return issues
+}
+
+/** Inner blocks come first. */
+function blockOf(places: Place[], at: number) {
+  const place = places.find(({ start, end }) => start <= at && at < end)
+  return place && { blockId: place.blockId }
 }
 
 /** Positions must be ascending, so that a long text is read once and not once per issue. */

@@ -9,7 +9,8 @@ import { Address } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { KB, MB } from '../lib/text/units.ts'
-import { assertRenderable, Body, PreviewText, SenderName, Subject } from './content.ts'
+import { assertRenderable, PreviewText, SenderName, Subject } from './content.ts'
+import { DesignOrBody, missingBody, renderGiven } from './design/body.ts'
 import { LintIssue, lintTemplate } from './lint.ts'
 import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
 import { findPreviewPage, savePreviewPage } from './preview-pages.ts'
@@ -63,11 +64,11 @@ export function templatePreviewRoutes(app: App, { db, secrets, config: { publicU
     '/templates/preview',
     {
       summary: 'Preview unsaved content',
-      description: `Renders a subject and body for a contact or a sample. ${PREVIEWED}`,
+      description: `Renders a subject and a body or design for a contact or a sample. ${PREVIEWED}`,
       body: z.object({
         subject: Subject,
         previewText: PreviewText.nullish(),
-        body: Body,
+        ...DesignOrBody,
         type: z.enum(TYPES).default('TRANSACTIONAL'),
         from: Address.nullish(),
         fromName: SenderName.nullish(),
@@ -79,7 +80,8 @@ export function templatePreviewRoutes(app: App, { db, secrets, config: { publicU
       bodyLimit: BODY_LIMIT,
     },
     async (req) => {
-      const { subject, previewText = null, body, type, from = null, fromName = null, ...sample } = req.body
+      const { subject, previewText = null, design, type, from = null, fromName = null, ...sample } = req.body
+      const body = design ? (await renderGiven(db, req.project.id, design)).html : (sample.body ?? missingBody())
       await assertRenderable(req.project.id, { subject, previewText, body })
       return preview(req.project.id, { subject, previewText, body, type, from, fromName }, sample)
     },

@@ -12,7 +12,9 @@ import { Address } from '../http/validate.ts'
 import { AppError, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { showsOtherAddress } from '../lib/text/address.ts'
-import { assertRenderable, Body, PreviewText, SenderName, Subject } from './content.ts'
+import { assertRenderable, PreviewText, SenderName, Subject } from './content.ts'
+import { DesignOrBody, missingBody, renderGiven, withRenderedBody } from './design/body.ts'
+import { type Design, GivenDesign } from './design/schema.ts'
 import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { lintTemplate } from './lint.ts'
 import { BODY_LIMIT, getTemplate, LintResult, TemplateId, templateNotFound, templatePreviewRoutes } from './preview-routes.ts'
@@ -24,6 +26,7 @@ import {
   listTemplates,
   MAX_NAME,
   Template,
+  TemplateListItem,
   TemplatesQuery,
   TYPES,
 } from './template.ts'
@@ -38,11 +41,11 @@ const Optional = {
   fromName: SenderName.nullish(),
   replyTo: Address.nullish(),
 }
-const NewTemplate = z.object({ name: Name, subject: Subject, body: Body, type: z.enum(['TRANSACTIONAL', 'MARKETING']), ...Optional })
+const NewTemplate = z.object({ name: Name, subject: Subject, ...DesignOrBody, type: z.enum(['TRANSACTIONAL', 'MARKETING']), ...Optional })
 const Changes = z.object({
   name: Name.optional(),
   subject: Subject.optional(),
-  body: Body.optional(),
+  ...DesignOrBody,
   type: z.enum(TYPES).optional(),
   ...Optional,
 })
@@ -64,7 +67,7 @@ export function templateRoutes(app: App, deps: Deps) {
 
   route.get(
     '/templates',
-    { summary: 'List templates', querystring: TemplatesQuery, response: pageList(Template), slowRead: true },
+    { summary: 'List templates', querystring: TemplatesQuery, response: pageList(TemplateListItem), slowRead: true },
     async (req, reply) => sendPage(reply, await listTemplates(db, req.project.id, req.query)),
   )
 
@@ -72,12 +75,13 @@ export function templateRoutes(app: App, deps: Deps) {
     '/templates',
     { summary: 'Create a template', body: NewTemplate, response: { 201: Template }, bodyLimit },
     async (req, reply) => {
-      await assertRenderable(req.project.id, req.body)
-      assertOwnFromName(req.body)
-      if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
-      return reply
-        .status(201)
-        .send(await transact(db, (tx) => createTemplate(tx, req.project.id, req.body, { savedBy: req.person?.userId })))
+      const content = await withRenderedBody(db, req.project.id, req.body)
+      const template = { ...content, body: content.body ?? missingBody() }
+      await assertRenderable(req.project.id, template)
+      assertOwnFromName(template)
+      if (template.from) await assertVerified(db, req.project.id, template.from)
+      const created = await transact(db, (tx) => createTemplate(tx, req.project.id, template, { savedBy: req.person?.userId }))
+      return reply.status(201).send(created)
     },
   )
 
@@ -88,14 +92,19 @@ export function templateRoutes(app: App, deps: Deps) {
       body: z.object({
         subject: z.string().max(MAX_SUBJECT),
         previewText: z.string().max(MAX_PREVIEW_TEXT).nullish(),
-        body: z.string().max(MAX_SOURCE),
+        body: z.string().max(MAX_SOURCE).optional(),
+        design: GivenDesign.nullish().describe('Instead of `body`.'),
         type: z.enum(TYPES).optional(),
       }),
       response: LintResult,
       onlyReads: true,
       bodyLimit,
     },
-    async (req) => ({ issues: await lintTemplate(db, req.project.id, req.body) }),
+    async (req) => {
+      const { design, body = '', ...rest } = req.body
+      const rendered = design ? await renderGiven(db, req.project.id, design) : { html: body }
+      return { issues: await lintTemplate(db, req.project.id, { ...rest, body: rendered.html, ...rendered }) }
+    },
   )
 
   route.get('/templates/:id', { summary: 'Get a template', params: TemplateId, response: Template, etag: true }, async (req) => {
@@ -116,12 +125,17 @@ export function templateRoutes(app: App, deps: Deps) {
       etag: true,
     },
     async (req) => {
-      const changed = await change(req, await find(req.project.id, req.params.id), req.body)
+      const stored = await find(req.project.id, req.params.id)
+      const changed = await change(req, stored, await withRenderedBody(db, req.project.id, req.body))
       return changed
     },
   )
 
-  async function change(req: FastifyRequest, stored: StoredTemplate, changes: z.output<typeof Changes>) {
+  async function change(
+    req: FastifyRequest,
+    stored: StoredTemplate,
+    changes: Omit<z.output<typeof Changes>, 'design'> & { design?: Design | null },
+  ) {
     const [projectId, { id }] = [req.project.id, stored]
     await assertRenderable(projectId, changes)
     if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
@@ -162,9 +176,9 @@ export function templateRoutes(app: App, deps: Deps) {
       etag: true,
     },
     async (req) => {
-      const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
+      const { subject, previewText, body, design, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
       const stored = await find(req.project.id, req.params.id)
-      const changed = await change(req, stored, { subject, previewText, body, from, fromName, replyTo, type })
+      const changed = await change(req, stored, { subject, previewText, body, design, from, fromName, replyTo, type })
       return changed
     },
   )

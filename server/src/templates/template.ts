@@ -9,11 +9,13 @@ import { choiceParam, PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
+import { Design } from './design/schema.ts'
 import { deleteVersions, keepVersion, VERSIONED } from './versions.ts'
 
 export const TYPES = ['TRANSACTIONAL', 'MARKETING', 'HEADLESS'] as const
 
-export const Template = z
+/** Lists leave out the design, which may be larger than the rest of a page. */
+export const TemplateListItem = z
   .object({
     id: z.uuid(),
     name: z.string(),
@@ -21,6 +23,7 @@ export const Template = z
     subject: z.string(),
     previewText: z.string().nullable().describe('Shown by inboxes beside the subject; hidden in the email itself.'),
     body: z.string(),
+    hasDesign: z.boolean().describe('Whether `body` was rendered from a design.'),
     from: z.string().nullable(),
     fromName: z.string().nullable(),
     replyTo: z.string().nullable(),
@@ -30,19 +33,27 @@ export const Template = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
-  .meta({ id: 'Template' })
+  .meta({ id: 'TemplateListItem' })
+
+export const Template = TemplateListItem.extend({
+  design: Design.nullable().describe('The blocks that `body` was rendered from. Null for an email written as HTML.'),
+}).meta({ id: 'Template' })
 
 type TemplateJson = z.output<typeof Template>
+type ListItem = z.output<typeof TemplateListItem>
 type Row = Omit<TemplateJson, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
-type Content = Pick<Row, 'name' | 'subject' | 'body' | 'type'> & {
+type Content = Pick<Row, 'name' | 'subject' | 'body' | 'type'> & { design?: Design | null | undefined } & {
   [Key in 'description' | 'previewText' | 'from' | 'fromName' | 'replyTo']?: string | null | undefined
 }
 
-const COLUMNS = sql`
-  id, name, description, subject, preview_text as "previewText", body, from_address as "from", from_name as "fromName", reply_to as "replyTo", type, version,
+const LISTED = sql`
+  id, name, description, subject, preview_text as "previewText", body, design is not null as "hasDesign", from_address as "from", from_name as "fromName", reply_to as "replyTo", type, version,
   project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
+const COLUMNS = sql`${LISTED}, design`
 
-const showTemplate = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
+type Times = { createdAt: Date; updatedAt: Date }
+
+const showTemplate = <Shown extends Times>({ createdAt, updatedAt, ...row }: Shown) => ({
   ...row,
   createdAt: createdAt.toISOString(),
   updatedAt: updatedAt.toISOString(),
@@ -84,8 +95,13 @@ export async function listTemplates(db: Db, projectId: string, query: z.output<t
   }
 }
 
-async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<TemplateJson[]> {
-  const rows = await many(db, sql<Row>`select ${COLUMNS} from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`)
+async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<ListItem[]> {
+  const rows = await many(
+    db,
+    sql<
+      Omit<Row, 'design'> & { hasDesign: boolean }
+    >`select ${LISTED}, design is not null as "hasDesign" from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`,
+  )
   const byId = new Map(rows.map((row) => [row.id, row]))
   // Templates deleted meanwhile are left out.
   return ids.flatMap((id) => byId.get(id) ?? []).map(showTemplate)
@@ -101,13 +117,24 @@ function matching(projectId: string, { type, search }: z.output<typeof Templates
 type Author = { savedBy?: string | undefined }
 
 export async function createTemplate(tx: Tx, projectId: string, template: Content, { savedBy }: Author = {}): Promise<TemplateJson> {
-  const { name, description = null, subject, previewText = null, body, from = null, fromName = null, replyTo = null, type } = template
+  const {
+    name,
+    description = null,
+    subject,
+    previewText = null,
+    body,
+    design = null,
+    from = null,
+    fromName = null,
+    replyTo = null,
+    type,
+  } = template
   const row = await one(
     tx,
     sql<Row>`
-      insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
+      insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, saved_by,
         saved_at)
-      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
+      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${jsonb(design)}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
       returning ${COLUMNS}
     `,
   )
@@ -120,6 +147,7 @@ const COLUMN_OF = {
   subject: 'subject',
   previewText: 'preview_text',
   body: 'body',
+  design: 'design',
   from: 'from_address',
   fromName: 'from_name',
   replyTo: 'reply_to',
@@ -134,8 +162,13 @@ type Edit = Author & { projectId: string; id: string; changes: Changes; revision
  * template, or its revision is none of these.
  */
 export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions, savedBy }: Edit): Promise<TemplateJson | undefined> {
-  const given = Object.entries(COLUMN_OF).filter(([key]) => changes[key as keyof Content] !== undefined)
-  const newValue = (key: string) => sql`${changes[key as keyof Content]}::text`
+  // HTML that the design does not give drops it: the email is written as HTML from now on.
+  const isCode = changes.body !== undefined && changes.design === undefined
+  const given = Object.entries(COLUMN_OF).filter(([key]) => changes[key as keyof Content] !== undefined || (isCode && key === 'design'))
+  const newValue = (key: string) => {
+    if (key === 'design') return isCode ? sql`case when body = ${changes.body}::text then design end` : jsonb(changes.design)
+    return sql`${changes[key as keyof Content]}::text`
+  }
   const differs = given
     .filter(([, column]) => (VERSIONED as readonly string[]).includes(column))
     .map(([key, column]) => sql`${sql.ref(column)} is distinct from ${newValue(key)}`)
@@ -155,6 +188,8 @@ export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions
   return row && showTemplate(row)
 }
 
+const jsonb = (value: unknown) => sql`${value === null || value === undefined ? null : JSON.stringify(value)}::jsonb`
+
 type TemplateKey = { projectId: string; id: string }
 
 const COPY = ' (Copy)'
@@ -164,9 +199,9 @@ export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Auth
   const row = await maybeOne(
     tx,
     sql<Row>`
-      insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
+      insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, saved_by,
         saved_at)
-      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, preview_text, body, from_address, from_name,
+      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, preview_text, body, design, from_address, from_name,
         reply_to, type, ${savedBy ?? null}, now()
       from templates where project_id = ${projectId} and id = ${id}
       returning ${COLUMNS}

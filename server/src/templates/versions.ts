@@ -5,6 +5,7 @@ import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { isRevision } from '../http/if-match.ts'
 import { Timestamp } from '../http/validate.ts'
 import { MB } from '../lib/text/units.ts'
+import { Design } from './design/schema.ts'
 
 const TYPES = ['TRANSACTIONAL', 'MARKETING', 'HEADLESS'] as const
 
@@ -23,17 +24,18 @@ export const TemplateVersion = z
     replyTo: z.string().nullable(),
     type: z.enum(TYPES),
     bytes: z.int().describe('Size of the body.'),
+    hasDesign: z.boolean(),
     savedBy: z.string().nullable().describe('Address of the person who saved it. Null for an API key.'),
     savedAt: Timestamp,
   })
   .meta({ id: 'TemplateVersion' })
-export const TemplateVersionContent = TemplateVersion.extend({ body: z.string() })
+export const TemplateVersionContent = TemplateVersion.extend({ body: z.string(), design: Design.nullable() })
 
 type TemplateRef = { projectId: string; id: string }
 type Row = Omit<z.output<typeof TemplateVersion>, 'savedAt'> & { savedAt: Date }
 
 /** The columns that a version consists of. A change of any other column makes no version. */
-export const VERSIONED = ['subject', 'preview_text', 'body', 'from_address', 'from_name', 'reply_to', 'type'] as const
+export const VERSIONED = ['subject', 'preview_text', 'body', 'design', 'from_address', 'from_name', 'reply_to', 'type'] as const
 const CONTENT = sql.join(VERSIONED.map((column) => sql.ref(column)))
 
 type Change = TemplateRef & {
@@ -66,7 +68,7 @@ const trim = (tx: Tx, { projectId, id }: TemplateRef) =>
   sql`
     delete from template_versions where project_id = ${projectId} and template_id = ${id} and version <= (
       select version from (
-        select version, row_number() over newest as number, sum(octet_length(body)) over newest as bytes
+        select version, row_number() over newest as number, sum(octet_length(body) + coalesce(octet_length(design::text), 0)) over newest as bytes
         from template_versions where project_id = ${projectId} and template_id = ${id}
         window newest as (order by version desc rows unbounded preceding)
       ) as kept
@@ -76,7 +78,7 @@ const trim = (tx: Tx, { projectId, id }: TemplateRef) =>
 
 const VERSION_COLUMNS = sql`
   v.version, v."isCurrent", v.subject, v.preview_text as "previewText", v.from_address as "from", v.from_name as "fromName", v.reply_to as "replyTo", v.type,
-  octet_length(v.body) as bytes, v.saved_at as "savedAt", (select email from users where users.id = v.saved_by) as "savedBy"`
+  octet_length(v.body) as bytes, v.design is not null as "hasDesign", v.saved_at as "savedAt", (select email from users where users.id = v.saved_by) as "savedBy"`
 
 /** The template itself, and its older versions. */
 const versionsOf = ({ projectId, id }: TemplateRef) => sql`(
@@ -102,7 +104,9 @@ export async function listVersions(db: Db, template: TemplateRef) {
 export async function findVersion(db: Db, template: TemplateRef, version: number) {
   const row = await maybeOne(
     db,
-    sql<Row & { body: string }>`select ${VERSION_COLUMNS}, v.body from ${versionsOf(template)} where v.version = ${version}`,
+    sql<
+      Row & { body: string; design: Design | null }
+    >`select ${VERSION_COLUMNS}, v.body, v.design from ${versionsOf(template)} where v.version = ${version}`,
   )
   return row && showVersion(row)
 }

@@ -1,4 +1,4 @@
-import type { Campaign } from '@sterna/sdk'
+import type { Campaign, CampaignListItem } from '@sterna/sdk'
 import { useQueryClient } from '@tanstack/react-query'
 import { Ban, Pause, Play } from 'lucide-react'
 import { storeCampaign, waitingCount } from '../../data/campaigns.ts'
@@ -21,7 +21,7 @@ export function useShowCampaign() {
 }
 
 /** Pause and resume at once; the toast offers the opposite. */
-export function usePause(campaign: Pick<Campaign, 'id' | 'name'>) {
+export function usePause(campaign: Pick<CampaignListItem, 'id' | 'name'>) {
   const api = useApi()
   const show = useShowCampaign()
   async function run(action: 'pause' | 'resume') {
@@ -39,7 +39,7 @@ export function usePause(campaign: Pick<Campaign, 'id' | 'name'>) {
   return { pause: () => run('pause'), resume: () => run('resume') }
 }
 
-type CampaignMenuProps = { campaign: Campaign; onCancel: () => void; onDelete: () => void }
+type CampaignMenuProps = { campaign: CampaignListItem; onCancel: () => void; onDelete: () => void }
 
 export function CampaignMenu({ campaign, onCancel, onDelete }: CampaignMenuProps) {
   const { pause, resume } = usePause(campaign)
@@ -68,7 +68,7 @@ export function CampaignMenu({ campaign, onCancel, onDelete }: CampaignMenuProps
   )
 }
 
-type DialogProps = { campaign: Campaign; onClose: () => void }
+type DialogProps = { campaign: CampaignListItem; onClose: () => void }
 
 /** For good, so it asks, with the numbers. */
 export function CancelCampaign({ campaign, onClose }: DialogProps) {

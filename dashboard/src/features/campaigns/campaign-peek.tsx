@@ -1,4 +1,4 @@
-import type { Campaign } from '@sterna/sdk'
+import type { CampaignListItem } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { campaignQuery } from '../../data/campaigns.ts'
 import { useProject } from '../../projects/current.ts'
@@ -13,9 +13,9 @@ import { OutcomeSum } from './report/outcome-sum.tsx'
 import { shownCampaignStatus } from './words.ts'
 
 /** A look at a campaign beside the list. */
-export function CampaignPeek({ id, campaign: known }: { id: string; campaign: Campaign | undefined }) {
+export function CampaignPeek({ id, campaign: known }: { id: string; campaign: CampaignListItem | undefined }) {
   const project = useProject()
-  const query = useQuery({ ...campaignQuery(project.id, id), ...(known && { initialData: known }) })
+  const query = useQuery({ ...campaignQuery(project.id, id), ...(known && { placeholderData: { ...known, design: null } }) })
   return (
     <RecordPeek noun="campaign" path={`/campaigns/${id}`} query={query}>
       {(campaign) => (

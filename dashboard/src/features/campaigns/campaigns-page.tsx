@@ -1,4 +1,4 @@
-import type { Campaign } from '@sterna/sdk'
+import type { CampaignListItem } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Megaphone } from 'lucide-react'
@@ -25,19 +25,19 @@ import { RecipientsLink } from './recipients/recipients-link.tsx'
 import { type Activity, shownCampaignStatus } from './words.ts'
 
 const NOUN = { one: 'campaign', many: 'campaigns' }
-const rowId = ({ id }: Campaign) => id
+const rowId = ({ id }: CampaignListItem) => id
 
 export function CampaignsPage() {
   const project = useProject()
-  const [cancelling, setCancelling] = useState<Campaign>()
-  const [deleting, setDeleting] = useState<Campaign>()
+  const [cancelling, setCancelling] = useState<CampaignListItem>()
+  const [deleting, setDeleting] = useState<CampaignListItem>()
   const segments = useQuery(segmentNamesQuery(project.id)).data ?? {}
   const filters: Filter[] = [
     { name: 'status', label: 'Status', kind: 'choice', options: STATUS_TABS },
     { name: 'segment', label: 'Segment', kind: 'choice', options: segments },
     { name: 'date', label: 'When', kind: 'range' },
   ]
-  const list = useList<Campaign>({
+  const list = useList<CampaignListItem>({
     name: 'campaigns',
     filters,
     load: async (api, request) => toCursorPage(await api.campaigns.list(campaignsQuery(request))),
@@ -123,7 +123,7 @@ function StatusTabs({ chosen }: { chosen: string | undefined }) {
   )
 }
 
-const COLUMNS: Column<Campaign>[] = [
+const COLUMNS: Column<CampaignListItem>[] = [
   {
     id: 'name',
     heading: 'Name',
@@ -185,11 +185,11 @@ const COLUMNS: Column<Campaign>[] = [
   },
 ]
 
-function None({ when }: { when: Campaign['status'] }) {
+function None({ when }: { when: CampaignListItem['status'] }) {
   return when === 'DRAFT' || when === 'SCHEDULED' ? <span className="text-muted">–</span> : <Count value={0} />
 }
 
-function Figure({ campaign, value, activity }: { campaign: Campaign; value: number; activity: Activity }) {
+function Figure({ campaign, value, activity }: { campaign: CampaignListItem; value: number; activity: Activity }) {
   if (value === 0) return <None when={campaign.status} />
   return (
     <RecipientsLink campaign={campaign} search={{ activity }} label={`${formatCount(value)} ${activity}`}>
@@ -198,7 +198,7 @@ function Figure({ campaign, value, activity }: { campaign: Campaign; value: numb
   )
 }
 
-function When({ campaign }: { campaign: Campaign }) {
+function When({ campaign }: { campaign: CampaignListItem }) {
   const { word, at } = dateOf(campaign)
   return (
     <>
@@ -208,7 +208,7 @@ function When({ campaign }: { campaign: Campaign }) {
 }
 
 /** The bar is for work under way: a part-full bar of a finished campaign would look unfinished. */
-function SentOfTotal({ campaign }: { campaign: Campaign }) {
+function SentOfTotal({ campaign }: { campaign: CampaignListItem }) {
   const { status, sentCount, totalRecipients, name } = campaign
   if (totalRecipients === 0) return <None when={status} />
   const done = ((totalRecipients - waitingCount(campaign)) / totalRecipients) * 100

@@ -1,4 +1,4 @@
-import type { Campaign, Query } from '@sterna/sdk'
+import type { Campaign, CampaignListItem, Query } from '@sterna/sdk'
 import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
@@ -31,7 +31,7 @@ export function campaignsQuery({
 }
 
 /** The one date that matters: when it sends, was sent, or was edited. */
-export function dateOf({ status, scheduledFor, startedAt, sentAt, updatedAt }: Campaign): { word: string; at: string } {
+export function dateOf({ status, scheduledFor, startedAt, sentAt, updatedAt }: CampaignListItem): { word: string; at: string } {
   if (status === 'SCHEDULED' && scheduledFor) return { word: 'Sends', at: scheduledFor }
   if (status === 'SENDING' && startedAt) return { word: 'Started', at: startedAt }
   if (status === 'SENT' && (sentAt ?? startedAt)) return { word: 'Sent', at: (sentAt ?? startedAt)! }

@@ -1,4 +1,4 @@
-import type { Campaign, CampaignRecipient, Query } from '@sterna/sdk'
+import type { CampaignListItem, CampaignRecipient, Query } from '@sterna/sdk'
 
 export type Outcome = CampaignRecipient['outcome']
 export type Reason = NonNullable<CampaignRecipient['reason']>
@@ -53,7 +53,7 @@ export const RECIPIENT_ACTIVITY_WORDS: Record<Activity, string> = {
 export const RESENDABLE: readonly Reason[] = ['transient', 'expired', 'domain_not_verified', 'provider_paused']
 
 /** Why nothing leaves, and what ends it. */
-export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
+export const PAUSE_WORDS: Record<NonNullable<CampaignListItem['pausedReason']>, string> = {
   person: 'Paused by a member of the team.',
   spike: 'Paused by itself: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
   billing_limit: 'Paused by itself: the cap of campaigns is reached. Raise it, then resume.',
@@ -67,16 +67,16 @@ export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> 
 }
 
 /** Why it is sent no faster. */
-export const SLOWDOWN_WORDS: Record<Campaign['slowedBy'][number], string> = {
+export const SLOWDOWN_WORDS: Record<CampaignListItem['slowedBy'][number], string> = {
   provider_rate: 'No faster because the provider accepts no more emails a second. All projects share its rate.',
   installation_rate: 'No faster because of the rate that this installation is limited to. All projects share it.',
   recipient_domains: 'Some recipients wait because their mail servers asked for fewer emails at a time.',
 }
 
 /** These need a resume; the others end by themselves. */
-export const needsResume = ({ pausedReason }: Pick<Campaign, 'pausedReason'>) =>
+export const needsResume = ({ pausedReason }: Pick<CampaignListItem, 'pausedReason'>) =>
   pausedReason === 'person' || pausedReason === 'spike' || pausedReason === 'billing_limit' || pausedReason === 'audience_failed'
 
 /** The status on screen: a paused campaign is still SENDING. */
-export const shownCampaignStatus = ({ status, pausedReason }: Pick<Campaign, 'status' | 'pausedReason'>): string =>
+export const shownCampaignStatus = ({ status, pausedReason }: Pick<CampaignListItem, 'status' | 'pausedReason'>): string =>
   status === 'SENDING' && pausedReason ? 'PAUSED' : status

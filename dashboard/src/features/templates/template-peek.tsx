@@ -1,4 +1,4 @@
-import type { Template } from '@sterna/sdk'
+import type { TemplateListItem } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { TYPE_NAMES } from '../../content/content-values.ts'
 import { templatePreviewQuery, templateQuery, templateUsageQuery } from '../../data/templates.ts'
@@ -11,9 +11,9 @@ import { Time } from '../../ui/text/time.tsx'
 import { UsageText } from './usage.tsx'
 
 /** A look at a template beside the list. */
-export function TemplatePeek({ id, template: known }: { id: string; template: Template | undefined }) {
+export function TemplatePeek({ id, template: known }: { id: string; template: TemplateListItem | undefined }) {
   const project = useProject()
-  const query = useQuery({ ...templateQuery(project.id, id), ...(known && { initialData: known }) })
+  const query = useQuery({ ...templateQuery(project.id, id), ...(known && { placeholderData: { ...known, design: null } }) })
   const usage = useQuery(templateUsageQuery(project.id, id)).data
   const preview = useQuery({
     ...templatePreviewQuery(project.id, query.data ?? { id, updatedAt: '' }),

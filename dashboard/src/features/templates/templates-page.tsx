@@ -1,4 +1,4 @@
-import type { Template } from '@sterna/sdk'
+import type { TemplateListItem } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { FileText } from 'lucide-react'
 import { useState } from 'react'
@@ -22,16 +22,16 @@ import { sentCount } from './usage.tsx'
 
 const NOUN = { one: 'template', many: 'templates' }
 const FILTERS: Filter[] = [{ name: 'type', label: 'Type', kind: 'choice', options: TYPE_NAMES }]
-const rowId = ({ id }: Template) => id
+const rowId = ({ id }: TemplateListItem) => id
 
 type UsageCounts = ReturnType<typeof useUsageCounts>
 
-function useUsageCounts(templates: Template[] | undefined) {
+function useUsageCounts(templates: TemplateListItem[] | undefined) {
   const project = useProject()
   return useQuery(templateUseCountsQuery(project.id, templates?.map(rowId) ?? [])).data
 }
 
-const columnsOf = (usage: UsageCounts): Column<Template>[] => [
+const columnsOf = (usage: UsageCounts): Column<TemplateListItem>[] => [
   { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
   { id: 'subject', heading: 'Subject', width: 'sm:w-[24%]', from: 'md', cell: ({ subject }) => <span title={subject}>{subject}</span> },
   { id: 'type', heading: 'Type', width: 'w-44', cell: ({ type }) => TYPE_NAMES[type] },
@@ -76,8 +76,8 @@ function Used({ counts }: { counts: Parameters<typeof listUses>[0] | undefined }
 
 export function TemplatesPage() {
   const project = useProject()
-  const [deleting, setDeleting] = useState<Template>()
-  const list = useList<Template>({
+  const [deleting, setDeleting] = useState<TemplateListItem>()
+  const list = useList<TemplateListItem>({
     name: 'templates',
     filters: FILTERS,
     load: async (api, request) => toCursorPage(await api.templates.list(templatesQuery(request))),

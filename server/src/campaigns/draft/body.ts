@@ -6,7 +6,9 @@ import { AppError, fail, invalid } from '../../lib/errors.ts'
 import { showsOtherAddress } from '../../lib/text/address.ts'
 import { KB, MB } from '../../lib/text/units.ts'
 import { GivenCondition } from '../../segments/segment.ts'
-import { assertRenderable, Body, PreviewText, SenderName, Subject } from '../../templates/content.ts'
+import { assertRenderable, PreviewText, SenderName, Subject } from '../../templates/content.ts'
+import { DesignOrBody, missingBody, withRenderedBody } from '../../templates/design/body.ts'
+import type { Design } from '../../templates/design/schema.ts'
 import { templateNotFound } from '../../templates/preview-routes.ts'
 import { findTemplate, MAX_NAME, TYPES } from '../../templates/template.ts'
 import { type Audience, readAudience } from './audience.ts'
@@ -23,7 +25,7 @@ export const CampaignBody = z.object({
   name: z.string().trim().min(1).max(MAX_NAME),
   description: z.string().max(1_000).nullish(),
   subject: Subject,
-  body: Body,
+  ...DesignOrBody,
   previewText: PreviewText.nullish(),
   from: Address.describe('Must be on a verified domain.'),
   fromName: SenderName.nullish(),
@@ -40,13 +42,21 @@ export const CampaignBody = z.object({
 export const ScheduledFor = z.iso.datetime({ offset: true }).max(64)
 
 /** A valid campaign, as it is stored. */
-export type CampaignContent = Omit<z.output<typeof CampaignBody>, 'segmentId' | 'audienceCondition' | 'audienceType'> & {
+export type CampaignContent = Omit<
+  z.output<typeof CampaignBody>,
+  'segmentId' | 'audienceCondition' | 'audienceType' | 'body' | 'design'
+> & {
+  body: string
+  /** Undefined: that of the stored campaign, if it has the same body. */
+  design?: Design | null
   audience: Audience
 }
 
 /** Everything about a campaign that can be checked before its transaction. */
 export async function checkCampaign(db: Pool, projectId: string, given: z.output<typeof CampaignBody>): Promise<CampaignContent> {
-  const { audienceType, segmentId, audienceCondition, ...content } = given
+  const { audienceType, segmentId, audienceCondition, ...written } = given
+  const rendered = await withRenderedBody(db, projectId, written)
+  const content = { ...rendered, body: rendered.body ?? missingBody() }
   const audience = readAudience({ audienceType, segmentId, audienceCondition })
   await assertRenderable(projectId, content)
   if (showsOtherAddress(content.fromName, content.from)) invalid('fromName', 'Must not contain another email address.')

@@ -8,6 +8,7 @@ import type { SkipReason } from '../../delivery/rules/may-send.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { fail } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
+import { Design } from '../../templates/design/schema.ts'
 import { TYPES } from '../../templates/template.ts'
 
 export const CAMPAIGN_STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'SENT', 'CANCELLED'] as const
@@ -35,13 +36,15 @@ const StoredCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition
 export const EXCLUSION_REASONS = ['unsubscribed', 'suppressed', 'invalid'] as const satisfies SkipReason[]
 const ExcludedCounts = z.object({ unsubscribed: z.int(), suppressed: z.int(), invalid: z.int() })
 
-export const Campaign = z
+/** Lists leave out the design, which may be larger than the rest of a page. */
+export const CampaignListItem = z
   .object({
     id: z.uuid(),
     name: z.string(),
     description: z.string().nullable(),
     subject: z.string(),
     body: z.string(),
+    hasDesign: z.boolean().describe('Whether `body` was rendered from a design.'),
     previewText: z.string().nullable(),
     from: z.string(),
     fromName: z.string().nullable(),
@@ -100,7 +103,11 @@ export const Campaign = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
-  .meta({ id: 'Campaign' })
+  .meta({ id: 'CampaignListItem' })
+
+export const Campaign = CampaignListItem.extend({
+  design: Design.nullable().describe('The blocks that `body` was rendered from. Null for an email written as HTML.'),
+}).meta({ id: 'Campaign' })
 
 type CampaignJson = z.output<typeof Campaign>
 
@@ -117,8 +124,8 @@ const PAUSED_REASON = sql`case when c.status = 'SENDING' then
 
 const SLOWED_BY = sql`case when c.status = 'SENDING' then ${slowdownsSql({ projectId: sql`c.project_id`, streamId: sql`c.id` })} else '{}' end`
 
-export const CAMPAIGN_COLUMNS = sql`
-  c.id, c.name, c.description, c.subject, c.body, c.preview_text as "previewText", c.from_address as "from", c.from_name as "fromName",
+export const LISTED_COLUMNS = sql`
+  c.id, c.name, c.description, c.subject, c.body, c.design is not null as "hasDesign", c.preview_text as "previewText", c.from_address as "from", c.from_name as "fromName",
   c.reply_to as "replyTo", c.type, c.status, c.audience_type as "audienceType", c.segment_id as "segmentId",
   (select jsonb_build_object('id', s.id, 'name', s.name) from segments s where s.project_id = c.project_id and s.id = c.segment_id) as segment,
   c.audience_condition as "audienceCondition", c.template_id as "templateId", c.rate_per_minute as "ratePerMinute",
@@ -131,8 +138,11 @@ export const CAMPAIGN_COLUMNS = sql`
   jsonb_build_object('unsubscribed', c.excluded_unsubscribed, 'suppressed', c.excluded_suppressed, 'invalid', c.excluded_invalid)
     as "excludedCounts", c.counters_closed_at as "countersClosedAt",
   c.project_id as "projectId", c.created_at as "createdAt", c.updated_at as "updatedAt"`
+export const CAMPAIGN_COLUMNS = sql`${LISTED_COLUMNS}, c.design`
 
-export function showCampaign(row: CampaignRow): CampaignJson {
+export function showCampaign<Row extends Omit<CampaignRow, 'design'>>(
+  row: Row,
+): Omit<Row, (typeof TIMES)[number]> & Pick<CampaignJson, (typeof TIMES)[number]> {
   const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))
   return { ...row, ...(times as Pick<CampaignJson, (typeof TIMES)[number]>) }
 }

@@ -16,12 +16,13 @@ export async function holdAudience(tx: Tx, projectId: string, audience: Audience
 
 /** Columns of a campaign that a request sets, with their values. */
 export function columnsOf({ audience, ...content }: CampaignContent) {
-  const { name, description = null, subject, body, previewText, from, fromName, replyTo = null, type } = content
+  const { name, description = null, subject, body, design, previewText, from, fromName, replyTo = null, type } = content
   return {
     name,
     description,
     subject,
     body,
+    ...(design === undefined ? {} : { design: design && JSON.stringify(design) }),
     preview_text: previewText || null,
     from_address: from,
     from_name: fromName || null,
@@ -57,9 +58,9 @@ export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey):
   const copied = await maybeOne(
     tx,
     sql`
-      insert into campaigns (project_id, id, name, description, subject, body, preview_text, from_address, from_name, reply_to, type, template_id,
+      insert into campaigns (project_id, id, name, description, subject, body, design, preview_text, from_address, from_name, reply_to, type, template_id,
         audience_type, segment_id, audience_condition, uses, rate_per_minute)
-      select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, preview_text, from_address,
+      select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, design, preview_text, from_address,
         from_name, reply_to, type, template_id, audience_type, segment_id, audience_condition, uses, rate_per_minute
       from campaigns where project_id = ${projectId} and id = ${id} and deleted_at is null
       returning id

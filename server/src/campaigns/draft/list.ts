@@ -5,7 +5,7 @@ import { type Db, many, one } from '../../db/index.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { choiceParam, PageQuery } from '../../http/paging.ts'
 import { fail } from '../../lib/errors.ts'
-import { CAMPAIGN_COLUMNS, CAMPAIGN_STATUSES, type CampaignRow, type CampaignStatus, showCampaign } from './campaign.ts'
+import { CAMPAIGN_STATUSES, type CampaignRow, type CampaignStatus, LISTED_COLUMNS, showCampaign } from './campaign.ts'
 
 export const CampaignsQuery = PageQuery.extend({
   status: z
@@ -57,7 +57,9 @@ const ROW_BYTES = 2_000
 async function readCampaigns(db: Db, projectId: string, ids: string[]) {
   const rows = await many(
     db,
-    sql<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = any(${ids}::uuid[])`,
+    sql<
+      Omit<CampaignRow, 'design'>
+    >`select ${LISTED_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = any(${ids}::uuid[])`,
   )
   const byId = new Map(rows.map((row) => [row.id, row]))
   // Campaigns deleted meanwhile are left out.

@@ -27,7 +27,10 @@ export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise
   if (isScheduled) await holdSender(tx, projectId, { from: content.from, templateId: content.templateId ?? null })
   if (isScheduled && scheduledFor) await assertFuture(tx, scheduledFor)
   const schedule = isScheduled && scheduledFor !== undefined ? [scheduleSql(scheduledFor)] : []
-  const sets = Object.entries(columnsOf(content)).map(([name, value]) => sql`${sql.ref(name)} = ${value}`)
+  const columns = Object.entries(columnsOf(content)).map(([name, value]) => sql`${sql.ref(name)} = ${value}`)
+  // HTML that the design does not give drops it: the email is written as HTML from now on.
+  const isCode = content.design === undefined
+  const sets = isCode ? [...columns, sql`design = case when body = ${content.body} then design end`] : columns
   const changed = await countAffected(
     tx,
     sql`

@@ -134,14 +134,16 @@ export type DesignBlock =
   | { type: 'condition'; attrs: z.output<typeof ConditionAttrs>; content: DesignBlock[] }
   | { type: 'loop'; attrs: z.output<typeof LoopAttrs>; content: DesignBlock[] }
 
-const Blocks: z.ZodType<DesignBlock[]> = z.lazy(() => z.array(Block).min(1).max(MAX_NODES))
-const ListItems: z.ZodType<DesignListItem[]> = z.lazy(() => z.array(ListItem).min(1).max(MAX_NODES))
+const Blocks: z.ZodType<DesignBlock[]> = z.lazy(() => z.array(Block).min(1).max(MAX_NODES)).meta({ id: 'DesignBlocks' })
+const ListItems: z.ZodType<DesignListItem[]> = z.lazy(() => z.array(ListItem).min(1).max(MAX_NODES)).meta({ id: 'DesignListItems' })
 
-const List = z.object({
-  type: z.enum(['bulletList', 'orderedList']),
-  attrs: z.object({ id: BlockId }).optional(),
-  content: ListItems,
-})
+const List = z
+  .object({
+    type: z.enum(['bulletList', 'orderedList']),
+    attrs: z.object({ id: BlockId }).optional(),
+    content: ListItems,
+  })
+  .meta({ id: 'DesignList' })
 const ListItem = z.object({
   type: z.literal('listItem'),
   content: z

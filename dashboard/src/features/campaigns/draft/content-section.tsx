@@ -1,4 +1,4 @@
-import type { Campaign, Template } from '@sterna/sdk'
+import type { Campaign, TemplateListItem } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
@@ -95,7 +95,7 @@ function UseTemplate({ draft }: { draft: Draft<CampaignValues> }) {
   const templates = useQuery(offeredTemplatesQuery(project.id)).data ?? []
   const [open, setOpen] = useState(false)
   if (templates.length === 0) return null
-  function use(template: Template) {
+  function use(template: TemplateListItem) {
     const { subject, previewText, body, type, templateId, fromName, replyTo } = draft.values
     draft.set({
       subject: template.subject,

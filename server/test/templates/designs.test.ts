@@ -1,0 +1,127 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { fields, outcome } from '../support/answers.ts'
+import { useApp } from '../support/app.ts'
+import { newSendingProject } from '../support/project.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+
+let project: Awaited<ReturnType<typeof newSendingProject>>
+beforeAll(async () => {
+  project = await newSendingProject(sterna)
+})
+
+const design = (...content: unknown[]) => ({ version: 1, content })
+const paragraph = (text: string) => ({ type: 'paragraph', attrs: { id: 'p1' }, content: [{ type: 'text', text }] })
+const button = (href: string) => ({ type: 'button', attrs: { id: 'b1', href }, content: [{ type: 'text', text: 'Go' }] })
+
+const create = (more: object) => project.call('POST', '/templates', { name: 'T', subject: 'S', type: 'MARKETING', ...more })
+const patch = (id: string, changes: object) => project.call('PATCH', `/templates/${id}`, changes)
+
+describe('a template with a design', () => {
+  test('is rendered by the server; a body beside it is ignored', async () => {
+    const given = design(paragraph('Hello {{ name ?? "you" }}'))
+    const { status, body } = await create({ design: given, body: '<p>ignored</p>' })
+    expect([status, body.hasDesign, body.design]).toEqual([201, true, given])
+    expect(body.body).toContain('Hello {{ name ?? "you" }}')
+    expect(body.body).not.toContain('ignored')
+    const preview = await project.call('POST', `/templates/${body.id}/preview`, { data: { name: 'Ada' } })
+    expect(preview.body.html).toContain('Hello Ada')
+    expect(preview.body.text).toContain('Hello Ada')
+    const listed = (await project.call('GET', '/templates')).body.data.find(({ id }: { id: string }) => id === body.id)
+    expect([listed.hasDesign, 'design' in listed]).toEqual([true, false])
+  })
+
+  test('keeps its design for the same HTML, and loses it for other HTML', async () => {
+    const { body: first } = await create({ design: design(paragraph('One')) })
+    expect((await patch(first.id, { body: first.body, name: 'N' })).body.design).toEqual(first.design)
+    expect((await patch(first.id, { name: 'M' })).body.design).toEqual(first.design)
+    expect((await patch(first.id, { body: '<p>Two</p>' })).body).toMatchObject({ body: '<p>Two</p>', design: null, hasDesign: false })
+  })
+
+  test('can drop its design and keep the HTML', async () => {
+    const { body: first } = await create({ design: design(paragraph('One')) })
+    expect((await patch(first.id, { design: null })).body).toMatchObject({ body: first.body, design: null })
+  })
+
+  test('is duplicated and restored with its design', async () => {
+    const { body: first } = await create({ design: design(paragraph('One')) })
+    expect((await project.call('POST', `/templates/${first.id}/duplicate`)).body.design).toEqual(first.design)
+    await patch(first.id, { body: '<p>code</p>' })
+    const version = await project.call('GET', `/templates/${first.id}/versions/1`)
+    expect([version.body.hasDesign, version.body.design]).toEqual([true, first.design])
+    expect((await project.call('POST', `/templates/${first.id}/versions/1/restore`)).body).toMatchObject({
+      body: first.body,
+      design: first.design,
+    })
+  })
+
+  test('needs a design or a body', async () => {
+    const answer = await create({})
+    expect([outcome(answer), fields(answer)]).toEqual([[422, 'VALIDATION_ERROR'], ['body']])
+  })
+
+  test.each([
+    ['a link that runs script', design(button('javascript:alert(1)')), 'design.content.0.attrs.href'],
+    ['an expression that cannot be read', design(paragraph('ok'), paragraph('{{ name ?? }}')), 'design.content.1.content.0.text'],
+    ['an unknown block', design({ type: 'iframe', attrs: {} }), 'design.content.0.type'],
+    ['something else', 'text', 'design'],
+  ])('is refused at the block for %s', async (_, given, field) => {
+    const answer = await create({ design: given })
+    expect([outcome(answer), fields(answer)]).toEqual([[422, 'VALIDATION_ERROR'], [field]])
+  })
+})
+
+test('a campaign has a design by the same rules', async () => {
+  const given = design(paragraph('News'))
+  const draft = { name: 'C', subject: 'S', from: `news@${project.domain}`, audienceType: 'ALL' }
+  const { body: created } = await project.call('POST', '/campaigns', { ...draft, design: given })
+  const { id } = created.data
+  expect(created.data).toMatchObject({ design: given, hasDesign: true })
+  expect((await project.call('POST', `/campaigns/${id}/duplicate`)).body.design).toEqual(given)
+  const same = await project.call('PUT', `/campaigns/${id}`, { ...draft, body: created.data.body })
+  expect(same.body.design).toEqual(given)
+  const other = await project.call('PUT', `/campaigns/${id}`, { ...draft, body: '<p>code</p>' })
+  expect(other.body).toMatchObject({ design: null, body: '<p>code</p>' })
+  const listed = (await project.call('GET', '/campaigns')).body.data.find((campaign: { id: string }) => campaign.id === id)
+  expect([listed.hasDesign, 'design' in listed]).toEqual([false, false])
+})
+
+describe('designs that are not saved', () => {
+  test('are rendered, with what the author should look at', async () => {
+    const given = design(paragraph('Hi {{ name ?? }}'), button(''))
+    const { status, body } = await project.call('POST', '/designs/render', { design: given })
+    expect([status, body.bytes]).toEqual([200, Buffer.byteLength(body.html)])
+    expect(body.text).toContain('Hi')
+    expect(body.issues.map(({ blockId }: { blockId: string }) => blockId)).toEqual(['p1', 'b1'])
+  })
+
+  test('are previewed for a recipient, and linted by block', async () => {
+    const given = design(paragraph('Hi {{ name }}'), button('http://example.com'))
+    const preview = await project.call('POST', '/templates/preview', { subject: 'S', design: given, data: { name: 'Ada' } })
+    expect(preview.body.html).toContain('Hi Ada')
+    const lint = await project.call('POST', '/templates/lint', { subject: 'S', design: given })
+    expect(lint.body.issues).toContainEqual(expect.objectContaining({ code: 'insecure_link', blockId: 'b1' }))
+  })
+})
+
+test('starters are complete emails in the look of the project', async () => {
+  const brand = { colors: { primary: '#aa0044' }, footer: { name: 'Tea & Co', address: 'Street 1\nTown' } }
+  await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { brand } })
+  const { status, body } = await project.call('GET', '/designs/starters')
+  expect([status, body.length]).toEqual([200, 12])
+  for (const { key, design: given, html } of body) {
+    const answer = await project.call('POST', '/designs/render', { design: given })
+    expect([key, answer.status, answer.body.issues]).toEqual([key, 200, []])
+    expect(html).toBe(answer.body.html)
+    // Filters count an email that is an image, or has little text, as spam.
+    expect(answer.body.text.length).toBeGreaterThan(200)
+    expect(answer.body.bytes).toBeLessThan(40_000)
+  }
+  expect(body[0].html).toContain('#aa0044')
+  expect(body[0].html).toContain('Tea &amp; Co')
+})
+
+test('a brand is checked, and members cannot change it', async () => {
+  const answer = await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { brand: { colors: { primary: 'red' } } } })
+  expect([outcome(answer), fields(answer)]).toEqual([[422, 'VALIDATION_ERROR'], ['brand.colors.primary']])
+})
