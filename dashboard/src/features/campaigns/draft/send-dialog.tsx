@@ -13,8 +13,8 @@ import { Form } from '../../../ui/form/form.tsx'
 import { Input } from '../../../ui/form/input.tsx'
 import { countOf, formatCount } from '../../../ui/text/count.tsx'
 import { useShowCampaign } from '../campaign-menu.tsx'
+import { momentOf, shortTime, utcText } from '../schedule-time.ts'
 import { type CampaignCheck, checksOf } from './checks.ts'
-import { momentOf, shortTime, utcText } from './schedule-time.ts'
 import type { When } from './when-section.tsx'
 
 const PEOPLE = { one: 'person', many: 'people' }
