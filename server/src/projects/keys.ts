@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, type Rows } from '../db/index.ts'
+import { type Db, many } from '../db/index.ts'
+import type { Schema } from '../db/schema.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 export type Keys = { public: string; secret: string }
-type SealedKeys = Pick<Rows['projects'], 'public_key_sealed' | 'secret_key_sealed'>
-export type StoredKeys = SealedKeys & Pick<Rows['projects'], 'public_key_hash' | 'secret_key_hash'>
+type SealedKeys = Pick<Schema['projects'], 'public_key_sealed' | 'secret_key_sealed'>
+export type StoredKeys = SealedKeys & Pick<Schema['projects'], 'public_key_hash' | 'secret_key_hash'>
 
 export const newKeys = (): Keys => ({ public: `pk_${randomBytes(32).toString('hex')}`, secret: `sk_${randomBytes(32).toString('hex')}` })
 
@@ -35,12 +35,9 @@ export const KeyUsage = z.object({ public: LastUsed, secret: LastUsed })
 
 /** Uses of earlier keys do not count. */
 export async function readKeyUsage(db: Db, { id, keyVersion }: { id: string; keyVersion: number }): Promise<z.output<typeof KeyUsage>> {
-  const rows = await many(
-    db,
-    sql<{ kind: string; usedAt: Date }>`
-      select kind, used_at as "usedAt" from key_usage where project_id = ${id} and key_version = ${keyVersion}
-    `,
-  )
+  const rows = await many<{ kind: string; usedAt: Date }>(db)`
+    select kind, used_at as "usedAt" from key_usage where project_id = ${id} and key_version = ${keyVersion}
+  `
   const lastUse = (kind: string) => ({ lastUsedAt: rows.find((row) => row.kind === kind)?.usedAt.toISOString() ?? null })
   return { public: lastUse('pk'), secret: lastUse('sk') }
 }

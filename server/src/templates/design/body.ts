@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, one } from '../../db/index.ts'
 import { AppError, fail } from '../../lib/errors.ts'
 import type { Brand } from '../../projects/brand.ts'
@@ -11,7 +10,7 @@ import { type RenderedDesign, renderDesign } from './render.ts'
 import { type Design, GivenDesign, readDesign } from './schema.ts'
 
 export async function findBrand(db: Db, projectId: string): Promise<Brand> {
-  const { brand } = await one(db, sql<{ brand: Brand }>`select brand from projects where id = ${projectId}`)
+  const { brand } = await one<{ brand: Brand }>(db)`select brand from projects where id = ${projectId}`
   return brand
 }
 
