@@ -97,12 +97,29 @@ async function begin(client: pg.PoolClient) {
 /** Ends the transaction unless the condition is true. */
 export const orFail = (condition: RawBuilder<unknown>) => sql`require_true(${condition})`
 
-export const many = async <Row>(db: Db, query: RawBuilder<Row>) => (await query.execute(db)).rows
+type Statement = [text: TemplateStringsArray, ...values: unknown[]]
 
-export const maybeOne = async <Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined> => (await many(db, query))[0]
+/** A statement is written where it runs, `many(db)<Row>\`select …\``, or built elsewhere, `many(db, query)`. */
+const runner =
+  <Result>(run: (db: Db, query: RawBuilder<unknown>) => Promise<Result>) =>
+  (db: Db, query?: RawBuilder<unknown>) =>
+    query ? run(db, query) : (...statement: Statement) => run(db, sql(...statement))
 
-export async function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row> {
-  return (await maybeOne(db, query)) ?? Promise.reject(new Error('statement returned no row'))
+const rowsOf = async (db: Db, query: RawBuilder<unknown>) => (await query.execute(db)).rows
+
+export const many = runner(rowsOf) as {
+  (db: Db): <Row>(...statement: Statement) => Promise<Row[]>
+  <Row>(db: Db, query: RawBuilder<Row>): Promise<Row[]>
+}
+
+export const maybeOne = runner(async (db, query) => (await rowsOf(db, query))[0]) as {
+  (db: Db): <Row>(...statement: Statement) => Promise<Row | undefined>
+  <Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined>
+}
+
+export const one = runner(async (db, query) => (await rowsOf(db, query))[0] ?? Promise.reject(new Error('statement returned no row'))) as {
+  (db: Db): <Row>(...statement: Statement) => Promise<Row>
+  <Row>(db: Db, query: RawBuilder<Row>): Promise<Row>
 }
 
 /** The number of rows of a query, which limits how many are counted. */
@@ -112,7 +129,10 @@ export async function countRows(db: Db, query: RawBuilder<unknown>) {
 }
 
 /** The number of rows that the statement inserted, updated or deleted. */
-export const countAffected = async (tx: Tx, query: RawBuilder<unknown>) => Number((await query.execute(tx)).numAffectedRows ?? 0n)
+export const countAffected = runner(async (tx, query) => Number((await query.execute(tx)).numAffectedRows ?? 0n)) as {
+  (tx: Tx): (...statement: Statement) => Promise<number>
+  (tx: Tx, query: RawBuilder<unknown>): Promise<number>
+}
 
 const ATTEMPTS = 3
 

@@ -58,14 +58,11 @@ type Days = { from?: string | undefined; to?: string | undefined }
 
 /** Counts activities of these types between two UTC days, both included. */
 export async function countActivities(db: Db, projectId: string, types: readonly string[], { from, to }: Days = {}): Promise<number> {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select coalesce(sum(count), 0)::float8 as count from ${activityLedger.readSql('activity_counts', projectId)}
-      where type = any(${types}::text[])
-        ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
-    `,
-  )
+  const { count } = await one(db)<{ count: number }>`
+    select coalesce(sum(count), 0)::float8 as count from ${activityLedger.readSql('activity_counts', projectId)}
+    where type = any(${types}::text[])
+      ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
+  `
   return count
 }
 
@@ -74,18 +71,15 @@ export const removeActivities = (tx: Tx, { projectId, which, limit }: { projectI
   remove(tx, sql`select t.project_id, t.id from activities t where t.project_id = ${projectId} and (${which}) order by t.id limit ${limit}`)
 
 async function remove(tx: Tx, keys: RawBuilder<unknown>): Promise<number> {
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      with deleted as (
-        delete from activities where (project_id, id) in (${keys}) returning project_id, type, id
-      ), counted as (
-        insert into activity_count_deltas (project_id, type, day, count)
-        select project_id, type, id_day(id), -count(*) from deleted group by 1, 2, 3
-      )
-      select count(*)::int as count from deleted
-    `,
-  )
+  const { count } = await one(tx)<{ count: number }>`
+    with deleted as (
+      delete from activities where (project_id, id) in (${keys}) returning project_id, type, id
+    ), counted as (
+      insert into activity_count_deltas (project_id, type, day, count)
+      select project_id, type, id_day(id), -count(*) from deleted group by 1, 2, 3
+    )
+    select count(*)::int as count from deleted
+  `
   return count
 }
 

@@ -27,13 +27,10 @@ type Page = { page: number; pageSize: number }
 
 /** A page of event names, the most frequent first. */
 export async function listNameDetails(db: Pool, projectId: string, { page, pageSize }: Page) {
-  const listed = await many(
-    db,
-    sql<{ name: string; count: number }>`
-      select name, sum(count)::float8 as count from ${allCounts(projectId)} group by name having sum(count) > 0
-      order by 2 desc, 1 limit ${pageSize} offset ${(page - 1) * pageSize}
-    `,
-  )
+  const listed = await many(db)<{ name: string; count: number }>`
+    select name, sum(count)::float8 as count from ${allCounts(projectId)} group by name having sum(count) > 0
+    order by 2 desc, 1 limit ${pageSize} offset ${(page - 1) * pageSize}
+  `
   const names = listed.map(({ name }) => name)
   const [total, days, lastSeen, people] = [
     await countNames(db, projectId),
@@ -53,24 +50,18 @@ export async function listNameDetails(db: Pool, projectId: string, { page, pageS
 }
 
 async function countNames(db: Db, projectId: string) {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select count(*)::int as count from (select name from ${allCounts(projectId)} group by name having sum(count) > 0) as names
-    `,
-  )
+  const { count } = await one(db)<{ count: number }>`
+    select count(*)::int as count from (select name from ${allCounts(projectId)} group by name having sum(count) > 0) as names
+  `
   return count
 }
 
 async function countDays(db: Db, projectId: string, names: string[]) {
-  const rows = await many(
-    db,
-    sql<{ name: string; age: number; count: number }>`
-      select name, (now() at time zone 'utc')::date - day as age, sum(count)::float8 as count
-      from ${allCounts(projectId, sql`and name = any(${names}::text[]) and day > (now() at time zone 'utc')::date - ${DAYS}::int`)}
-      group by 1, 2
-    `,
-  )
+  const rows = await many(db)<{ name: string; age: number; count: number }>`
+    select name, (now() at time zone 'utc')::date - day as age, sum(count)::float8 as count
+    from ${allCounts(projectId, sql`and name = any(${names}::text[]) and day > (now() at time zone 'utc')::date - ${DAYS}::int`)}
+    group by 1, 2
+  `
   const days = new Map(names.map((name) => [name, Array<number>(DAYS).fill(0)]))
   // An event of tomorrow is that of a node whose clock is ahead.
   for (const { name, age, count } of rows) days.get(name)![DAYS - 1 - Math.max(0, age)]! += count
@@ -78,15 +69,12 @@ async function countDays(db: Db, projectId: string, names: string[]) {
 }
 
 async function findLast(db: Db, projectId: string, names: string[]) {
-  const rows = await many(
-    db,
-    sql<{ name: string; at: Date }>`
-      select n.name, (
-        select e.created_at from events e where e.project_id = ${projectId} and e.name = n.name order by e.id desc limit 1
-      ) as at
-      from unnest(${names}::text[]) as n(name)
-    `,
-  )
+  const rows = await many(db)<{ name: string; at: Date }>`
+    select n.name, (
+      select e.created_at from events e where e.project_id = ${projectId} and e.name = n.name order by e.id desc limit 1
+    ) as at
+    from unnest(${names}::text[]) as n(name)
+  `
   return new Map(rows.filter(({ at }) => at).map(({ name, at }) => [name, at]))
 }
 
@@ -99,13 +87,10 @@ const countPeople = (db: Pool, projectId: string, names: string[]) =>
   )
 
 async function readPeople(db: Db, projectId: string, names: string[]) {
-  const rows = await many(
-    db,
-    sql<{ name: string; people: number }>`
-        select name, count(distinct contact_id)::int as people from events
-        where project_id = ${projectId} and name = any(${names}::text[]) and id >= ${lowestId(new Date(Date.now() - DAYS * DAY))}
-        group by name
-      `,
-  )
+  const rows = await many(db)<{ name: string; people: number }>`
+    select name, count(distinct contact_id)::int as people from events
+    where project_id = ${projectId} and name = any(${names}::text[]) and id >= ${lowestId(new Date(Date.now() - DAYS * DAY))}
+    group by name
+  `
   return new Map(rows.map(({ name, people }) => [name, people]))
 }

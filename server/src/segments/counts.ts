@@ -40,7 +40,7 @@ const hasMemberRows = async (db: Db, { type, trackMembership, projectId, id }: C
   type === 'STATIC' || (trackMembership && (await isComputed(db, projectId, id)))
 
 const isComputed = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${id} and computed_revision = revision`)
+  maybeOne(db)`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${id} and computed_revision = revision`
 
 async function countExactly(db: Db, segment: Countable): Promise<number> {
   const { id, projectId } = segment
@@ -78,14 +78,11 @@ async function measured(count: () => Promise<number>): Promise<Counted> {
 
 /** Not if the segment was changed since it was read: the count would be one of the old condition. */
 const storeCount = (tx: Tx, { projectId, id, updatedAt }: SegmentRow, { count, isEstimate, ms }: Counted) =>
-  maybeOne(
-    tx,
-    sql<SegmentRow>`
-      update segments set member_count = ${count}, counted_at = clock_timestamp(), count_estimated = ${isEstimate}, count_ms = ${ms}
-      where project_id = ${projectId} and id = ${id} and date_trunc('milliseconds', updated_at) = ${updatedAt}
-      returning ${SEGMENT_COLUMNS}
-    `,
-  )
+  maybeOne(tx)<SegmentRow>`
+    update segments set member_count = ${count}, counted_at = clock_timestamp(), count_estimated = ${isEstimate}, count_ms = ${ms}
+    where project_id = ${projectId} and id = ${id} and date_trunc('milliseconds', updated_at) = ${updatedAt}
+    returning ${SEGMENT_COLUMNS}
+  `
 
 /**
  * Counts after a change of the segment: exactly if that is quick, else by a sample now and exactly in a job. The change is stored, so it
@@ -177,12 +174,9 @@ export async function countStaleSegments(db: Pool, { projectId, segmentId }: { p
 }
 
 const listStale = (db: Db, projectId: string) =>
-  many(
-    db,
-    sql<SegmentRow>`
-      select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and ${isStaleSql} order by counted_at nulls first, id limit 1
-    `,
-  )
+  many(db)<SegmentRow>`
+    select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and ${isStaleSql} order by counted_at nulls first, id limit 1
+  `
 
 /** One that takes too long is estimated: the next attempt follows after its time, not at once. */
 async function countInJob(db: Pool, segment: SegmentRow) {

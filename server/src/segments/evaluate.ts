@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Expression } from '../conditions/expression.ts'
 import { dataKeysOf } from '../conditions/references.ts'
 import { readDeletedFields } from '../contacts/fields/fields.ts'
@@ -11,6 +10,6 @@ import { type Db, one } from '../db/index.ts'
 export async function readContext(db: Db, projectId: string, segments: { expression: Expression }[]) {
   const keys = segments.flatMap(({ expression }) => dataKeysOf(expression))
   const deletedFields = await readDeletedFields(db, projectId, [...new Set(keys)])
-  const { now } = await one(db, sql<{ now: Date }>`select clock_timestamp() as now`)
+  const { now } = await one(db)<{ now: Date }>`select clock_timestamp() as now`
   return { now, deletedFields }
 }

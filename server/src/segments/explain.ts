@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { Explanation, explainExpression } from '../conditions/explain.ts'
 import { readFacts } from '../conditions/facts.ts'
@@ -56,26 +55,20 @@ export async function explainMembership(
 
 const isStoredMember = async (db: Db, { projectId, id }: SegmentRow, contactId: string) =>
   (
-    await one(
-      db,
-      sql<{ found: boolean }>`
-        select exists (
-          select from segment_members where project_id = ${projectId} and segment_id = ${id} and contact_id = ${contactId}
-        ) as found
-      `,
-    )
+    await one(db)<{ found: boolean }>`
+      select exists (
+        select from segment_members where project_id = ${projectId} and segment_id = ${id} and contact_id = ${contactId}
+      ) as found
+    `
   ).found
 
 async function readHistory(db: Db, { projectId, slug }: SegmentRow, contactId: string) {
   const entry = entryEventOf(slug)
-  const rows = await many(
-    db,
-    sql<{ id: string; name: string; createdAt: Date }>`
-      select id, name, created_at as "createdAt" from events
-      where project_id = ${projectId} and name = any(${[entry, exitEventOf(slug)]}::text[]) and contact_id = ${contactId}
-      order by id desc limit ${MAX_HISTORY}
-    `,
-  )
+  const rows = await many(db)<{ id: string; name: string; createdAt: Date }>`
+    select id, name, created_at as "createdAt" from events
+    where project_id = ${projectId} and name = any(${[entry, exitEventOf(slug)]}::text[]) and contact_id = ${contactId}
+    order by id desc limit ${MAX_HISTORY}
+  `
   return rows.map((row) => ({
     type: row.name === entry ? ('entry' as const) : ('exit' as const),
     at: row.createdAt.toISOString(),

@@ -63,26 +63,20 @@ export const showSegment = ({ countMs: _ms, countedAt, createdAt, updatedAt, ...
 })
 
 export const findSegment = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`)
+  maybeOne(db)<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`
 
 /** Newest first: ids are ordered by time. */
 export const listSegments = (db: Db, projectId: string, ids: string[]) =>
-  many(
-    db,
-    sql<SegmentRow>`
-      select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id desc limit ${MAX_SEGMENTS}
-    `,
-  )
+  many(db)<SegmentRow>`
+    select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id desc limit ${MAX_SEGMENTS}
+  `
 
 /** Ids and bytes of all segments, newest first: together their conditions may have 64 MB. */
 export const listSegmentSizes = (db: Db, projectId: string) =>
-  many(
-    db,
-    sql<{ id: string; bytes: number }>`
-      select id, coalesce(octet_length(condition::text), 0) + ${ROW_BYTES} as bytes
-      from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}
-    `,
-  )
+  many(db)<{ id: string; bytes: number }>`
+    select id, coalesce(octet_length(condition::text), 0) + ${ROW_BYTES} as bytes
+    from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}
+  `
 /** Approximate bytes of a segment without its condition. */
 const ROW_BYTES = 1_000
 

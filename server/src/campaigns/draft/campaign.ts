@@ -142,8 +142,7 @@ export type CampaignKey = { projectId: string; id: string }
 export const findCampaign = (db: Db, { projectId, id }: CampaignKey) =>
   maybeOne(
     db,
-    sql<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null`,
-  )
+  )<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null`
 
 export const campaignNotFound = (id: string): never =>
   fail('CAMPAIGN_NOT_FOUND', { details: { resource: 'campaign', id: id.slice(0, 100) } })

@@ -36,15 +36,12 @@ export async function listCampaigns(db: Db, projectId: string, query: Query) {
   const { page, pageSize, sort, dir } = query
   const where = matching(projectId, query)
   const direction = sql.raw(dir)
-  const sizes = await many(
-    db,
-    sql<{ id: string; bytes: number }>`
-      select c.id, octet_length(c.body) + ${ROW_BYTES} as bytes from campaigns c where ${where}
-      order by ${ORDERS[sort]} ${direction}, c.id ${direction}
-      limit ${pageSize} offset ${(page - 1) * pageSize}
-    `,
-  )
-  const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from campaigns c where ${where}`)
+  const sizes = await many(db)<{ id: string; bytes: number }>`
+    select c.id, octet_length(c.body) + ${ROW_BYTES} as bytes from campaigns c where ${where}
+    order by ${ORDERS[sort]} ${direction}, c.id ${direction}
+    limit ${pageSize} offset ${(page - 1) * pageSize}
+  `
+  const { total } = await one(db)<{ total: number }>`select count(*)::int as total from campaigns c where ${where}`
   return {
     portions: pagePortions(sizes),
     read: (ids: string[]) => readCampaigns(db, projectId, ids),
@@ -57,8 +54,7 @@ const ROW_BYTES = 2_000
 async function readCampaigns(db: Db, projectId: string, ids: string[]) {
   const rows = await many(
     db,
-    sql<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = any(${ids}::uuid[])`,
-  )
+  )<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = any(${ids}::uuid[])`
   const byId = new Map(rows.map((row) => [row.id, row]))
   // Campaigns deleted meanwhile are left out.
   return ids.flatMap((id) => byId.get(id) ?? []).map(showCampaign)

@@ -136,9 +136,8 @@ type Rates = { ratePerMinute: number | null; ratePerSecond: number | undefined }
 async function rateOf(db: Db, { ratePerMinute, ratePerSecond }: Rates): Promise<number | null> {
   const limits = [ratePerMinute, ratePerSecond && ratePerSecond * 60].filter((limit) => typeof limit === 'number')
   if (limits.length) return Math.max(1, Math.floor(Math.min(...limits)))
-  const reached = await maybeOne(
-    db,
-    sql<{ sent: number }>`select sum(sent)::int as sent from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1`,
-  )
+  const reached = await maybeOne(db)<{ sent: number }>`
+    select sum(sent)::int as sent from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1
+  `
   return reached?.sent ?? null
 }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
@@ -63,14 +62,11 @@ export function statsOf(campaign: Counters, { refusedCount, deliveryReported }: 
  */
 export async function countRefused(db: Db, { projectId, id, startedAt, failedCount }: CampaignRow): Promise<number> {
   if (!startedAt || !failedCount) return 0
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select coalesce((select closed_refused_count from campaigns where project_id = ${projectId} and id = ${id}), (
-        select count(*)::int from emails e
-        where e.project_id = ${projectId} and e.state = 'failed' and e.id >= ${lowestId(new Date(startedAt.getTime() - DAY))}
-          and e.campaign_id = ${id} and e.error_code = 'bounced')) as count
-    `,
-  )
+  const { count } = await one(db)<{ count: number }>`
+    select coalesce((select closed_refused_count from campaigns where project_id = ${projectId} and id = ${id}), (
+      select count(*)::int from emails e
+      where e.project_id = ${projectId} and e.state = 'failed' and e.id >= ${lowestId(new Date(startedAt.getTime() - DAY))}
+        and e.campaign_id = ${id} and e.error_code = 'bounced')) as count
+  `
   return count
 }

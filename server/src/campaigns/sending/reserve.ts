@@ -38,14 +38,11 @@ export async function reserveRecipients(db: Pool, key: CampaignKey): Promise<boo
 }
 
 const findUnreserved = (db: Db, { projectId, id }: CampaignKey) =>
-  maybeOne(
-    db,
-    sql<Unreserved>`
-      select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size,
-        reserved_for is not distinct from 'page' as "isByPage"
-      from campaigns where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
-    `,
-  )
+  maybeOne(db)<Unreserved>`
+    select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size,
+      reserved_for is not distinct from 'page' as "isByPage"
+    from campaigns where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
+  `
 
 /** Counted up to `limit`. Undefined if that takes too long. Without a cap, which may have been removed meanwhile, nothing is counted. */
 async function countLeft(db: Pool, { projectId, id }: CampaignKey, { type, audience, startedAt, cursor }: Unreserved, limit: number) {

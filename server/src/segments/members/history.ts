@@ -65,10 +65,7 @@ function rangeOf({ from, to }: { from?: string | undefined; to?: string | undefi
 async function countChanges(db: Db, projectId: string, { names, range: { start, end } }: { names: string[]; range: Range }) {
   const which = sql`and name = any(${names}::text[])
     ${start === undefined ? sql`` : sql`and day >= ${dayOf(start)}::date`} ${end === undefined ? sql`` : sql`and day <= ${dayOf(end - 1)}::date`}`
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, which)}`,
-  )
+  const { count } = await one(db)<{ count: number }>`select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, which)}`
   return count
 }
 

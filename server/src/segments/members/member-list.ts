@@ -59,13 +59,10 @@ export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: Se
     { projectId: segment.projectId, ms: LONG_STATEMENT_MS },
     async (tx) => {
       const ids = (await pageIdsSql(tx, segment))({ limit: pageSize + 1, offset })
-      return many(
-        tx,
-        sql<{ id: string; bytes: number }>`
-          select id, octet_length(data::text) as bytes from contacts
-          where project_id = ${segment.projectId} and id = any(array(${ids})) order by id desc
-        `,
-      )
+      return many(tx)<{ id: string; bytes: number }>`
+        select id, octet_length(data::text) as bytes from contacts
+        where project_id = ${segment.projectId} and id = any(array(${ids})) order by id desc
+      `
     },
     failTooSlow,
   )

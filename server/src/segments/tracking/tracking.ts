@@ -59,12 +59,9 @@ export async function staticMembersChanged(tx: Tx, { projectId, segmentId, added
     projectId,
     [...added, ...removed].map((id) => ({ id, topics })),
   )
-  const tracked = await maybeOne(
-    tx,
-    sql<{ name: string; slug: string }>`
-      select name, slug from segments where project_id = ${projectId} and id = ${segmentId} and track_membership
-    `,
-  )
+  const tracked = await maybeOne(tx)<{ name: string; slug: string }>`
+    select name, slug from segments where project_id = ${projectId} and id = ${segmentId} and track_membership
+  `
   if (!tracked) return
   const segment = { id: segmentId, ...tracked }
   await recordMembershipEvents(tx, projectId, [

@@ -43,21 +43,18 @@ async function insertWorkflow(
 ) {
   await lockSegments(tx, projectId)
   await assertRoomForWorkflow(tx, projectId)
-  const row = await one(
-    tx,
-    sql<WorkflowRow>`
-      insert into workflows as w (project_id, id, name, description, trigger_type, trigger_config, allow_reentry)
-      values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
-      returning ${WORKFLOW_COLUMNS}
-    `,
-  )
+  const row = await one(tx)<WorkflowRow>`
+    insert into workflows as w (project_id, id, name, description, trigger_type, trigger_config, allow_reentry)
+    values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
+    returning ${WORKFLOW_COLUMNS}
+  `
   await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph) })
   return { row, graph }
 }
 
 /** Under the lock of the project's segments, which serialises changes of workflows too. */
 async function assertRoomForWorkflow(tx: Tx, projectId: string) {
-  const { count } = await one(tx, sql<{ count: number }>`select count(*)::int as count from workflows where project_id = ${projectId}`)
+  const { count } = await one(tx)<{ count: number }>`select count(*)::int as count from workflows where project_id = ${projectId}`
   if (count >= MAX_WORKFLOWS) fail('CONFLICT', { message: `A project has at most ${MAX_WORKFLOWS.toLocaleString('en')} workflows.` })
 }
 
@@ -101,7 +98,7 @@ export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changes
 async function nextFiringAfter(tx: Tx, stored: WorkflowRow, next: WorkflowRow) {
   const scheduleOf = ({ enabled, triggerType, triggerConfig }: WorkflowRow) => ({ enabled, triggerType, triggerConfig })
   if (isDeepStrictEqual(scheduleOf(stored), scheduleOf(next))) return sql`w.next_firing_at`
-  const { now } = await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)
+  const { now } = await one(tx)<{ now: Date }>`select clock_timestamp() as now`
   return sql`${nextFiringOf(next, now) ?? null}::timestamptz`
 }
 
@@ -111,16 +108,13 @@ async function checkSegment(tx: Tx, { projectId, triggerType, triggerConfig }: W
 }
 
 const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unknown>) =>
-  one(
-    tx,
-    sql<WorkflowRow>`
-      update workflows w set name = ${next.name}, description = ${next.description}, trigger_type = ${next.triggerType},
-        trigger_config = ${JSON.stringify(next.triggerConfig)}::jsonb, enabled = ${next.enabled}, allow_reentry = ${next.allowReentry},
-        next_firing_at = ${nextFiringAt}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
-      where project_id = ${next.projectId} and id = ${next.id}
-      returning ${WORKFLOW_COLUMNS}
-    `,
-  )
+  one(tx)<WorkflowRow>`
+    update workflows w set name = ${next.name}, description = ${next.description}, trigger_type = ${next.triggerType},
+      trigger_config = ${JSON.stringify(next.triggerConfig)}::jsonb, enabled = ${next.enabled}, allow_reentry = ${next.allowReentry},
+      next_firing_at = ${nextFiringAt}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
+    where project_id = ${next.projectId} and id = ${next.id}
+    returning ${WORKFLOW_COLUMNS}
+  `
 
 const COPY = ' (Copy)'
 
@@ -140,8 +134,7 @@ export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Pr
   if (!workflow) return false
   const active = await maybeOne(
     tx,
-    sql`select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1`,
-  )
+  )`select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1`
   if (active) fail('CONFLICT', { message: 'The workflow has active executions. Cancel them first, or wait until they end.' })
   await stopListening(tx, { projectId, id })
   await sql`delete from workflows where project_id = ${projectId} and id = ${id}`.execute(tx)

@@ -106,12 +106,9 @@ export const getWorkflow = async (db: Db, key: WorkflowKey): Promise<WorkflowRow
 
 /** The graph of a version, by default the current one of a workflow that exists. */
 export async function readGraph(db: Db, { projectId, id, version }: WorkflowKey & { version: number }): Promise<Graph> {
-  const { graph } = await one(
-    db,
-    sql<{ graph: Graph }>`
-      select graph from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version}
-    `,
-  )
+  const { graph } = await one(db)<{ graph: Graph }>`
+    select graph from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version}
+  `
   return graph
 }
 

@@ -240,9 +240,7 @@ const ENDED = sql`n.status not in ('RUNNING', 'WAITING')`
 
 async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
   if (!states.length) return
-  const ended = await many(
-    tx,
-    sql<EndedExecution>`
+  const ended = await many(tx)<EndedExecution>`
     with states as materialized (
       select ${projectId}::uuid as project_id, n.* from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
         id uuid, status text, "currentStepId" uuid, visits int, arrival jsonb, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
@@ -254,7 +252,6 @@ async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
       exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end
     from states n where e.project_id = n.project_id and e.id = n.id
     returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.status, e.exit_reason as "exitReason"
-  `,
-  )
+  `
   await recordExecutionEnds(tx, projectId, ended)
 }

@@ -122,8 +122,7 @@ export type ExecutionKey = { projectId: string; workflowId: string; id: string }
 const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) =>
   maybeOne(
     db,
-    sql<Row>`select ${COLUMNS} from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.id = ${id}`,
-  )
+  )<Row>`select ${COLUMNS} from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.id = ${id}`
 
 /** Fails unless the workflow has this execution. */
 export async function getExecution(db: Db, key: ExecutionKey): Promise<z.output<typeof Execution>> {
@@ -152,15 +151,12 @@ type StepRow = {
 export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.output<typeof ExecutionDetails>> {
   const row = (isId(key.id) && (await findExecution(db, key))) || notFound('execution', key.id)
   const graph = (await readGraphs(db, key.projectId, [row]))(row)
-  const steps = await many(
-    db,
-    sql<StepRow>`
-      select s.id, s.step_id as "stepId", s.visit, s.status, ${VISIT_OUTCOME} as outcome, s.scheduled_for as "scheduledFor", s.input, s.output, s.error,
-        s.email_id as "emailId", s.started_at as "startedAt", s.completed_at as "completedAt"
-      from workflow_step_executions s where s.project_id = ${key.projectId} and s.execution_id = ${row.id}
-      order by s.visit desc limit ${MAX_SHOWN_STEPS}
-    `,
-  )
+  const steps = await many(db)<StepRow>`
+    select s.id, s.step_id as "stepId", s.visit, s.status, ${VISIT_OUTCOME} as outcome, s.scheduled_for as "scheduledFor", s.input, s.output, s.error,
+      s.email_id as "emailId", s.started_at as "startedAt", s.completed_at as "completedAt"
+    from workflow_step_executions s where s.project_id = ${key.projectId} and s.execution_id = ${row.id}
+    order by s.visit desc limit ${MAX_SHOWN_STEPS}
+  `
   return {
     ...showFields(row),
     version: row.version,
@@ -199,14 +195,10 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
   const limit = Math.min(pageSize, MAX_COUNTED - offset)
   const rows = await many(
     db,
-    sql<Row>`select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${limit} offset ${offset}`,
-  )
-  const { total } = await one(
-    db,
-    sql<{
-      total: number
-    }>`select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted`,
-  )
+  )<Row>`select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${limit} offset ${offset}`
+  const { total } = await one(db)<{ total: number }>`
+    select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted
+  `
   const graphOf = await readGraphs(db, key.projectId, rows)
   const data = rows.map((row) => ({
     ...showFields(row),

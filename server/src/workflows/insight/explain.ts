@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne } from '../../db/index.ts'
 import { readLastEvents } from '../../events/last-events.ts'
@@ -50,28 +49,19 @@ export async function explainWorkflow(
   contactId: string,
 ): Promise<z.output<typeof WorkflowExplanation> | undefined> {
   const { projectId, id } = workflow
-  const contact = await maybeOne(
-    db,
-    sql<{ id: string; email: string; subscribed: boolean }>`
-      select id, email, subscribed from contacts where project_id = ${projectId} and id = ${contactId}
-    `,
-  )
+  const contact = await maybeOne(db)<{ id: string; email: string; subscribed: boolean }>`
+    select id, email, subscribed from contacts where project_id = ${projectId} and id = ${contactId}
+  `
   if (!contact) return undefined
-  const runs = await many(
-    db,
-    sql<Run>`
-      select id, version, status, exit_reason as "exitReason", current_step_id as "currentStepId", started_at as "startedAt", completed_at as "completedAt"
-      from workflow_executions where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId}
-      order by id desc limit ${MAX_HISTORY}
-    `,
-  )
-  const refusals = await many(
-    db,
-    sql<{ reason: string; hour: Date; count: number }>`
-      select reason, hour, count from workflow_refusals
-      where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId} order by hour desc limit ${MAX_HISTORY}
-    `,
-  )
+  const runs = await many(db)<Run>`
+    select id, version, status, exit_reason as "exitReason", current_step_id as "currentStepId", started_at as "startedAt", completed_at as "completedAt"
+    from workflow_executions where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId}
+    order by id desc limit ${MAX_HISTORY}
+  `
+  const refusals = await many(db)<{ reason: string; hour: Date; count: number }>`
+    select reason, hour, count from workflow_refusals
+    where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId} order by hour desc limit ${MAX_HISTORY}
+  `
   const triggeredAt = await readTriggered(db, workflow, contactId)
   const refusal = await findEntryRefusal(db, workflow, contactId)
   const reason = reasonOf(workflow, refusal, triggeredAt)

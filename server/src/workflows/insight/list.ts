@@ -48,20 +48,17 @@ export async function listWorkflows(db: Db, projectId: string, query: z.output<t
     ${failed ? sql`and ${HAS_FAILED} = ${failed === 'true'}` : sql``}
     ${pattern ? sql`and (w.name ilike ${pattern} or w.description ilike ${pattern})` : sql``}`
   const enteredSince = firstRecentDay()
-  const rows = await many(
-    db,
-    sql<ItemRow>`
-      select ${WORKFLOW_COLUMNS}, to_jsonb(counts) || jsonb_build_object('steps', (
-        select jsonb_array_length(g.graph -> 'steps') from workflow_graphs g
-        where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version)) as counts
-      from (
-        select * from workflows w where ${where}
-        order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)} limit ${pageSize} offset ${(page - 1) * pageSize}
-      ) as w ${executionCountsJoin(enteredSince)}
-      order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)}
-    `,
-  )
-  const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from workflows w where ${where}`)
+  const rows = await many(db)<ItemRow>`
+    select ${WORKFLOW_COLUMNS}, to_jsonb(counts) || jsonb_build_object('steps', (
+      select jsonb_array_length(g.graph -> 'steps') from workflow_graphs g
+      where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version)) as counts
+    from (
+      select * from workflows w where ${where}
+      order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)} limit ${pageSize} offset ${(page - 1) * pageSize}
+    ) as w ${executionCountsJoin(enteredSince)}
+    order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)}
+  `
+  const { total } = await one(db)<{ total: number }>`select count(*)::int as total from workflows w where ${where}`
   return {
     data: rows.map(({ counts, ...row }) => ({ ...showWorkflowRow(row), enteredSince, _count: counts })),
     total,

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
@@ -76,5 +75,4 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
 }
 
 const readNextFiring = async (db: Db, { projectId, id }: WorkflowRow) =>
-  (await maybeOne(db, sql<{ at: Date | null }>`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`))
-    ?.at
+  (await maybeOne(db)<{ at: Date | null }>`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`)?.at
