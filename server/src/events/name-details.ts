@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, one, type Pool } from '../db/index.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
+import { pageInfo } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { lowestId } from '../lib/id.ts'
 import { DAY, SECOND } from '../lib/text/units.ts'
@@ -43,10 +44,10 @@ export async function listNameDetails(db: Pool, projectId: string, { page, pageS
     isReserved: isReserved(name),
     count,
     people: people ? (people.get(name) ?? 0) : null,
-    lastSeenAt: lastSeen.get(name)?.toISOString() ?? null,
+    lastSeenAt: lastSeen.get(name) ?? null,
     days: days.get(name) ?? Array<number>(DAYS).fill(0),
   }))
-  return { data, total, page, pageSize, totalPages: Math.ceil(total / pageSize) }
+  return { data, ...pageInfo(total, { page, pageSize }) }
 }
 
 async function countNames(db: Db, projectId: string) {

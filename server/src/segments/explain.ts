@@ -32,11 +32,9 @@ export const MembershipExplanation = z.object({
 })
 
 /** Why a contact is in a segment, or not. Undefined when there is no such contact. */
-export async function explainMembership(
-  db: Db,
-  segment: SegmentRow,
-  contactId: string,
-): Promise<z.output<typeof MembershipExplanation> | undefined> {
+type Explained = z.output<typeof MembershipExplanation>
+
+export async function explainMembership(db: Db, segment: SegmentRow, contactId: string): Promise<Explained | undefined> {
   const { id, projectId, name, slug, type, trackMembership } = segment
   const expression = await resolveSegment(db, projectId, id)
   const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions: expression ? [expression] : [] })
@@ -71,7 +69,7 @@ async function readHistory(db: Db, { projectId, slug }: SegmentRow, contactId: s
   `
   return rows.map((row) => ({
     type: row.name === entry ? ('entry' as const) : ('exit' as const),
-    at: row.createdAt.toISOString(),
+    at: row.createdAt,
     eventId: row.id,
   }))
 }

@@ -70,7 +70,7 @@ export async function changeSegment(tx: Tx, { projectId, id, changes, revisions 
   const condition = stored.condition && changes.condition
   if (condition) await checkReferences(tx, { projectId, id: stored.id, tree: condition })
   const row = await updateSegment(tx, { projectId, id, changes: { ...changes, condition: condition ?? undefined }, revisions })
-  if (!row) return failStale(stored.updatedAt.toISOString())
+  if (!row) return failStale(stored.updatedAt)
   if (condition || (row.trackMembership && !stored.trackMembership)) await assertTrackable(tx, projectId)
   if (row.condition) await followChange(tx, stored, row)
   return { row, hasNewCondition: row.newCondition }

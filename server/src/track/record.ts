@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Data } from '../contacts/data.ts'
 import { maybeOne, one, type Pool, transact } from '../db/index.ts'
-import { EVENT_COLUMNS, type EventRow, showEvent } from '../events/event.ts'
+import { EVENT_COLUMNS, type EventRow } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
 import { recordEvents } from '../events/record.ts'
 import { fail, notFound } from '../lib/errors.ts'
@@ -26,6 +26,5 @@ export const recordEventOnly = (db: Pool, projectId: string, { name, contactId, 
     const [id] = await recordEvents(tx, [
       { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}), ...(emailId ? { emailId } : {}) },
     ])
-    const row = await one(tx)<EventRow>`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`
-    return showEvent(row)
+    return one(tx)<EventRow>`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`
   })

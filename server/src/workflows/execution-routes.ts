@@ -5,7 +5,7 @@ import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
 import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { Address, Timestamp } from '../http/validate.ts'
+import { Address, GivenTime } from '../http/validate.ts'
 import { fail, invalid, notFound } from '../lib/errors.ts'
 import { isId, newId } from '../lib/id.ts'
 import { KB } from '../lib/text/units.ts'
@@ -189,7 +189,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
         contactId: z.uuid().optional(),
         contact: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.optional() }).optional(),
         event: z.object({ name: ListenedEvent, data: Data.optional() }).optional(),
-        at: Timestamp.optional().describe('When the execution starts; now by default.'),
+        at: GivenTime.optional().describe('When the execution starts; now by default.'),
       }),
       response: Simulation,
       onlyReads: true,

@@ -102,14 +102,11 @@ export const Campaign = z
   })
   .meta({ id: 'Campaign' })
 
-type CampaignJson = z.output<typeof Campaign>
-
-const TIMES = ['scheduledFor', 'startedAt', 'sentAt', 'pausedAt', 'countersClosedAt', 'createdAt', 'updatedAt'] as const
-
-/** A campaign as read from the database: the answer, and what the rest of the feature needs. */
-export type CampaignRow = Omit<CampaignJson, (typeof TIMES)[number] | 'audienceCondition'> & {
-  [Time in (typeof TIMES)[number]]: Date | null
-} & { audienceCondition: ConditionTree | null }
+/** A campaign as read from the database: the answer, with the types that the rest of the feature needs. */
+export type CampaignRow = Omit<z.output<typeof Campaign>, 'startedAt' | 'audienceCondition'> & {
+  startedAt: Date | null
+  audienceCondition: ConditionTree | null
+}
 
 /** Why the campaign `c` does not send at the moment; null if it does, or is not being sent. */
 const PAUSED_REASON = sql`case when c.status = 'SENDING' then
@@ -132,17 +129,11 @@ export const CAMPAIGN_COLUMNS = sql`
     as "excludedCounts", c.counters_closed_at as "countersClosedAt",
   c.project_id as "projectId", c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
-export function showCampaign(row: CampaignRow): CampaignJson {
-  const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))
-  return { ...row, ...(times as Pick<CampaignJson, (typeof TIMES)[number]>) }
-}
-
 export type CampaignKey = { projectId: string; id: string }
 
-export const findCampaign = (db: Db, { projectId, id }: CampaignKey) =>
-  maybeOne(
-    db,
-  )<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null`
+export const findCampaign = (db: Db, { projectId, id }: CampaignKey) => maybeOne(db)<CampaignRow>`
+  select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null
+`
 
 export const campaignNotFound = (id: string): never =>
   fail('CAMPAIGN_NOT_FOUND', { details: { resource: 'campaign', id: id.slice(0, 100) } })

@@ -32,7 +32,7 @@ export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise
     update campaigns set ${sql.join([...sets, ...schedule, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
   `
-  if (!changed) return failStale(stored.updatedAt.toISOString())
+  if (!changed) return failStale(stored.updatedAt)
   if (schedule.length) await recordSchedule(tx, { projectId, id }, { scheduledFor: scheduledFor ?? null, actor })
   return findCampaign(tx, { projectId, id })
 }

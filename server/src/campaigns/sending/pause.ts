@@ -52,9 +52,9 @@ export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
 
 /** A campaign that a cap has paused needs room for at least one recipient; the freeze checks the others. */
 async function assertRoom(tx: Tx, { projectId, id }: CampaignKey) {
-  const paused = await maybeOne(
-    tx,
-  )`select 1 from campaigns where project_id = ${projectId} and id = ${id} and paused_reason = 'billing_limit' and frozen_at is null`
+  const paused = await maybeOne(tx)`
+    select 1 from campaigns where project_id = ${projectId} and id = ${id} and paused_reason = 'billing_limit' and frozen_at is null
+  `
   if (paused) await assertSomeRoom(tx, projectId, 'campaigns')
 }
 

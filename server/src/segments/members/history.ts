@@ -42,7 +42,7 @@ export function listMembershipChanges(db: Db, secrets: Secrets, segment: Segment
     show: ({ id: eventId, name, createdAt, contactId, contactEmail }) => ({
       id: eventId,
       type: name === entryEventOf(slug) ? ('entry' as const) : ('exit' as const),
-      at: createdAt.toISOString(),
+      at: createdAt,
       contact: contactId && contactEmail !== null ? { id: contactId, email: contactEmail } : null,
     }),
     count: () => countChanges(db, projectId, { names, range }),

@@ -77,10 +77,9 @@ async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolea
 
 type Tracking = { revision: number; clearing: boolean }
 
-const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) =>
-  maybeOne(
-    db,
-  )<Tracking>`select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}`
+const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) => maybeOne(db)<Tracking>`
+  select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}
+`
 
 type Page = { position: Position; isLast: boolean }
 

@@ -8,9 +8,9 @@ const COMPUTE_JOB = 'compute-segment'
 
 /** Queues a recomputation. One that is under way is shared. Returns the id of its job; undefined if the segment is not tracked. */
 export async function queueCompute(tx: Tx, { projectId, segmentId }: SegmentId): Promise<string | undefined> {
-  const tracked = await maybeOne(
-    tx,
-  )`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} for update`
+  const tracked = await maybeOne(tx)`
+    select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} for update
+  `
   if (!tracked) return undefined
   const running = await maybeOne(tx)<{ id: string }>`
     select id from jobs

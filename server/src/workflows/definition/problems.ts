@@ -47,9 +47,9 @@ async function findTriggerProblems(db: Db, workflow: WorkflowRow, stepId: string
   if (name.startsWith('email.') && !EMAIL_EVENTS.has(name)) return problem(`Sterna records no event "${name}".`)
   const [, slug] = /^segment\.(.+)\.(?:entry|exit)$/s.exec(name) ?? []
   if (slug === undefined) return []
-  const tracked = await many(
-    db,
-  )`select 1 from segments where project_id = ${workflow.projectId} and slug = ${slug} and track_membership limit 1`
+  const tracked = await many(db)`
+    select 1 from segments where project_id = ${workflow.projectId} and slug = ${slug} and track_membership limit 1
+  `
   return tracked.length ? [] : problem(`No segment with the slug "${slug}" tracks its membership.`)
 }
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { maybeOne, one, type Tx } from '../../db/index.ts'
-import { failStale, nextRevision } from '../../http/if-match.ts'
+import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { type FieldIssue, fail, invalid } from '../../lib/errors.ts'
 import { MB } from '../../lib/text/units.ts'
 import { lockSegments } from '../../segments/limits.ts'
@@ -16,7 +16,7 @@ const MAX_GRAPH_BYTES = MB
 export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
 
 type Edit = WorkflowKey & {
-  revisions: string[] | undefined
+  revisions?: string[] | undefined
   /** The version that the caller has read. */
   version?: number
   places: Places
@@ -32,10 +32,9 @@ export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow;
   await lockSegments(tx, edit.projectId)
   const stored = await lockWorkflow(tx, edit)
   if (!stored) return undefined
-  const updatedAt = stored.updatedAt.toISOString()
-  if (edit.revisions && !edit.revisions.includes(updatedAt)) failStale(updatedAt)
+  refuseStale(stored, edit.revisions)
   if (edit.version !== undefined && edit.version !== stored.version)
-    fail('CONFLICT', { message: 'It was changed since you read it.', details: { version: stored.version, updatedAt } })
+    fail('CONFLICT', { message: 'It was changed since you read it.', details: { version: stored.version, updatedAt: stored.updatedAt } })
   const before = await readGraph(tx, stored)
   const graph = edit.change(before)
   if (!graph) return undefined

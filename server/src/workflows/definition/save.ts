@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, one, type Tx } from '../../db/index.ts'
-import { failStale, nextRevision } from '../../http/if-match.ts'
+import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { fail, invalid } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
@@ -76,8 +76,7 @@ export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changes
   await lockSegments(tx, projectId)
   const stored = await lockWorkflow(tx, { projectId, id })
   if (!stored) return undefined
-  const updatedAt = stored.updatedAt.toISOString()
-  if (revisions && !revisions.includes(updatedAt)) failStale(updatedAt)
+  refuseStale(stored, revisions)
   const changes = changesOf(stored)
   const next: WorkflowRow = {
     ...stored,
@@ -132,9 +131,9 @@ export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Pr
   await lockSegments(tx, projectId)
   const workflow = await lockWorkflow(tx, { projectId, id })
   if (!workflow) return false
-  const active = await maybeOne(
-    tx,
-  )`select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1`
+  const active = await maybeOne(tx)`
+    select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1
+  `
   if (active) fail('CONFLICT', { message: 'The workflow has active executions. Cancel them first, or wait until they end.' })
   await stopListening(tx, { projectId, id })
   await sql`delete from workflows where project_id = ${projectId} and id = ${id}`.execute(tx)

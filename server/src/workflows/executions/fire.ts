@@ -67,9 +67,9 @@ async function fire(tx: Tx, workflow: Due) {
   await sql`
     update workflows set next_firing_at = ${nextFiringOf(workflow, now) ?? null} where project_id = ${projectId} and id = ${workflowId}
   `.execute(tx)
-  const running = await maybeOne(
-    tx,
-  )`select from workflow_firings where project_id = ${projectId} and workflow_id = ${workflowId} and status = 'RUNNING'`
+  const running = await maybeOne(tx)`
+    select from workflow_firings where project_id = ${projectId} and workflow_id = ${workflowId} and status = 'RUNNING'
+  `
   const reason = missed ? (running ? 'under_way' : null) : 'too_late'
   const firingId = newId()
   await sql`

@@ -40,21 +40,19 @@ export async function simulateWorkflow(db: Pool, workflow: WorkflowRow, { contac
   let world: SimulatedWorld = { contact, isStored, workflow: { id, name }, emails: [] }
   let execution = await newExecution(db, workflow, { contactId: contact.id, event, at })
   for (let now = at; ; ) {
-    if (path.length === MAX_STEPS)
-      return { path, end: 'WAITING', reason: `The simulation ends after ${MAX_STEPS} steps.`, endsAt: now.toISOString() }
+    if (path.length === MAX_STEPS) return { path, end: 'WAITING', reason: `The simulation ends after ${MAX_STEPS} steps.`, endsAt: now }
     const { step } = execution
     const kind = kindOf(step.type)
-    const comes = now.toISOString()
     const batch = { projectId, now, contacts: new Map([[contact.id, world.contact]]), timeoutAfterMs: 0, world }
     const { decided, endsAt } = await simulateStep(db, batch, execution)
     const { outcome } = decided
     const result = (await kind.describe?.(decided, { world, projectId })) ?? null
-    path.push({ stepId: step.id, name: step.name, type: step.type, at: comes, branch: branchOf(outcome), result })
+    path.push({ stepId: step.id, name: step.name, type: step.type, at: now, branch: branchOf(outcome), result })
     world = kind.pretend?.(world, decided, endsAt) ?? world
     now = endsAt
     const { state, next } = moveOn({ execution, outcome }, now)
     // Neither RUNNING, as nothing follows, nor CANCELLED: the contact exists.
-    if (!next) return { path, end: state.status as Shown['end'], reason: reasonOf(outcome, state.exitReason), endsAt: now.toISOString() }
+    if (!next) return { path, end: state.status as Shown['end'], reason: reasonOf(outcome, state.exitReason), endsAt: now }
     execution = next
   }
 }

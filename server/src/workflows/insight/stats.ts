@@ -65,12 +65,8 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
       branch,
       taken: figure(transitionId, 'taken'),
     })),
-    nextFiringAt: (await readNextFiring(db, workflow))?.toISOString() ?? null,
-    firings: (await listFirings(db, workflow)).map(({ firedFor, endedAt, ...firing }) => ({
-      ...firing,
-      firedFor: firedFor.toISOString(),
-      endedAt: endedAt?.toISOString() ?? null,
-    })),
+    nextFiringAt: (await readNextFiring(db, workflow)) ?? null,
+    firings: await listFirings(db, workflow),
   }
 }
 
