@@ -122,11 +122,13 @@ export const one = runner(async (db, query) => (await rowsOf(db, query))[0] ?? P
   <Row>(db: Db, query: RawBuilder<Row>): Promise<Row>
 }
 
+/** The first column of the only row. */
+export const scalar = runner(async (db, query) => Object.values((await one(db, query)) as object)[0]) as (
+  db: Db,
+) => <Value>(...statement: Statement) => Promise<Value>
+
 /** The number of rows of a query, which limits how many are counted. */
-export async function countRows(db: Db, query: RawBuilder<unknown>) {
-  const { count } = await one(db, sql<{ count: number }>`select count(*)::int as count from (${query}) as counted`)
-  return count
-}
+export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar(db)<number>`select count(*)::int from (${query}) as counted`
 
 /** The number of rows that the statement inserted, updated or deleted. */
 export const countAffected = runner(async (tx, query) => Number((await query.execute(tx)).numAffectedRows ?? 0n)) as {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one, type Pool } from '../db/index.ts'
+import { countRows, type Db, many, type Pool } from '../db/index.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { pageInfo } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -28,7 +28,7 @@ type Page = { page: number; pageSize: number }
 
 /** A page of event names, the most frequent first. */
 export async function listNameDetails(db: Pool, projectId: string, { page, pageSize }: Page) {
-  const listed = await many(db)<{ name: string; count: number }>`
+  const listed = await many<{ name: string; count: number }>(db)`
     select name, sum(count)::float8 as count from ${allCounts(projectId)} group by name having sum(count) > 0
     order by 2 desc, 1 limit ${pageSize} offset ${(page - 1) * pageSize}
   `
@@ -50,15 +50,11 @@ export async function listNameDetails(db: Pool, projectId: string, { page, pageS
   return { data, ...pageInfo(total, { page, pageSize }) }
 }
 
-async function countNames(db: Db, projectId: string) {
-  const { count } = await one(db)<{ count: number }>`
-    select count(*)::int as count from (select name from ${allCounts(projectId)} group by name having sum(count) > 0) as names
-  `
-  return count
-}
+const countNames = (db: Db, projectId: string) =>
+  countRows(db, sql`select name from ${allCounts(projectId)} group by name having sum(count) > 0`)
 
 async function countDays(db: Db, projectId: string, names: string[]) {
-  const rows = await many(db)<{ name: string; age: number; count: number }>`
+  const rows = await many<{ name: string; age: number; count: number }>(db)`
     select name, (now() at time zone 'utc')::date - day as age, sum(count)::float8 as count
     from ${allCounts(projectId, sql`and name = any(${names}::text[]) and day > (now() at time zone 'utc')::date - ${DAYS}::int`)}
     group by 1, 2
@@ -70,7 +66,7 @@ async function countDays(db: Db, projectId: string, names: string[]) {
 }
 
 async function findLast(db: Db, projectId: string, names: string[]) {
-  const rows = await many(db)<{ name: string; at: Date }>`
+  const rows = await many<{ name: string; at: Date }>(db)`
     select n.name, (
       select e.created_at from events e where e.project_id = ${projectId} and e.name = n.name order by e.id desc limit 1
     ) as at
@@ -80,15 +76,10 @@ async function findLast(db: Db, projectId: string, names: string[]) {
 }
 
 const countPeople = (db: Pool, projectId: string, names: string[]) =>
-  withStatementTimeout(
-    db,
-    PEOPLE_MS,
-    (tx) => readPeople(tx, projectId, names),
-    () => undefined,
-  )
+  withStatementTimeout(db, PEOPLE_MS, (tx) => readPeople(tx, projectId, names))
 
 async function readPeople(db: Db, projectId: string, names: string[]) {
-  const rows = await many(db)<{ name: string; people: number }>`
+  const rows = await many<{ name: string; people: number }>(db)`
     select name, count(distinct contact_id)::int as people from events
     where project_id = ${projectId} and name = any(${names}::text[]) and id >= ${lowestId(new Date(Date.now() - DAYS * DAY))}
     group by name

@@ -43,7 +43,7 @@ type Dependant = { id: string; name: string }
 
 /** Segments that refer to this one, directly or not. */
 const listDependants = (tx: Tx, projectId: string, id: string) =>
-  many(tx)<Dependant>`
+  many<Dependant>(tx)`
     with recursive dependants (id) as (
       select ${id}::uuid
       union

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Explanation, explainExpression } from '../conditions/explain.ts'
 import { readFacts } from '../conditions/facts.ts'
 import { evaluationOf } from '../conditions/match.ts'
-import { type Db, many, one } from '../db/index.ts'
+import { type Db, many, scalar } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 import { createYield } from '../lib/concurrency/yield-to-loop.ts'
 import { readContext } from './evaluate.ts'
@@ -51,18 +51,13 @@ export async function explainMembership(db: Db, segment: SegmentRow, contactId: 
   }
 }
 
-const isStoredMember = async (db: Db, { projectId, id }: SegmentRow, contactId: string) =>
-  (
-    await one(db)<{ found: boolean }>`
-      select exists (
-        select from segment_members where project_id = ${projectId} and segment_id = ${id} and contact_id = ${contactId}
-      ) as found
-    `
-  ).found
+const isStoredMember = (db: Db, { projectId, id }: SegmentRow, contactId: string) => scalar<boolean>(db)`
+  select exists (select from segment_members where project_id = ${projectId} and segment_id = ${id} and contact_id = ${contactId})
+`
 
 async function readHistory(db: Db, { projectId, slug }: SegmentRow, contactId: string) {
   const entry = entryEventOf(slug)
-  const rows = await many(db)<{ id: string; name: string; createdAt: Date }>`
+  const rows = await many<{ id: string; name: string; createdAt: Date }>(db)`
     select id, name, created_at as "createdAt" from events
     where project_id = ${projectId} and name = any(${[entry, exitEventOf(slug)]}::text[]) and contact_id = ${contactId}
     order by id desc limit ${MAX_HISTORY}

@@ -48,7 +48,7 @@ const selectReachable = (projectId: string, ids: string[]) => sql<Row>`
 
 /** The tracked segments whose answer depends on a segment: itself, and those that refer to it, also through others. */
 export async function findTrackedDependents(db: Db, projectId: string, segmentId: string): Promise<string[]> {
-  const rows = await many(db)<{ id: string }>`
+  const rows = await many<{ id: string }>(db)`
     with recursive dependent (id) as (
       select ${segmentId}::uuid
       union

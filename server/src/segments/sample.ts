@@ -13,7 +13,7 @@ export async function sampleContacts(db: Db, projectId: string): Promise<{ ids: 
   const { total } = await countContacts(db, projectId)
   const isComplete = total <= SAMPLE_SIZE
   const share = isComplete ? HASHES : Math.floor((HASHES / total) * SAMPLE_SIZE)
-  const rows = await many(db)<{ id: string }>`
+  const rows = await many<{ id: string }>(db)`
     select id from contacts where project_id = ${projectId} and (uuid_hash(id) & ${HASHES - 1}::int) < ${share}::bigint
   `
   return { ids: rows.map(({ id }) => id), total, isComplete }

@@ -34,7 +34,7 @@ export async function createSegment(tx: Tx, segment: NewSegment): Promise<Segmen
 
 async function insertSegment(tx: Tx, { projectId, name, description = null, condition, trackMembership }: NewSegment) {
   const id = newId()
-  return one(tx)<SegmentRow>`
+  return one<SegmentRow>(tx)`
     insert into segments (project_id, id, name, description, type, condition, uses, slug, track_membership)
     values (${projectId}, ${id}, ${name}, ${description}, ${condition ? 'DYNAMIC' : 'STATIC'}, ${asJson(condition)}::jsonb,
       ${asJson(condition ? usesOf(condition) : {})}::jsonb, ${await freeSlug(tx, { projectId, name, id })}, ${trackMembership})
@@ -47,7 +47,7 @@ const asJson = (value: object | null) => (value === null ? null : JSON.stringify
 /** Under the lock of the project's segments, so that it is still free when it is inserted. */
 async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; name: string; id: string }) {
   const candidates = slugCandidates(name, id)
-  const rows = await many(tx)<{ slug: string }>`
+  const rows = await many<{ slug: string }>(tx)`
     select slug from segments where project_id = ${projectId} and slug = any(${candidates}::text[])
   `
   const taken = new Set(rows.map(({ slug }) => slug))
@@ -86,7 +86,7 @@ const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
     ...(condition ? [sql`condition = ${asJson(condition)}::jsonb, uses = ${asJson(usesOf(condition))}::jsonb, counted_at = null`] : []),
     sql`updated_at = ${nextRevision(sql.ref('s.updated_at'))}`,
   ]
-  return maybeOne(tx)<SegmentRow & { newCondition: boolean }>`
+  return maybeOne<SegmentRow & { newCondition: boolean }>(tx)`
     update segments s set ${sql.join(sets)}
     from (select condition as old_condition from segments where project_id = ${projectId} and id = ${id}) as before
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('s.updated_at'), revisions)}

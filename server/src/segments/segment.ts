@@ -42,17 +42,17 @@ export type SegmentRow = RowOf<typeof SEGMENT_COLUMNS> & { type: (typeof SEGMENT
 export const showSegment = ({ countMs: _, ...row }: SegmentRow): z.output<typeof Segment> => row
 
 export const findSegment = (db: Db, projectId: string, id: string) =>
-  maybeOne(db)<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`
+  maybeOne<SegmentRow>(db)`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`
 
 /** Newest first: ids are ordered by time. */
 export const listSegments = (db: Db, projectId: string, ids: string[]) =>
-  many(db)<SegmentRow>`
+  many<SegmentRow>(db)`
     select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id desc limit ${MAX_SEGMENTS}
   `
 
 /** Ids and bytes of all segments, newest first: together their conditions may have 64 MB. */
 export const listSegmentSizes = (db: Db, projectId: string) =>
-  many(db)<{ id: string; bytes: number }>`
+  many<{ id: string; bytes: number }>(db)`
     select id, coalesce(octet_length(condition::text), 0) + ${ROW_BYTES} as bytes
     from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}
   `

@@ -26,5 +26,5 @@ export const recordEventOnly = (db: Pool, projectId: string, { name, contactId, 
     const [id] = await recordEvents(tx, [
       { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}), ...(emailId ? { emailId } : {}) },
     ])
-    return one(tx)<EventRow>`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`
+    return one<EventRow>(tx)`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`
   })

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ConditionTree } from '../../conditions/schema.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
+import type { NewContent } from '../../delivery/outbox/enqueue.ts'
 import { SLOWDOWNS, slowdownsSql } from '../../delivery/outbox/streams/slowdowns.ts'
 import { derivedPauseSql } from '../../delivery/outbox/streams/streams.ts'
 import type { SkipReason } from '../../delivery/rules/may-send.ts'
@@ -131,7 +132,7 @@ export const CAMPAIGN_COLUMNS = sql`
 
 export type CampaignKey = { projectId: string; id: string }
 
-export const findCampaign = (db: Db, { projectId, id }: CampaignKey) => maybeOne(db)<CampaignRow>`
+export const findCampaign = (db: Db, { projectId, id }: CampaignKey) => maybeOne<CampaignRow>(db)`
   select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null
 `
 
@@ -145,3 +146,9 @@ export const getCampaign = async (db: Db, { projectId, id }: CampaignKey): Promi
 /** For an action that the status does not allow. */
 export const failByStatus = (status: string, action: string): never =>
   fail('CONFLICT', { message: `A campaign with the status ${status} cannot be ${action}.`, details: { status } })
+
+/** What a campaign says, as the outbox takes it. */
+export function contentOfCampaign(campaign: CampaignRow): Omit<NewContent, 'projectId' | 'id'> {
+  const { type, subject, previewText, body, from, fromName, replyTo, templateId } = campaign
+  return { type, subject, previewText, body, fromAddress: from, fromName, replyTo, headers: {}, templateId }
+}

@@ -3,7 +3,7 @@ import { maybeOne, type Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import { lockSegments } from '../../segments/limits.ts'
 import { MAX_NAME } from '../../templates/template.ts'
-import { type Audience, checkAudience, usesOfAudience } from './audience.ts'
+import { type Audience, resolveAudience, usesOfAudience } from './audience.ts'
 import type { CampaignContent } from './body.ts'
 import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
 
@@ -11,7 +11,7 @@ import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
 export async function holdAudience(tx: Tx, projectId: string, audience: Audience) {
   if (!usesOfAudience(audience).segments.length) return
   await lockSegments(tx, projectId)
-  await checkAudience(tx, projectId, audience)
+  await resolveAudience(tx, projectId, audience)
 }
 
 /** Columns of a campaign that a request sets, with their values. */

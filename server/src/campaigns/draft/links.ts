@@ -31,7 +31,7 @@ export async function listLinks(db: Pool, campaign: CampaignRow): Promise<Campai
 type Clicked = Pick<CampaignRow, 'projectId' | 'id' | 'startedAt'>
 
 export const readClickedLinks = (db: Db, { projectId, id, startedAt }: Clicked): Promise<CampaignLinkJson[]> =>
-  many(db)<CampaignLinkJson>`
+  many<CampaignLinkJson>(db)`
     select events.data ->> 'link' as link, count(*)::int as clicks, count(distinct e.id)::int as people
     from emails e
     -- By contact and name, which have an index.
@@ -45,7 +45,7 @@ export const readClickedLinks = (db: Db, { projectId, id, startedAt }: Clicked):
 /** As they were when the counters were closed; undefined before. */
 const readClosedLinks = async (db: Db, { projectId, id }: Clicked) =>
   (
-    await maybeOne(db)<{ links: CampaignLinkJson[] | null }>`
+    await maybeOne<{ links: CampaignLinkJson[] | null }>(db)`
       select closed_links as links from campaigns where project_id = ${projectId} and id = ${id}
     `
   )?.links ?? undefined

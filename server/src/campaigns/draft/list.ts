@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { FilterTime, readMoment } from '../../contacts/filter.ts'
-import { type Db, many, one } from '../../db/index.ts'
+import { type Db, many } from '../../db/index.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
 import { fail } from '../../lib/errors.ts'
@@ -37,12 +37,12 @@ export async function listCampaigns(db: Db, projectId: string, query: Query) {
   const { page, pageSize, sort, dir } = query
   const where = matching(projectId, query)
   const direction = sql.raw(dir)
-  const sizes = await many(db)<{ id: string; bytes: number }>`
+  const sizes = await many<{ id: string; bytes: number }>(db)`
     select c.id, octet_length(c.body) + ${ROW_BYTES} as bytes from campaigns c where ${where}
     order by ${ORDERS[sort]} ${direction}, c.id ${direction}
     limit ${pageSize} offset ${(page - 1) * pageSize}
   `
-  const { total } = await one(db)<{ total: number }>`select count(*)::int as total from campaigns c where ${where}`
+  const total = await scalar<number>(db)`select count(*)::int from campaigns c where ${where}`
   return {
     portions: pagePortions(sizes),
     read: (ids: string[]) => readCampaigns(db, projectId, ids),
@@ -53,7 +53,7 @@ export async function listCampaigns(db: Db, projectId: string, query: Query) {
 const ROW_BYTES = 2_000
 
 async function readCampaigns(db: Db, projectId: string, ids: string[]) {
-  const rows = await many(db)<CampaignRow>`
+  const rows = await many<CampaignRow>(db)`
     select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = any(${ids}::uuid[])
   `
   const byId = new Map(rows.map((row) => [row.id, row]))

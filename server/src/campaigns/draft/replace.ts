@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, one, type Tx } from '../../db/index.ts'
+import { countAffected, type Tx } from '../../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../../http/if-match.ts'
 import { invalid } from '../../lib/errors.ts'
 import { type Actor, recordAction } from './audit.ts'
@@ -57,6 +57,6 @@ export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey): Prom
 
 /** By the clock of the database, which also decides when a schedule is due. */
 export async function assertFuture(tx: Tx, scheduledFor: string) {
-  const { isFuture } = await one(tx)<{ isFuture: boolean }>`select ${scheduledFor}::timestamptz > clock_timestamp() as "isFuture"`
+  const isFuture = await scalar<boolean>(tx)`select ${scheduledFor}::timestamptz > clock_timestamp()`
   if (!isFuture) invalid('scheduledFor', 'Must be in the future.')
 }

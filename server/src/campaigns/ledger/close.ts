@@ -16,7 +16,7 @@ const READ_MS = 14_000
  * its emails, and is tried again by the next run.
  */
 export async function closeOldCampaigns(db: Pool, log: Log, before: Date) {
-  const old = await many(db)<CampaignKey>`
+  const old = await many<CampaignKey>(db)`
     select project_id as "projectId", id from campaigns
     where counters_closed_at is null and settled_at is not null and status in ('SENT', 'CANCELLED') and started_at < ${before}
       and deleted_at is null

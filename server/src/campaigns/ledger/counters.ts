@@ -25,7 +25,7 @@ const KINDS = Object.keys(EMAIL_OUTCOMES) as EmailOutcome[]
  * them out. Emails outlive their campaign: entries of one that is gone are added to nothing.
  */
 export async function addToCampaigns(tx: Tx, entries: RawBuilder<unknown>): Promise<CampaignRef[]> {
-  const campaigns = await many(tx)<CampaignRef & { locked: boolean }>`
+  const campaigns = await many<CampaignRef & { locked: boolean }>(tx)`
     with named as materialized (
       select c.project_id, c.id from (select distinct project_id, campaign_id from ${entries} as e where campaign_id is not null) as e
       join campaigns c on c.project_id = e.project_id and c.id = e.campaign_id
@@ -94,7 +94,7 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
   await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
   await lock(tx, 'repair', `campaigns ${id}`)
   const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
-  const read = await one(tx)<Read>`
+  const read = await one<Read>(tx)`
     select c.total_recipients as total, c.counters_closed_at is not null as closed, jsonb_build_object(${sql.join(stored)}) as stored,
       (select to_jsonb(counted) from (${recountSql({ projectId, campaignId: id })}) as counted) as counted,
       (select coalesce(jsonb_object_agg(kind, n), '{}') from (
@@ -125,7 +125,7 @@ export type Minutes = { attempted: number; bounced: number; complained: number }
 
 /** The campaigns that are being sent, with what happened in the last ten minutes, or since they were resumed. */
 export const readRecentMinutes = (db: Db, limit: number) =>
-  many(db)<CampaignKey & Minutes>`
+  many<CampaignKey & Minutes>(db)`
     select c.project_id as "projectId", c.id, sum(m.sent + m.failed)::int as attempted, sum(m.bounced)::int as bounced,
       sum(m.complained)::int as complained
     from campaign_minutes m join campaigns c on c.project_id = m.project_id and c.id = m.campaign_id

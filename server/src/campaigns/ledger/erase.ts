@@ -10,7 +10,7 @@ const MAX_ERASED = 20
 
 /** Deletes the rows of deleted campaigns. One that was cancelled is settled first. The emails stay. */
 export async function eraseDeletedCampaigns(db: Pool) {
-  const deleted = await many(db)<CampaignKey>`
+  const deleted = await many<CampaignKey>(db)`
     select project_id as "projectId", id from campaigns
     where deleted_at is not null and (started_at is null or settled_at is not null) limit ${MAX_ERASED}
   `

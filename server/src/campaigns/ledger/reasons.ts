@@ -20,7 +20,7 @@ export const listReasons = (db: Pool, { projectId, id }: CampaignRow): Promise<z
     db,
     { ms: LONG_STATEMENT_MS, advice: 'Try again later.' },
     (tx) =>
-      many(tx)<z.output<typeof CampaignReason>>`
+      many<z.output<typeof CampaignReason>>(tx)`
         select ${OUTCOME} as outcome, ${ERROR_CODE} as reason, count(*)::int as recipients from emails e
         where ${ofCampaignSql({ projectId, id })} and e.state <> 'sent'
         group by 1, 2 order by recipients desc, outcome, reason limit 100

@@ -23,7 +23,7 @@ export async function finishCampaigns(db: Pool, log: Log) {
 
 /** Recipients are written completely, none is to be queued again, and the counters say that none is open. */
 const listFinishable = (db: Pool) =>
-  many(db)<CampaignKey>`
+  many<CampaignKey>(db)`
     select project_id as "projectId", id from campaigns
     where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
       and (status = 'SENDING' and frozen_at is not null and resending is null or status = 'CANCELLED' and settled_at is null)
@@ -44,7 +44,7 @@ async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
   // Added to the counters within a second: until then the campaign would not balance.
   if (recount.pending) return
   if (!isBalanced(recount)) return log.error({ ...key, ...recount }, 'a campaign does not balance: it stays as it is')
-  const ended = await many(tx)<{ status: string }>`
+  const ended = await many<{ status: string }>(tx)`
     update campaigns set settled_at = clock_timestamp(),
       sent_at = case when status = 'SENDING' then clock_timestamp() else sent_at end,
       updated_at = case when status = 'SENDING' then ${nextRevision(sql.ref('updated_at'))} else updated_at end,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
 import { insertAcceptedSql } from '../../delivery/outbox/email-ledger.ts'
@@ -83,7 +83,7 @@ const MAX_OF_PROJECT = 4
 
 /** Campaigns whose next page is due. By the first ones of each project, however many it has. */
 export const findUnfrozen = (db: Pool, except: string[]) =>
-  many(db)<UnfrozenCampaign>`
+  many<UnfrozenCampaign>(db)`
     with recursive ${skipScanCte('unfrozen', { table: 'campaigns', by: ['project_id'], where: UNFROZEN })}, due as (
       select due.* from unfrozen cross join lateral (
         select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c
@@ -103,7 +103,7 @@ async function freezeInTurn(db: Pool, key: CampaignKey) {
 }
 
 const findNextPage = (db: Pool, { projectId, id }: CampaignKey) =>
-  maybeOne(db)<{ hasCondition: boolean; size: number }>`
+  maybeOne<{ hasCondition: boolean; size: number }>(db)`
     select frozen_audience is not null as "hasCondition", freeze_page as size from campaigns where project_id = ${projectId} and id = ${id}
   `
 
@@ -144,7 +144,7 @@ async function postponePage(db: Pool, key: CampaignKey, { err, log }: Failure) {
 
 /** `size`: of the page that failed. */
 const recordFailure = (tx: Tx, { projectId, id }: CampaignKey, isTooSlow: boolean) =>
-  maybeOne(tx)<{ attempts: number; size: number }>`
+  maybeOne<{ attempts: number; size: number }>(tx)`
     with failed as (
       select project_id, id, freeze_page from campaigns
       where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
@@ -199,7 +199,7 @@ export const firstPageOf = (audience: ResolvedAudience) => (audience ? FIRST_PAG
 
 /** Undefined when it is frozen, cancelled, paused by a cap or by failures, or another worker writes a page of it. */
 const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
-  maybeOne(tx)<Frozen>`
+  maybeOne<Frozen>(tx)`
     select project_id as "projectId", id, type, content_id as "contentId", from_address as "from", frozen_audience as audience,
       started_at as "startedAt", freeze_cursor as cursor, freeze_page as size, ${hasCapSql(projectId, 'campaigns')} as "hasCap", reserved,
       reserved_for as "reservedFor"
@@ -213,7 +213,7 @@ type Range = { after: string; end: string | undefined; mayExist: boolean }
 
 /** The last contact of the page; undefined if the page is the last one. Reads only the index. */
 async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) {
-  const row = await maybeOne(tx)<{ id: string }>`
+  const row = await maybeOne<{ id: string }>(tx)`
     select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1
   `
   return row?.id
@@ -231,7 +231,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
       and ${matches}`
   const recipients = sql`(select contact_id, address from judged where reason is null order by contact_id) as recipients`
   const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]!, mayExist }
-  const { recipients: written } = await one(tx)<{ recipients: number }>`
+  return scalar<number>(tx)`
     with judged as materialized (${judged}),
     queued as (${enqueueAudienceSql(recipients, page)} returning project_id, source_type, metered),
     counted as (
@@ -254,7 +254,6 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
       freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`},
       freeze_attempts = 0, freeze_due_at = clock_timestamp()
     where project_id = ${projectId} and id = ${id}
-    returning (select count(*)::int from queued) as recipients
+    returning (select count(*)::int from queued)
   `
-  return written
 }

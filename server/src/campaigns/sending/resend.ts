@@ -40,7 +40,7 @@ const MAX_RESENT = 50
 
 /** Queues the emails of large resends, a page of each campaign at a time. */
 export async function continueResends(db: Pool) {
-  const waiting = await many(db)<CampaignKey>`
+  const waiting = await many<CampaignKey>(db)`
     select project_id as "projectId", id from campaigns
     where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
       and status = 'SENDING' and resending is not null limit ${MAX_RESENT}
@@ -49,7 +49,7 @@ export async function continueResends(db: Pool) {
 }
 
 async function resendPage(tx: Tx, { projectId, id }: CampaignKey) {
-  const [campaign] = await many(tx)<{ resending: string }>`
+  const [campaign] = await many<{ resending: string }>(tx)`
     select resending from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and resending is not null
     for no key update skip locked
   `

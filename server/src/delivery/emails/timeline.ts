@@ -20,7 +20,7 @@ const MAX_CLOCK_SKEW_MS = HOUR
 export async function timelineOf(db: Db, projectId: string, email: EmailJson): Promise<Entry[]> {
   const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
   const since = new Date(new Date(email.createdAt).getTime() - MAX_CLOCK_SKEW_MS)
-  const recorded = await many(db)<Entry>`
+  const recorded = await many<Entry>(db)`
     select created_at as at, name as what, data as details from events
     where project_id = ${projectId} and ${ofContact} and id >= ${lowestId(since)} and email_id = ${email.id}
     order by id limit ${MAX_EVENTS}
@@ -91,7 +91,7 @@ const readKept = (db: Db, projectId: string, { id, to }: EmailJson) =>
   )
 
 /** Reports that the provider keeps trying, each once, even if it was repeated. They change nothing, so they have no event. */
-const delaysOf = (db: Db, projectId: string, emailId: string) => many(db)<Entry>`
+const delaysOf = (db: Db, projectId: string, emailId: string) => many<Entry>(db)`
   select coalesce((details ->> 'at')::timestamptz, min(received_at)) as at, 'delayed' as what, details - 'at' as details from provider_notifications
   where project_id = ${projectId} and email_id = ${emailId} and kind = 'DeliveryDelay' and error is null
   group by details order by 1 limit ${MAX_EVENTS}

@@ -20,7 +20,7 @@ type Row = z.output<typeof ContactSegment> & { bytes: number; hasRows: boolean; 
 
 /** The segments that a contact is in now, newest segment first. Static segments have rows of members, and tracked ones once they are computed; the others are evaluated. */
 export async function listSegmentsOfContact(db: Db, { projectId, contactId }: { projectId: string; contactId: string }) {
-  const segments = await many(db)<Row>`
+  const segments = await many<Row>(db)`
     select s.id, s.name, s.slug, s.type, s.track_membership as "trackMembership", coalesce(octet_length(s.condition::text), 0) as bytes,
       s.type = 'STATIC' or t.segment_id is not null as "hasRows", m.contact_id is not null as "isMember"
     from segments s

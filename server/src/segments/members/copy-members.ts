@@ -9,7 +9,7 @@ type Copy = Omit<Jobs['segments.copy-members'], 'after'> & { after?: string }
 
 /** Copies the first members of a static segment to a new one; a job copies the rest. */
 export async function copyMembers(tx: Tx, { projectId, from, to, after = NIL_ID }: Copy) {
-  const page = await many(tx)<{ id: string }>`
+  const page = await many<{ id: string }>(tx)`
     select contact_id as id from segment_members
     where project_id = ${projectId} and segment_id = ${from} and contact_id > ${after}
     order by contact_id limit ${CHUNK}

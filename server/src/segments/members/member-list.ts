@@ -59,7 +59,7 @@ export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: Se
     { projectId: segment.projectId, ms: LONG_STATEMENT_MS },
     async (tx) => {
       const ids = (await pageIdsSql(tx, segment))({ limit: pageSize + 1, offset })
-      return many(tx)<{ id: string; bytes: number }>`
+      return many<{ id: string; bytes: number }>(tx)`
         select id, octet_length(data::text) as bytes from contacts
         where project_id = ${segment.projectId} and id = any(array(${ids})) order by id desc
       `

@@ -16,7 +16,7 @@ type Contacts = SegmentId & { contactIds: string[] }
 
 /** Locks a static segment against deletion. Undefined when there is no such segment; a dynamic one is refused. */
 export async function holdStaticSegment(tx: Tx, { projectId, segmentId }: SegmentId) {
-  const segment = await maybeOne(tx)<{ type: string }>`
+  const segment = await maybeOne<{ type: string }>(tx)`
     select type from segments where project_id = ${projectId} and id = ${segmentId} for key share
   `
   if (segment?.type === 'DYNAMIC')
@@ -27,11 +27,11 @@ export async function holdStaticSegment(tx: Tx, { projectId, segmentId }: Segmen
 /** Adds contacts to a static segment. Returns those that exist and those that were added, or undefined when there is no such segment. */
 export async function addMembers(tx: Tx, { projectId, segmentId, contactIds }: Contacts) {
   if (!(await holdStaticSegment(tx, { projectId, segmentId }))) return undefined
-  const found = await many(tx)<{ id: string }>`
+  const found = await many<{ id: string }>(tx)`
     select id from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
     order by email for key share -- same lock order as upserts
   `
-  const added = await many(tx)<{ id: string }>`
+  const added = await many<{ id: string }>(tx)`
     insert into segment_members (project_id, segment_id, contact_id)
     select ${projectId}, ${segmentId}, id from unnest(${found.map(({ id }) => id)}::uuid[]) as id
     order by id -- consistent lock order
@@ -49,7 +49,7 @@ async function removeMembers(tx: Tx, { projectId, segmentId, contactIds }: Conta
     select from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
     order by contact_id for update -- consistent lock order
   `.execute(tx)
-  const removed = await many(tx)<{ id: string }>`
+  const removed = await many<{ id: string }>(tx)`
     delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
     returning contact_id as id
   `
@@ -115,7 +115,7 @@ const pagesOf = (addresses: string[]) =>
 type Found = { id: string; email: string; isNew: boolean }
 
 const findContacts = (tx: Tx, projectId: string, emails: string[]) =>
-  many(tx)<Found>`
+  many<Found>(tx)`
     select id, email, false as "isNew" from contacts where project_id = ${projectId} and email = any(${emails}::text[])
     order by email for key share
   `

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expressionSql } from '../../conditions/sql.ts'
 import { countContacts } from '../../contacts/counts.ts'
-import { countAffected, type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
 import { lockReactions } from '../../events/dispatch.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
@@ -77,7 +77,7 @@ async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolea
 
 type Tracking = { revision: number; clearing: boolean }
 
-const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) => maybeOne(db)<Tracking>`
+const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) => maybeOne<Tracking>(db)`
   select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}
 `
 
@@ -159,7 +159,7 @@ type Filled = { changes: MembershipChange[]; size: number; end: string | undefin
 /** Finds the differences in the database: nothing but ids is read. */
 async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
   const context = await readContext(tx, projectId, [segment])
-  const rows = await many(tx)<{ id: string; matches: boolean; isMember: boolean }>`
+  const rows = await many<{ id: string; matches: boolean; isMember: boolean }>(tx)`
     with page as materialized (
       select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
     )
@@ -179,7 +179,7 @@ async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, {
 
 /** Matches in this process, which also finds the next due time of each contact. */
 async function matchPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
-  const rows = await many(tx)<{ id: string }>`
+  const rows = await many<{ id: string }>(tx)`
     select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
   `
   const checks = rows.map(({ id }) => ({ contactId: id, segmentIds: [segment.id] }))
@@ -187,8 +187,8 @@ async function matchPage(tx: Tx, projectId: string, segment: ResolvedSegment, { 
 }
 
 async function finish(tx: Tx, job: JobId, { projectId, segmentId }: SegmentId, { revision, added, removed }: Position) {
-  const { total } = await one(tx)<{ total: number }>`
-    select count(*)::int as total from segment_members where project_id = ${projectId} and segment_id = ${segmentId}
+  const total = await scalar<number>(tx)`
+    select count(*)::int from segment_members where project_id = ${projectId} and segment_id = ${segmentId}
   `
   await sql`
     update tracked_segments set computed_revision = ${revision} where project_id = ${projectId} and segment_id = ${segmentId}

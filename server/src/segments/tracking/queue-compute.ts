@@ -12,7 +12,7 @@ export async function queueCompute(tx: Tx, { projectId, segmentId }: SegmentId):
     select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} for update
   `
   if (!tracked) return undefined
-  const running = await maybeOne(tx)<{ id: string }>`
+  const running = await maybeOne<{ id: string }>(tx)`
     select id from jobs
     where project_id = ${projectId} and type = ${COMPUTE_JOB} and finished_at is null and input ->> 'segmentId' = ${segmentId}
   `
@@ -21,7 +21,7 @@ export async function queueCompute(tx: Tx, { projectId, segmentId }: SegmentId):
 
 /** Queues recomputations that are missing: the job of a change may have used up its attempts. */
 export async function resumeComputes(tx: Tx) {
-  const missing = await many(tx)<SegmentId>`
+  const missing = await many<SegmentId>(tx)`
     select project_id as "projectId", segment_id as "segmentId" from tracked_segments
     where computed_revision is distinct from revision order by 1, 2 limit 1000
   `

@@ -29,7 +29,7 @@ export async function listWorkflowFields(
 }
 
 const listEventFields = (db: Pool, projectId: string, name: string) =>
-  many(db)<{ key: string; type: 'number' | 'boolean' | 'date' | 'string' }>`
+  many<{ key: string; type: 'number' | 'boolean' | 'date' | 'string' }>(db)`
     select distinct on (key) key,
       case jsonb_typeof(value) when 'number' then 'number' when 'boolean' then 'boolean'
         when 'string' then case when value #>> '{}' ~ '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?Z)?$' then 'date' else 'string' end

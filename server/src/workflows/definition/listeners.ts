@@ -16,7 +16,7 @@ export const IS_ACTIVE = sql`e.status in ('RUNNING', 'WAITING')`
  * under the lock of the workflow, after every change of it.
  */
 export async function listenForWorkflow(tx: Tx, { projectId, id, enabled, triggerType, triggerConfig, version }: WorkflowRow) {
-  const followed = await many(tx)<{ events: string[] }>`
+  const followed = await many<{ events: string[] }>(tx)`
     select g.uses -> 'awaited' as events from workflow_graphs g
     where g.project_id = ${projectId} and g.workflow_id = ${id} and (
       ${enabled} and g.version = ${version}

@@ -56,7 +56,7 @@ async function findTriggerProblems(db: Db, workflow: WorkflowRow, stepId: string
 async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph): Promise<Problem[]> {
   const sending = steps.filter(({ templateId }) => templateId !== null)
   if (!sending.length) return []
-  const found = await many(db)<{ id: string; hasFrom: boolean }>`
+  const found = await many<{ id: string; hasFrom: boolean }>(db)`
     select id, from_address is not null as "hasFrom" from templates
     where project_id = ${projectId} and id = any(${sending.map(({ templateId }) => templateId)}::uuid[])
   `
@@ -75,7 +75,7 @@ async function findSegmentProblems(db: Db, { projectId, triggerType, triggerConf
   )
   if (triggerType === 'SCHEDULE') uses.push({ stepId: null, segmentId: triggerConfig.segmentId as string })
   if (!uses.length) return []
-  const found = await many(db)<{ id: string }>`
+  const found = await many<{ id: string }>(db)`
     select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])
   `
   const known = new Set(found.map(({ id }) => id))

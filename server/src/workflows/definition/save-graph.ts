@@ -62,7 +62,7 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
   const own = new Set([...before.steps, ...before.transitions].map((each) => each.id))
   const added = [...graph.steps, ...graph.transitions].map((each) => each.id).filter((each) => !own.has(each))
   if (!added.length) return
-  const taken = await maybeOne(tx)<{ id: string }>`
+  const taken = await maybeOne<{ id: string }>(tx)`
     select own.id from workflow_graphs g cross join lateral jsonb_array_elements_text(g.uses -> 'ids') as own(id)
     where g.project_id = ${projectId} and g.workflow_id <> ${id} and g.uses -> 'ids' ?| ${added}::text[] and own.id = any(${added}::text[])
     limit 1
@@ -79,7 +79,7 @@ async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph): Promis
   await sql`
     delete from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version} and not pinned
   `.execute(tx)
-  const row = await one(tx)<WorkflowRow>`
+  const row = await one<WorkflowRow>(tx)`
     update workflows w set version = version + 1, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
     where project_id = ${projectId} and id = ${id}
     returning ${WORKFLOW_COLUMNS}

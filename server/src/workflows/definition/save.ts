@@ -20,14 +20,7 @@ export const MAX_WORKFLOW_NAME = 255
 /** Workflows of a project. */
 const MAX_WORKFLOWS = 1_000
 
-type NewWorkflow = {
-  projectId: string
-  name: string
-  description: string | null
-  triggerType: TriggerType
-  triggerConfig: Record<string, unknown>
-  allowReentry: boolean
-}
+type NewWorkflow = Omit<WorkflowRow, 'id' | 'enabled' | 'version' | 'createdAt' | 'updatedAt'>
 
 /** Disabled, with nothing but its TRIGGER step. */
 export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
@@ -43,7 +36,7 @@ async function insertWorkflow(
 ) {
   await lockSegments(tx, projectId)
   await assertRoomForWorkflow(tx, projectId)
-  const row = await one(tx)<WorkflowRow>`
+  const row = await one<WorkflowRow>(tx)`
     insert into workflows as w (project_id, id, name, description, trigger_type, trigger_config, allow_reentry)
     values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
     returning ${WORKFLOW_COLUMNS}
@@ -54,7 +47,7 @@ async function insertWorkflow(
 
 /** Under the lock of the project's segments, which serialises changes of workflows too. */
 async function assertRoomForWorkflow(tx: Tx, projectId: string) {
-  const { count } = await one(tx)<{ count: number }>`select count(*)::int as count from workflows where project_id = ${projectId}`
+  const count = await scalar<number>(tx)`select count(*)::int from workflows where project_id = ${projectId}`
   if (count >= MAX_WORKFLOWS) fail('CONFLICT', { message: `A project has at most ${MAX_WORKFLOWS.toLocaleString('en')} workflows.` })
 }
 
@@ -97,7 +90,7 @@ export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changes
 async function nextFiringAfter(tx: Tx, stored: WorkflowRow, next: WorkflowRow) {
   const scheduleOf = ({ enabled, triggerType, triggerConfig }: WorkflowRow) => ({ enabled, triggerType, triggerConfig })
   if (isDeepStrictEqual(scheduleOf(stored), scheduleOf(next))) return sql`w.next_firing_at`
-  const { now } = await one(tx)<{ now: Date }>`select clock_timestamp() as now`
+  const now = await scalar<Date>(tx)`select clock_timestamp()`
   return sql`${nextFiringOf(next, now) ?? null}::timestamptz`
 }
 
@@ -107,7 +100,7 @@ async function checkSegment(tx: Tx, { projectId, triggerType, triggerConfig }: W
 }
 
 const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unknown>) =>
-  one(tx)<WorkflowRow>`
+  one<WorkflowRow>(tx)`
     update workflows w set name = ${next.name}, description = ${next.description}, trigger_type = ${next.triggerType},
       trigger_config = ${JSON.stringify(next.triggerConfig)}::jsonb, enabled = ${next.enabled}, allow_reentry = ${next.allowReentry},
       next_firing_at = ${nextFiringAt}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}

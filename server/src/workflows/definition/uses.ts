@@ -41,7 +41,7 @@ export async function checkGraphReferences(tx: Tx, projectId: string, steps: Gra
 async function checkTemplates(tx: Tx, projectId: string, steps: GraphStep[], pathOf: (step: GraphStep) => string) {
   const ids = unique(steps.flatMap(({ templateId }) => templateId ?? []))
   if (!ids.length) return
-  const rows = await many(tx)<{ id: string }>`
+  const rows = await many<{ id: string }>(tx)`
     select id from templates where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id for key share
   `
   const known = new Set(rows.map(({ id }) => id))

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { type Db, maybeOne, one, type Tx } from '../../db/index.ts'
+import { type Db, maybeOne, scalar, type Tx } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { fail } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
@@ -90,12 +90,9 @@ export const getWorkflow = async (db: Db, key: WorkflowKey): Promise<WorkflowRow
   (isId(key.id) && (await maybeOne(db, selectWorkflow(key)))) || workflowNotFound(key.id)
 
 /** The graph of a version, by default the current one of a workflow that exists. */
-export async function readGraph(db: Db, { projectId, id, version }: WorkflowKey & { version: number }): Promise<Graph> {
-  const { graph } = await one(db)<{ graph: Graph }>`
-    select graph from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version}
-  `
-  return graph
-}
+export const readGraph = (db: Db, { projectId, id, version }: WorkflowKey & { version: number }) => scalar<Graph>(db)`
+  select graph from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version}
+`
 
 export const showTransition = (transition: GraphTransition): z.output<typeof Transition> => ({
   ...transition,

@@ -1,10 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
 import { many, type Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import { IS_ACTIVE } from '../definition/listeners.ts'
 import { addFigures, figureOfEnd } from './figures.ts'
 import { recordExecutionEnds } from './record-ends.ts'
-import { startedSql } from './started.ts'
+import { STARTED_FILTER, startedSql } from './started.ts'
 
 /** Executions cancelled by one statement. */
 const CHUNK = 1_000
@@ -17,7 +18,7 @@ type End = { status: 'CANCELLED' | 'FAILED'; reason: string }
  * not recalled, and its outcome is ignored.
  */
 async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknown>, { status, reason }: End) {
-  const ended = await many(tx)<Ended>`
+  const ended = await many<Ended>(tx)`
     with chosen as materialized (
       select e.id, e.status = 'WAITING' as was_open from workflow_executions e
       where e.project_id = ${projectId} and ${which} and ${IS_ACTIVE} order by e.id limit ${CHUNK} for update
@@ -87,12 +88,11 @@ export async function cancelExecutionsOf(tx: Tx, projectId: string, { contactIds
   while ((await cancel(tx, projectId, sql`e.contact_id = any(${contactIds}::uuid[])`, reason)) === CHUNK);
 }
 
-export type CancelFilter = {
-  status?: 'RUNNING' | 'WAITING' | undefined
-  stepId?: string | undefined
-  contactId?: string | undefined
-  startedFrom?: string | undefined
-  startedTo?: string | undefined
+export const CANCEL_FILTER = {
+  status: z.enum(['RUNNING', 'WAITING']).optional(),
+  stepId: z.uuid().optional().describe('Executions that are at this step.'),
+  contactId: z.uuid().optional(),
+  ...STARTED_FILTER,
 }
 
 /** One chunk of the active executions of a workflow that match. Returns their number: 0 when none is left. */
@@ -100,7 +100,7 @@ export const cancelExecutionsOfWorkflow = (
   tx: Tx,
   projectId: string,
   workflowId: string,
-  { status, stepId, contactId, ...started }: CancelFilter = {},
+  { status, stepId, contactId, ...started }: z.output<z.ZodObject<typeof CANCEL_FILTER>> = {},
 ) =>
   cancel(
     tx,

@@ -34,7 +34,7 @@ export const workflowDays: Sums = {
 }
 
 async function listDays(db: Db) {
-  const days = await many(db)<{ day: string }>`
+  const days = await many<{ day: string }>(db)`
     select day::date::text as day from generate_series(${FIRST_KEPT_DAY}, ${utcDay(sql`now()`)}, interval '1 day') as day
   `
   return days.map(({ day }) => day)

@@ -11,7 +11,7 @@ import { VISIT_OUTCOME } from './visit-outcome.ts'
 /** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
 export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
-  const deleted = await many(tx)<{ id: string }>`${wipeSql('workflows', scope)} returning id`
+  const deleted = await many<{ id: string }>(tx)`${wipeSql('workflows', scope)} returning id`
   for (const { id } of deleted) await stopListening(tx, { projectId, id })
   return deleted.length
 }
@@ -57,7 +57,7 @@ export async function continueErasing(db: Pool, workflow: ErasedWorkflow) {
 async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Promise<number> {
   const which = sql`t.workflow_id = ${workflowId}`
   const scope = (limit: number): WipeScope => ({ projectId, before: 'infinity', limit })
-  const executions = await many(tx)<{ id: string }>`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`
+  const executions = await many<{ id: string }>(tx)`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`
   await dropStepsSql(executions.map(({ id }) => ({ projectId, id }))).execute(tx)
   return (
     executions.length ||
@@ -93,7 +93,7 @@ type Retention = { months: number; limit: number }
  */
 export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
   if (months === 0) return 0
-  const dropped = await many(tx)<{ projectId: string; id: string }>`
+  const dropped = await many<{ projectId: string; id: string }>(tx)`
     with dropped as (
       delete from workflow_executions where (project_id, id) in (
         select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
@@ -145,7 +145,7 @@ export const dropOldRefusals = (tx: Tx, limit: number) =>
 
 /** Disabled workflows listen until their last execution has ended. */
 export async function refreshListeners(tx: Tx) {
-  const workflows = await many(tx)<WorkflowRow>`
+  const workflows = await many<WorkflowRow>(tx)`
     select ${WORKFLOW_COLUMNS} from workflows w
     where not w.enabled and exists (select from listeners l where l.project_id = w.project_id and l.listener = 'workflow:' || w.id)
       and not exists (select from workflow_executions e where e.project_id = w.project_id and e.workflow_id = w.id and ${IS_ACTIVE})

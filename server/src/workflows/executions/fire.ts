@@ -51,7 +51,7 @@ const projectsToFireSql = (except: string[]) => sql<WaitingWork>`
 
 /** Of several missed times only the last one is made up for. Returns the number of workflows. */
 async function fireDue(tx: Tx, projectId: string): Promise<number> {
-  const due = await many(tx)<Due>`
+  const due = await many<Due>(tx)`
     select ${WORKFLOW_COLUMNS}, w.next_firing_at as "dueAt", now() as now
     from workflows w join projects p on p.id = w.project_id
     where w.project_id = ${projectId} and w.next_firing_at <= now() and not p.disabled and p.deleted_at is null
@@ -103,7 +103,7 @@ type Firing = { workflowId: string; after: string | null }
 
 /** Returns whether there may be another page. */
 async function firePage(tx: Tx, { projectId, firingId }: FiringKey, size: number): Promise<boolean> {
-  const firing = await maybeOne(tx)<Firing>`
+  const firing = await maybeOne<Firing>(tx)`
     select workflow_id as "workflowId", after from workflow_firings
     where project_id = ${projectId} and id = ${firingId} and status = 'RUNNING' for update
   `
@@ -140,10 +140,10 @@ type Segment = NonNullable<Awaited<ReturnType<typeof findSegment>>>
 /** `end` is the last contact of the page; undefined if it is the last page. */
 async function readMembersPage(tx: Tx, segment: Segment, { after, size }: { after: string; size: number }) {
   const isMember = await segmentSql(tx, segment)
-  const last = await maybeOne(tx)<{ id: string }>`
+  const last = await maybeOne<{ id: string }>(tx)`
     select id from contacts where project_id = ${segment.projectId} and id > ${after} order by id offset ${size - 1} limit 1
   `
-  const rows = await many(tx)<{ id: string }>`
+  const rows = await many<{ id: string }>(tx)`
     select id from contacts
     where project_id = ${segment.projectId} and id > ${after} ${last ? sql`and id <= ${last.id}` : sql``} and ${isMember}
     order by id
@@ -155,14 +155,14 @@ const SHOWN_FIRINGS = 20
 
 /** The last firings of a workflow, newest first. */
 export const listFirings = (db: Db, { projectId, id }: { projectId: string; id: string }) =>
-  many(db)<{ firedFor: Date; status: 'RUNNING' | 'DONE' | 'SKIPPED'; reason: string | null; enrolled: number; endedAt: Date | null }>`
+  many<{ firedFor: Date; status: 'RUNNING' | 'DONE' | 'SKIPPED'; reason: string | null; enrolled: number; endedAt: Date | null }>(db)`
     select fired_for as "firedFor", status, reason, enrolled, ended_at as "endedAt" from workflow_firings
     where project_id = ${projectId} and workflow_id = ${id} order by id desc limit ${SHOWN_FIRINGS}
   `
 
 /** Firings whose job was lost are continued. For housekeeping. */
 export const resumeFirings = async (tx: Tx) => {
-  const lost = await many(tx)<{ projectId: string; firingId: string }>`
+  const lost = await many<{ projectId: string; firingId: string }>(tx)`
     select project_id as "projectId", id as "firingId" from workflow_firings where status = 'RUNNING' and created_at < now() - interval '1 hour' limit 1000
   `
   for (const firing of lost) await enqueue(tx, 'workflows.fire', firing, { key: `workflows.fire ${firing.firingId}` })

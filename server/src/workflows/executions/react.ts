@@ -25,7 +25,7 @@ type Happened = { id: string; name: string; contactId: string; createdAt: Date; 
 async function readHappened(tx: Tx, projectId: string, reactions: Reaction[]): Promise<Happened[]> {
   const byEvent = new Map(reactions.flatMap((reaction) => (reaction.eventId ? [[reaction.eventId, reaction] as const] : [])))
   if (!byEvent.size) return []
-  const rows = await many(tx)<Omit<Happened, 'workflowIds'>>`
+  const rows = await many<Omit<Happened, 'workflowIds'>>(tx)`
     select id, name, contact_id as "contactId", created_at as "createdAt", ${exactTime(sql`created_at`)} as at from events
     where project_id = ${projectId} and id = any(${[...byEvent.keys()]}::uuid[]) and contact_id is not null and ${COUNTS_FOR_WORKFLOWS}
     order by created_at, id
@@ -60,7 +60,7 @@ const startsBy = ({ triggerType, triggerConfig }: WorkflowRow, { name }: Happene
 
 async function readEventData(tx: Tx, projectId: string, ids: string[]) {
   const rows = ids.length
-    ? await many(tx)<{ id: string; data: Record<string, unknown> }>`
+    ? await many<{ id: string; data: Record<string, unknown> }>(tx)`
       select id, data from events where project_id = ${projectId} and id = any(${ids}::uuid[])
     `
     : []
@@ -84,7 +84,7 @@ async function wakeWaiting(tx: Tx, projectId: string, happened: Happened[]) {
   const rows = happened.flatMap(({ id, name, at, contactId, workflowIds }) =>
     workflowIds.map((workflowId) => ({ contactId, workflowId, name, at, id })),
   )
-  const touched = await many(tx)<{ isDue: boolean }>`
+  const touched = await many<{ isDue: boolean }>(tx)`
     with happened as materialized (
       -- The project is a column: see writeRecords.
       select ${projectId}::uuid as project_id, "contactId", "workflowId", array_agg(name) as names,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { type Db, many, maybeOne, one } from '../../db/index.ts'
+import { type Db, many, maybeOne } from '../../db/index.ts'
 import { PageQuery, pageInfo, severalOf } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
@@ -96,7 +96,7 @@ export type ExecutionKey = { projectId: string; workflowId: string; id: string }
 export const getExecution = async (db: Db, key: ExecutionKey) =>
   (isId(key.id) && (await findExecution(db, key))) || notFound('execution', key.id)
 
-const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) => maybeOne(db)<Row>`
+const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) => maybeOne<Row>(db)`
   select ${COLUMNS} from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.id = ${id}
 `
 
@@ -111,7 +111,7 @@ type StepRow = RowOf<typeof STEP_COLUMNS> & { status: (typeof STEP_STATUSES)[num
 export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.output<typeof ExecutionDetails>> {
   const row = await getExecution(db, key)
   const graph = (await readGraphs(db, key.projectId, [row]))(row)
-  const steps = await many(db)<StepRow>`
+  const steps = await many<StepRow>(db)`
     select ${STEP_COLUMNS}, ${VISIT_OUTCOME} as outcome
     from workflow_step_executions s where s.project_id = ${key.projectId} and s.execution_id = ${row.id}
     order by s.visit desc limit ${MAX_SHOWN_STEPS}
@@ -141,11 +141,11 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
     ${contactId ? sql`and e.contact_id = ${contactId}` : sql``} ${startedSql(query)}`
   const offset = Math.min((page - 1) * pageSize, MAX_COUNTED)
   const limit = Math.min(pageSize, MAX_COUNTED - offset)
-  const rows = await many(db)<Row>`
+  const rows = await many<Row>(db)`
     select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${limit} offset ${offset}
   `
-  const { total } = await one(db)<{ total: number }>`
-    select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted
+  const total = await scalar<number>(db)`
+    select count(*)::int from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted
   `
   const graphOf = await readGraphs(db, key.projectId, rows)
   const data = rows.map((row) => ({ ...row, currentStep: nameOfStep(graphOf(row), row.currentStepId) }))

@@ -38,16 +38,16 @@ type Explained = z.output<typeof WorkflowExplanation>
 /** Undefined when there is no such contact. */
 export async function explainWorkflow(db: Db, workflow: WorkflowRow, contactId: string): Promise<Explained | undefined> {
   const { projectId, id } = workflow
-  const contact = await maybeOne(db)<{ id: string; email: string; subscribed: boolean }>`
+  const contact = await maybeOne<{ id: string; email: string; subscribed: boolean }>(db)`
     select id, email, subscribed from contacts where project_id = ${projectId} and id = ${contactId}
   `
   if (!contact) return undefined
-  const executions = await many(db)<Explained['executions'][number]>`
+  const executions = await many<Explained['executions'][number]>(db)`
     select ${columns('workflow_executions', 'e', ['id', 'version', 'status', 'exitReason', 'currentStepId', 'startedAt', 'completedAt'])}
     from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and e.contact_id = ${contactId}
     order by e.id desc limit ${MAX_HISTORY}
   `
-  const refusals = await many(db)<Explained['refusals'][number]>`
+  const refusals = await many<Explained['refusals'][number]>(db)`
     select reason, hour, count from workflow_refusals
     where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId} order by hour desc limit ${MAX_HISTORY}
   `

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one } from '../../db/index.ts'
+import { type Db, many } from '../../db/index.ts'
 import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
 import { likePattern } from '../../lib/text/like-pattern.ts'
 import { TRIGGER_TYPES } from '../definition/trigger.ts'
@@ -49,7 +49,7 @@ export async function listWorkflows(db: Db, projectId: string, query: z.output<t
     ${failed ? sql`and ${HAS_FAILED} = ${failed === 'true'}` : sql``}
     ${pattern ? sql`and (w.name ilike ${pattern} or w.description ilike ${pattern})` : sql``}`
   const enteredSince = firstRecentDay()
-  const rows = await many(db)<ItemRow>`
+  const rows = await many<ItemRow>(db)`
     select ${WORKFLOW_COLUMNS}, to_jsonb(counts) || jsonb_build_object('steps', (
       select jsonb_array_length(g.graph -> 'steps') from workflow_graphs g
       where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version)) as counts
@@ -59,6 +59,6 @@ export async function listWorkflows(db: Db, projectId: string, query: z.output<t
     ) as w ${executionCountsJoin(enteredSince)}
     order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)}
   `
-  const { total } = await one(db)<{ total: number }>`select count(*)::int as total from workflows w where ${where}`
+  const total = await scalar<number>(db)`select count(*)::int from workflows w where ${where}`
   return { data: rows.map(({ counts, ...row }) => ({ ...row, enteredSince, _count: counts })), ...pageInfo(total, query) }
 }

@@ -4,7 +4,7 @@ import { Timestamp } from '../../http/validate.ts'
 import { newId } from '../../lib/id.ts'
 import { triggerOf } from '../definition/graph.ts'
 import { readGraph, type WorkflowRow } from '../definition/workflow.ts'
-import { type ActiveExecution, moveOn } from '../executions/transition.ts'
+import { type ActiveExecution, ARRIVED, moveOn } from '../executions/transition.ts'
 import { ALL_STEP_TYPES, type AnyDecided, decideSteps, kindOf } from '../steps/kinds.ts'
 import { arrivalAt, type SimulatedWorld, type StartEvent, type StepBatch, type StepOutcome } from '../steps/step.ts'
 
@@ -73,13 +73,9 @@ async function newExecution(db: Pool, workflow: WorkflowRow, { contactId, event,
     workflowId: workflow.id,
     version: workflow.version,
     contactId,
-    status: 'RUNNING',
+    ...ARRIVED,
     visits: 0,
     arrival: arrivalAt(at),
-    dueAt: null,
-    awaits: null,
-    deadlineAt: null,
-    attempts: 0,
     context: {},
     event,
     startedAt: at,

@@ -71,4 +71,4 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
 }
 
 const readNextFiring = async (db: Db, { projectId, id }: WorkflowRow) =>
-  (await maybeOne(db)<{ at: Date | null }>`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`)?.at
+  (await maybeOne<{ at: Date | null }>(db)`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`)?.at

@@ -88,12 +88,7 @@ const pageSql = (visits: Visits, page: Page) => sql<z.output<typeof StepVisit>>`
 
 async function countVisits(db: Pool, visits: Visits): Promise<number> {
   const found = byOutcomeSql(visits, { after: undefined, limit: COUNT.upTo }, sql`1`)
-  const counted = await withStatementTimeout(
-    db,
-    COUNT.ms,
-    (tx) => countRows(tx, sql`${found} limit ${COUNT.upTo}`),
-    () => undefined,
-  )
+  const counted = await withStatementTimeout(db, COUNT.ms, (tx) => countRows(tx, sql`${found} limit ${COUNT.upTo}`))
   if (counted !== undefined && counted < COUNT.upTo) return counted
   const figures = stepFigures(await readFigures(db, visits), visits.stepId)
   return Math.max(

@@ -136,7 +136,7 @@ const customOf = ({ step: { config } }: EmailStep) => (config.recipient.type ===
 async function readRecipients(db: Db, { projectId, contacts }: StepBatch, executions: EmailStep[]) {
   const custom = [...new Set(executions.flatMap((execution) => customOf(execution) ?? []))]
   const rows = custom.length
-    ? await many(db)<{ id: string; email: string; subscribed: boolean }>`
+    ? await many<{ id: string; email: string; subscribed: boolean }>(db)`
       select id, email, subscribed from contacts where project_id = ${projectId} and email = any(${custom}::text[])
     `
     : []
@@ -165,7 +165,7 @@ async function findRunaways(
     return contactId && visits >= MAX_EMAILS_PER_HOUR ? [{ id, contactId }] : []
   })
   if (!suspects.length) return new Set()
-  const over = await many(db)<{ id: string }>`
+  const over = await many<{ id: string }>(db)`
     with suspects as materialized (
       -- The project is a column: see writeRecords.
       select ${projectId}::uuid as project_id, s.* from jsonb_to_recordset(${JSON.stringify(suspects)}::jsonb) as s(id uuid, "contactId" uuid)
@@ -255,7 +255,7 @@ async function readOwnContacts(tx: Tx, projectId: string, sending: Sending[]): P
     isWhole: recipient.isCustom,
     keys: Object.keys(event?.data ?? {}),
   }))
-  const rows = await many(tx)<OwnContact & { executionId: string }>`
+  const rows = await many<OwnContact & { executionId: string }>(tx)`
     select a."executionId", c.email, c.subscribed, to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt",
       case when a."isWhole" then c.data
         else (select coalesce(jsonb_object_agg(key, true), '{}') from jsonb_array_elements_text(a.keys) as key where c.data ? key) end as data

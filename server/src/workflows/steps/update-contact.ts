@@ -36,7 +36,7 @@ export const updateContactKind: StepKind<Update> = {
   /** By the rules of `data` of every other endpoint. Locks the contacts first: an address that changes meanwhile would make a new contact. */
   async run(tx, { projectId }, decided) {
     const ids = decided.map(({ execution }) => execution.contactId)
-    const rows = await many(tx)<{ id: string; email: string }>`
+    const rows = await many<{ id: string; email: string }>(tx)`
       select id, email from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
       order by email collate "C" for no key update
     `

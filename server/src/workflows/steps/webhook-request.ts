@@ -16,7 +16,7 @@ export type WebhookSource = Pick<Running, 'id' | 'event' | 'context' | 'startedA
 }
 
 export const readWebhookContact = (db: Db, projectId: string, contactId: string) =>
-  maybeOne(db)<SimulatedContact>`
+  maybeOne<SimulatedContact>(db)`
     select id, email, subscribed, data, created_at as "createdAt" from contacts where project_id = ${projectId} and id = ${contactId}
   `
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { type Db, many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
@@ -65,7 +65,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     if (!contact || !workflow) return { is: 'gone' }
     const built = await buildWebhookRequest({ ...execution, config: execution.step.config, contact, workflow, projectId })
     if ('problem' in built) return { is: 'refused', reason: built.problem, ms: 0 }
-    const { now } = await one(db)<{ now: Date }>`select clock_timestamp() as now`
+    const now = await scalar<Date>(db)`select clock_timestamp()`
     const id = `msg_${execution.id}_${execution.visits}`
     const signature = signWebhook(await getWebhookSecret(db, secrets, projectId), { id, at: now, body: built.body ?? '' })
     return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: TIMEOUT_MS })
@@ -97,7 +97,7 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
     select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
     where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
       and ${HOST_KEY} <> all(${except}::text[])`
-  return many(db)<DueHost>`
+  return many<DueHost>(db)`
     with recursive ${skipScanCte('hosts', {
       table: 'workflow_executions',
       by: ['project_id', 'webhook_host'],
@@ -112,7 +112,7 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
 /** One request of each host; none of a host whose requests other workers have taken. */
 async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
   const chosen = hosts.map(({ projectId, host, owner, key }) => ({ project_id: projectId, host, owner, key }))
-  return many(tx)<Leased>`
+  return many<Leased>(tx)`
     with chosen as materialized (
       select mine.*, h.owner, h.key
       from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
@@ -128,13 +128,13 @@ async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
 }
 
 const readWorkflowName = (db: Db, projectId: string, id: string) =>
-  maybeOne(db)<{ id: string; name: string }>`select id, name from workflows where project_id = ${projectId} and id = ${id}`
+  maybeOne<{ id: string; name: string }>(db)`select id, name from workflows where project_id = ${projectId} and id = ${id}`
 
 type Settled = { execution: AtWebhook; leasedUntil: Date; result: WebhookAnswer }
 
 /** Only while the lease is ours and the execution is still at the step: it may have been cancelled, or taken over. */
 async function settle(tx: Tx, projectId: string, { execution, leasedUntil, result }: Settled) {
-  const held = await maybeOne(tx)<{ now: Date }>`
+  const held = await maybeOne<{ now: Date }>(tx)`
     select now() as now from workflow_executions
     where project_id = ${projectId} and id = ${execution.id} and visits = ${execution.visits} and webhook_host is not null
       and date_trunc('milliseconds', due_at) = ${leasedUntil}
