@@ -97,44 +97,47 @@ async function begin(client: pg.PoolClient) {
 /** Ends the transaction unless the condition is true. */
 export const orFail = (condition: RawBuilder<unknown>) => sql`require_true(${condition})`
 
-type Statement = [text: TemplateStringsArray, ...values: unknown[]]
+type InPlace<Result> = (text: TemplateStringsArray, ...values: unknown[]) => Promise<Result>
 
-/** A statement is written where it runs, `many(db)<Row>\`select …\``, or built elsewhere, `many(db, query)`. */
-const runner =
-  <Result>(run: (db: Db, query: RawBuilder<unknown>) => Promise<Result>) =>
-  (db: Db, query?: RawBuilder<unknown>) =>
-    query ? run(db, query) : (...statement: Statement) => run(db, sql(...statement))
-
-const rowsOf = async (db: Db, query: RawBuilder<unknown>) => (await query.execute(db)).rows
-
-export const many = runner(rowsOf) as {
-  (db: Db): <Row>(...statement: Statement) => Promise<Row[]>
-  <Row>(db: Db, query: RawBuilder<Row>): Promise<Row[]>
+/** Runs a statement that is written in place, as in ``many<Row>(db)`select …` ``, or that was built elsewhere: `many(db, query)`. */
+export function many<Row>(db: Db): InPlace<Row[]>
+export function many<Row>(db: Db, query: RawBuilder<Row>): Promise<Row[]>
+export function many<Row>(db: Db, query?: RawBuilder<Row>) {
+  return run(query, async (statement) => (await statement.execute(db)).rows)
 }
 
-export const maybeOne = runner(async (db, query) => (await rowsOf(db, query))[0]) as {
-  (db: Db): <Row>(...statement: Statement) => Promise<Row | undefined>
-  <Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined>
+/** The first row. */
+export function maybeOne<Row>(db: Db): InPlace<Row | undefined>
+export function maybeOne<Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined>
+export function maybeOne<Row>(db: Db, query?: RawBuilder<Row>) {
+  return run(query, async (statement) => (await many(db, statement))[0])
 }
 
-export const one = runner(async (db, query) => (await rowsOf(db, query))[0] ?? Promise.reject(new Error('statement returned no row'))) as {
-  (db: Db): <Row>(...statement: Statement) => Promise<Row>
-  <Row>(db: Db, query: RawBuilder<Row>): Promise<Row>
+/** The first row of a statement that has one always. */
+export function one<Row>(db: Db): InPlace<Row>
+export function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row>
+export function one<Row>(db: Db, query?: RawBuilder<Row>) {
+  return run(query, async (statement) => (await maybeOne(db, statement)) ?? Promise.reject(new Error('statement returned no row')))
 }
-
-/** The first column of the only row. */
-export const scalar = runner(async (db, query) => Object.values((await one(db, query)) as object)[0]) as (
-  db: Db,
-) => <Value>(...statement: Statement) => Promise<Value>
-
-/** The number of rows of a query, which limits how many are counted. */
-export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar(db)<number>`select count(*)::int from (${query}) as counted`
 
 /** The number of rows that the statement inserted, updated or deleted. */
-export const countAffected = runner(async (tx, query) => Number((await query.execute(tx)).numAffectedRows ?? 0n)) as {
-  (tx: Tx): (...statement: Statement) => Promise<number>
-  (tx: Tx, query: RawBuilder<unknown>): Promise<number>
+export function countAffected(tx: Tx): InPlace<number>
+export function countAffected(tx: Tx, query: RawBuilder<unknown>): Promise<number>
+export function countAffected(tx: Tx, query?: RawBuilder<unknown>) {
+  return run(query, async (statement) => Number((await statement.execute(tx)).numAffectedRows ?? 0n))
 }
+
+const run = <Row, Result>(query: RawBuilder<Row> | undefined, execute: (statement: RawBuilder<Row>) => Promise<Result>) =>
+  query ? execute(query) : (text: TemplateStringsArray, ...values: unknown[]) => execute(sql<Row>(text, ...values))
+
+/** The first column of a row that is always there. */
+export const scalar =
+  <Value>(db: Db): InPlace<Value> =>
+  async (text, ...values) =>
+    Object.values(await one<Record<string, Value>>(db)(text, ...values))[0]!
+
+/** The number of rows of a query, which limits how many are counted. */
+export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar<number>(db)`select count(*)::int from (${query}) as counted`
 
 const ATTEMPTS = 3
 

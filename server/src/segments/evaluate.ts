@@ -1,7 +1,7 @@
 import type { Expression } from '../conditions/expression.ts'
 import { dataKeysOf } from '../conditions/references.ts'
 import { readDeletedFields } from '../contacts/fields/fields.ts'
-import type { Db } from '../db/index.ts'
+import { type Db, scalar } from '../db/index.ts'
 
 /**
  * What an evaluation needs besides the contact: the deleted fields, and the present database time. Read after the lock of the project was

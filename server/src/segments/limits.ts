@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { hasDueWindows } from '../conditions/references.ts'
-import { type Db, many, type Tx, scalar } from '../db/index.ts'
+import { type Db, many, scalar, type Tx } from '../db/index.ts'
 import { lock } from '../ledger/locks.ts'
 import { fail } from '../lib/errors.ts'
 import { resolveSegments } from './expressions.ts'

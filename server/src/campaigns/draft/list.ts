@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { FilterTime, readMoment } from '../../contacts/filter.ts'
-import { type Db, many } from '../../db/index.ts'
+import { type Db, many, scalar } from '../../db/index.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
 import { fail } from '../../lib/errors.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, type Tx } from '../../db/index.ts'
+import { countAffected, scalar, type Tx } from '../../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../../http/if-match.ts'
 import { invalid } from '../../lib/errors.ts'
 import { type Actor, recordAction } from './audit.ts'

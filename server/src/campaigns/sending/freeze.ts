@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
 import { insertAcceptedSql } from '../../delivery/outbox/email-ledger.ts'

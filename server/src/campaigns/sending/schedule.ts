@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'

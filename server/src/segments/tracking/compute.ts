@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expressionSql } from '../../conditions/sql.ts'
 import { countContacts } from '../../contacts/counts.ts'
-import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
 import { lockReactions } from '../../events/dispatch.ts'
 import { enqueue } from '../../jobs/enqueue.ts'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
-import { maybeOne, one, type Tx } from '../../db/index.ts'
+import { maybeOne, one, scalar, type Tx } from '../../db/index.ts'
 import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { fail, invalid } from '../../lib/errors.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, type Tx } from '../../db/index.ts'
+import { type Db, many, scalar, type Tx } from '../../db/index.ts'
 import { exactTime } from '../../events/first-events.ts'
 import { createCache } from '../../lib/cache.ts'
 import { crash } from '../../lib/crash-point.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, one, type Tx } from '../../db/index.ts'
+import { type Db, many, one, scalar, type Tx } from '../../db/index.ts'
 import { recordActivities } from '../../events/activities.ts'
 import { fail } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
@@ -43,13 +43,13 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
     at: at ?? null,
     context,
   }))
-  const { triggerId } = await // Also pins the graph: it is kept as long as executions follow it.
-  one<{ triggerId: string }>(tx)`
+  // Also pins the graph: it is kept as long as executions follow it.
+  const triggerId = await scalar<string>(tx)`
     with pinned as (
       update workflow_graphs set pinned = true
       where project_id = ${projectId} and workflow_id = ${workflowId} and version = ${version} and not pinned
     )
-    select step ->> 'id' as "triggerId" from workflow_graphs g cross join lateral jsonb_array_elements(g.graph -> 'steps') as step
+    select step ->> 'id' from workflow_graphs g cross join lateral jsonb_array_elements(g.graph -> 'steps') as step
     where g.project_id = ${projectId} and g.workflow_id = ${workflowId} and g.version = ${version} and step ->> 'type' = 'TRIGGER'
   `
   const started = await many<{ id: string | null; contactId: string; refused: boolean }>(tx)`

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { type Db, many, maybeOne } from '../../db/index.ts'
+import { type Db, many, maybeOne, scalar } from '../../db/index.ts'
 import { PageQuery, pageInfo, severalOf } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'

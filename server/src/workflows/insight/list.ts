@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many } from '../../db/index.ts'
+import { type Db, many, scalar } from '../../db/index.ts'
 import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
 import { likePattern } from '../../lib/text/like-pattern.ts'
 import { TRIGGER_TYPES } from '../definition/trigger.ts'

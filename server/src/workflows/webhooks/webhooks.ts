@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
