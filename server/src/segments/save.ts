@@ -84,12 +84,12 @@ const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
     ...(trackMembership === undefined ? [] : [sql`track_membership = ${trackMembership}`]),
     // A count of the old condition is not one of the new.
     ...(condition ? [sql`condition = ${asJson(condition)}::jsonb, uses = ${asJson(usesOf(condition))}::jsonb, counted_at = null`] : []),
-    sql`updated_at = ${nextRevision(sql.ref('s.updated_at'))}`,
+    sql`updated_at = ${nextRevision(sql.ref('segments.updated_at'))}`,
   ]
   return maybeOne<SegmentRow & { newCondition: boolean }>(tx)`
-    update segments s set ${sql.join(sets)}
+    update segments set ${sql.join(sets)}
     from (select condition as old_condition from segments where project_id = ${projectId} and id = ${id}) as before
-    where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('s.updated_at'), revisions)}
+    where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('segments.updated_at'), revisions)}
     returning ${SEGMENT_COLUMNS}, condition is distinct from old_condition as "newCondition"
   `
 }
