@@ -49,11 +49,11 @@ export async function scanContacts<Result, Other = undefined>(
 ): Promise<Result | Other> {
   const owner = await readOwner(db, projectId)
   const scan = (place: keyof typeof places, limit: number) =>
-    places[place](owner, () => withStatementTimeout(db, limit, async (tx) => ({ found: await read(tx) })), waitMs)
+    places[place](owner, () => withStatementTimeout(db, limit, async (tx) => ({ found: await read(tx) })), { waitMs })
   const scanned = await ofOwner(
     owner,
     async () => (await scan('quick', Math.min(ms, QUICK_MS))) ?? (ms > QUICK_MS ? scan('long', ms) : undefined),
-    waitMs,
+    { waitMs },
   ).catch(noTurn)
   return scanned ? scanned.found : (orElse?.() as Other)
 }
@@ -71,7 +71,7 @@ export async function inScanTurn<Result, Other>(
 ): Promise<Result | Other> {
   const owner = await readOwner(db, projectId)
   const place = places[isLong ? 'long' : 'quick']
-  const inPlace = () => place(owner, async () => ({ found: await scan() }), BACKGROUND_WAIT_MS)
-  const scanned = await ofOwner(owner, inPlace, BACKGROUND_WAIT_MS).catch(noTurn)
+  const inPlace = () => place(owner, async () => ({ found: await scan() }), { waitMs: BACKGROUND_WAIT_MS })
+  const scanned = await ofOwner(owner, inPlace, { waitMs: BACKGROUND_WAIT_MS }).catch(noTurn)
   return scanned ? scanned.found : orElse()
 }
