@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { transact } from '../db/index.ts'
+import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
@@ -115,7 +115,7 @@ export function templateRoutes(app: App, deps: Deps) {
     return (await transact(db, (tx) => changeTemplate(tx, edit))) ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
 
-  versionRoutes()
+  versionRoutes(template, db, change)
 
   template.delete(
     '/templates/:id',
@@ -141,41 +141,43 @@ export function templateRoutes(app: App, deps: Deps) {
   )
 
   templatePreviewRoutes(app, deps)
+}
 
-  function versionRoutes() {
-    template.get(
-      '/templates/:id/versions',
-      {
-        summary: 'List the versions of a template, newest first',
-        description: 'The newest 50 that came before the current one are kept, up to 20 MB.',
-        response: z.object({ data: z.array(TemplateVersion) }),
-      },
-      async (_req, { projectId, id }) => ({ data: await listVersions(db, { projectId, id }) }),
-    )
+type Change = (req: FastifyRequest, stored: StoredTemplate, changes: z.output<typeof Changes>) => Promise<StoredTemplate>
 
-    template.get(
-      '/templates/:id/versions/:version',
-      { summary: 'Get a version of a template', params: VersionId, response: TemplateVersionContent },
-      (req, found) => findStoredVersion(found, req.params.version),
-    )
+function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, StoredTemplate>>, db: Db, change: Change) {
+  template.get(
+    '/templates/:id/versions',
+    {
+      summary: 'List the versions of a template, newest first',
+      description: 'The newest 50 that came before the current one are kept, up to 20 MB.',
+      response: z.object({ data: z.array(TemplateVersion) }),
+    },
+    async (_req, { projectId, id }) => ({ data: await listVersions(db, { projectId, id }) }),
+  )
 
-    template.post(
-      '/templates/:id/versions/:version/restore',
-      {
-        summary: 'Restore a version of a template',
-        description: 'Saves the content of the version again, as a new version.',
-        params: VersionId,
-        response: Template,
-        takesHeaders: [IF_MATCH],
-        refusals: ['CONFLICT'],
-        etag: true,
-      },
-      async (req, found) => {
-        const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(found, req.params.version)
-        return change(req, found, { subject, previewText, body, from, fromName, replyTo, type })
-      },
-    )
-  }
+  template.get(
+    '/templates/:id/versions/:version',
+    { summary: 'Get a version of a template', params: VersionId, response: TemplateVersionContent },
+    (req, found) => findStoredVersion(found, req.params.version),
+  )
+
+  template.post(
+    '/templates/:id/versions/:version/restore',
+    {
+      summary: 'Restore a version of a template',
+      description: 'Saves the content of the version again, as a new version.',
+      params: VersionId,
+      response: Template,
+      takesHeaders: [IF_MATCH],
+      refusals: ['CONFLICT'],
+      etag: true,
+    },
+    async (req, found) => {
+      const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(found, req.params.version)
+      return change(req, found, { subject, previewText, body, from, fromName, replyTo, type })
+    },
+  )
 
   async function findStoredVersion({ projectId, id }: StoredTemplate, given: string) {
     const found = /^[1-9]\d{0,8}$/.test(given) ? await findVersion(db, { projectId, id }, Number(given)) : undefined
