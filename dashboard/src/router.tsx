@@ -151,10 +151,19 @@ const segments = createRoute({
   component: lazyRouteComponent(() => import('./features/segments/segments-page.tsx'), 'SegmentsPage'),
   validateSearch: listSearch('kind', 'tracked', 'used'),
 })
+const segmentNew = createRoute({
+  getParentRoute: inProject,
+  path: '/segments/new',
+  component: lazyRouteComponent(() => import('./features/segments/new-segment-page.tsx'), 'NewSegmentPage'),
+  validateSearch: ({ name, example }: Search): { name?: string; example?: string } => ({
+    ...(text(name) && { name: text(name)! }),
+    ...(text(example) && { example: text(example)! }),
+  }),
+})
 const segment = createRoute({
   getParentRoute: inProject,
   path: '/segments/$segmentId',
-  component: lazyRouteComponent(() => import('./features/segments/members-page.tsx'), 'MembersPage'),
+  component: lazyRouteComponent(() => import('./features/segments/members/members-page.tsx'), 'MembersPage'),
   validateSearch: listSearch('subscribed'),
 })
 const segmentSettings = createRoute({
@@ -338,6 +347,7 @@ export const router = createRouter({
         importContacts,
         contact,
         segments,
+        segmentNew,
         segment,
         segmentSettings,
         segmentHistory,

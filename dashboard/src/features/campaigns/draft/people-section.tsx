@@ -2,8 +2,6 @@ import type { Campaign, CampaignPreflight } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ConditionEditor } from '../../../conditions/condition-editor.tsx'
-import { printCondition } from '../../../conditions/condition-text.ts'
-import { CONDITION_EXAMPLES } from '../../../conditions/examples.ts'
 import { TYPE_HINTS, TYPE_NAMES } from '../../../content/content-values.ts'
 import { segmentNamesQuery } from '../../../data/segments.ts'
 import type { Draft } from '../../../editor/use-draft.ts'
@@ -38,13 +36,8 @@ export function PeopleSection({ campaign, draft, preflight }: PeopleSectionProps
             name="audienceType"
             choices={AUDIENCES}
             chosen={audienceType}
-            onChoose={(value) =>
-              draft.set({
-                // The options are the types.
-                audienceType: value as CampaignValues['audienceType'],
-                ...(value === 'FILTERED' && !condition && { condition: printCondition(CONDITION_EXAMPLES[1]!.condition) }),
-              })
-            }
+            // The options are the types.
+            onChoose={(value) => draft.set({ audienceType: value as CampaignValues['audienceType'] })}
           />
           {audienceType === 'SEGMENT' && (
             <Field name="segmentId" label="Segment" {...(segments && Object.keys(segments).length === 0 && { hint: <NoSegments /> })}>
