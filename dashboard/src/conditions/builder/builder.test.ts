@@ -21,12 +21,12 @@ import {
   addGroup,
   addNested,
   BLANK_TREE,
+  type ConditionLine,
   changeFilter,
   countFilters,
   filtersOf,
   type GroupPath,
   keyOf,
-  type Line,
   listFilters,
   removeFilter,
   removeGroup,
@@ -57,7 +57,7 @@ const groupPaths = (tree: Tree, above: GroupPath = []): GroupPath[] =>
   tree.groups.flatMap((group, index) => [[...above, index], ...(group.conditions ? groupPaths(group.conditions, [...above, index]) : [])])
 
 /** Uses every input of a line without changing what it shows, as a user does who opens a select and chooses the same again. */
-function touch(filter: Line): Line {
+function touch(filter: ConditionLine): ConditionLine {
   const row = readRow(filter, CATALOG)
   if (!row) return filter
   const { type, kind } = row
@@ -161,7 +161,7 @@ const typedText = fc.oneof(
 type Action = (tree: Tree) => Tree
 const pick = <Item>(items: Item[], number: number): Item | undefined => (items.length ? items[number % items.length] : undefined)
 
-const editLine = (edit: (filter: Line, number: number, text: string) => Line) =>
+const editLine = (edit: (filter: ConditionLine, number: number, text: string) => ConditionLine) =>
   fc.record({ number: fc.nat(), line: fc.nat(), text: typedText }).map(
     ({ number, line, text }): Action =>
       (tree) => {

@@ -8,11 +8,11 @@ import { FieldPicker } from './field-picker.tsx'
 import type { FieldChoice, FieldType } from './fields.ts'
 import { operatorsOf, problemOfFilter, type Row, readRow, withField, withOperator, withType } from './filter.ts'
 import { Joint } from './joint.tsx'
-import { changeFilter, keyOf, type Line, listFilters, readPath, removeFilter } from './tree.ts'
+import { type ConditionLine, changeFilter, keyOf, listFilters, readPath, removeFilter } from './tree.ts'
 import { ValueInput } from './value-input.tsx'
 
 type FilterRowProps = {
-  filter: Line
+  filter: ConditionLine
   /** Path of its group, as in `readPath`, and its place in it. */
   path: string
   index: number
@@ -32,7 +32,7 @@ export const FilterRow = memo(function FilterRow({ filter, path, index, problem 
   const text = isBlank ? 'this line' : describeLine(filter, row)
   const incomplete = isBlank || row ? problemOfFilter(filter) : undefined
 
-  const change = (next: Line, what?: string) =>
+  const change = (next: ConditionLine, what?: string) =>
     next !== filter && edit((tree) => changeFilter(tree, readPath(path), index, next), what && `${key} ${what}`)
 
   function chooseField(choice: FieldChoice) {
@@ -108,14 +108,14 @@ const DATA_TYPES: Partial<Record<FieldType, string>> & Record<string, string> = 
   boolean: 'yes or no',
 }
 
-const describeLine = (filter: Line, row: Row | undefined) =>
+const describeLine = (filter: ConditionLine, row: Row | undefined) =>
   describeFilter(
     filter as Parameters<typeof describeFilter>[0],
     row?.type === 'segment' ? { [filter.field.slice(8)]: row.field.label } : {},
   )
 
 /** A line that the builder has no inputs for. It is kept as it is. */
-function Unshown({ filter, text }: { filter: Line; text: string }) {
+function Unshown({ filter, text }: { filter: ConditionLine; text: string }) {
   return (
     <div className="min-w-0 rounded-md border border-line border-dashed px-3 py-1.5 text-ui @xl:col-span-3">
       <p className="wrap-break-word">{text}</p>

@@ -1,6 +1,6 @@
 import { OPERATOR_WORDS } from '../sentence.ts'
 import type { FieldCatalog, FieldChoice, FieldType, FoundField } from './fields.ts'
-import type { Line } from './tree.ts'
+import type { ConditionLine } from './tree.ts'
 
 /** Operators of each type of field, in the order and the words of the builder. */
 const OPERATORS: Record<FieldType, Record<string, string>> = {
@@ -66,7 +66,7 @@ export type Row = { field: FoundField; type: FieldType; operator: string; kind: 
  * Undefined if the builder cannot show the filter: it stays as it is, and can only be removed. `lastType` is the type of a line of which
  * nothing tells the type, such as one whose number was just erased.
  */
-export function readRow(filter: Line, catalog: FieldCatalog, lastType?: FieldType): Row | undefined {
+export function readRow(filter: ConditionLine, catalog: FieldCatalog, lastType?: FieldType): Row | undefined {
   const field = catalog.find(filter.field, filter.operator)
   if (!field) return undefined
   const type = typeOf(filter, field, lastType)
@@ -76,7 +76,7 @@ export function readRow(filter: Line, catalog: FieldCatalog, lastType?: FieldTyp
 }
 
 /** `equals` compares types too, so the value of a filter decides before the type that the field usually has. */
-function typeOf({ operator, value }: Line, { type, field }: FoundField, lastType: FieldType | undefined): FieldType {
+function typeOf({ operator, value }: ConditionLine, { type, field }: FoundField, lastType: FieldType | undefined): FieldType {
   if (type === 'event' || type === 'segment' || type === 'address' || ALWAYS_SET.has(field)) return type!
   if (operator === 'contains' || operator === 'notContains') return 'string'
   if (operator === 'within' || operator === 'olderThan') return 'date'
@@ -88,7 +88,7 @@ function typeOf({ operator, value }: Line, { type, field }: FoundField, lastType
   return usual === 'date' && isDate(value) ? 'date' : 'string'
 }
 
-function canShow({ value, unit }: Line, kind: ValueKind): boolean {
+function canShow({ value, unit }: ConditionLine, kind: ValueKind): boolean {
   if (kind === 'none') return true
   if (kind === 'period') return (value === undefined || typeof value === 'number') && (unit === undefined || Object.hasOwn(UNIT_DAYS, unit))
   if (value === undefined) return true
@@ -108,7 +108,7 @@ function isDate(text: string): boolean {
 }
 
 /** The value of a filter as the text of its input. */
-export const inputTextOf = ({ value }: Line): string => (value === undefined || value === null ? '' : String(value))
+export const inputTextOf = ({ value }: ConditionLine): string => (value === undefined || value === null ? '' : String(value))
 
 /** What was typed, as the value of a filter. Undefined: there is none yet. */
 function valueOfInput(text: string, kind: ValueKind): string | number | boolean | undefined {
@@ -119,7 +119,7 @@ function valueOfInput(text: string, kind: ValueKind): string | number | boolean 
 }
 
 /** The same filter with another value. Equal values leave it as it is, with its keys in their order. */
-function withValue(filter: Line, value: Line['value']): Line {
+function withValue(filter: ConditionLine, value: ConditionLine['value']): ConditionLine {
   if (filter.value === value) return filter
   const { value: _, ...without } = filter
   if (value === undefined) return without
@@ -127,26 +127,26 @@ function withValue(filter: Line, value: Line['value']): Line {
 }
 
 /** The filter after its input was changed to this text. */
-export const withInput = (filter: Line, text: string, kind: ValueKind): Line =>
+export const withInput = (filter: ConditionLine, text: string, kind: ValueKind): ConditionLine =>
   text === inputTextOf(filter) ? filter : withValue(filter, valueOfInput(text, kind))
 
-export const withUnit = (filter: Line, unit: string): Line => (filter.unit === unit ? filter : { ...filter, unit })
+export const withUnit = (filter: ConditionLine, unit: string): ConditionLine => (filter.unit === unit ? filter : { ...filter, unit })
 
 const DEFAULT_PERIOD = { value: 30, unit: 'days' }
 
 /** Another operator. The value stays if the new operator takes it. */
-export function withOperator(filter: Line, operator: string, type: FieldType): Line {
+export function withOperator(filter: ConditionLine, operator: string, type: FieldType): ConditionLine {
   if (operator === filter.operator) return filter
   const kind = valueKindOf(operator, type)
   if (kind === valueKindOf(filter.operator, type) && kind !== 'none') return { ...filter, operator }
   return { field: filter.field, operator, ...firstValue(kind) }
 }
 
-const firstValue = (kind: ValueKind): Pick<Line, 'value' | 'unit'> =>
+const firstValue = (kind: ValueKind): Pick<ConditionLine, 'value' | 'unit'> =>
   kind === 'period' ? DEFAULT_PERIOD : kind === 'boolean' ? { value: true } : {}
 
 /** Another type of custom data that no contact has yet. */
-export const withType = (filter: Line, type: FieldType): Line => newFilter({ field: filter.field, type })
+export const withType = (filter: ConditionLine, type: FieldType): ConditionLine => newFilter({ field: filter.field, type })
 
 const FIRST_OPERATORS: Record<FieldType, string> = {
   address: 'contains',
@@ -159,13 +159,13 @@ const FIRST_OPERATORS: Record<FieldType, string> = {
 }
 
 /** The filter of a line whose field was just chosen. */
-export function newFilter({ field, type = 'string' }: Pick<FieldChoice, 'field' | 'type'>): Line {
+export function newFilter({ field, type = 'string' }: Pick<FieldChoice, 'field' | 'type'>): ConditionLine {
   const operator = FIRST_OPERATORS[type]
   return { field, operator, ...firstValue(valueKindOf(operator, type)) }
 }
 
 /** Another field. Operator and value stay if the new field takes them. */
-export function withField(filter: Line, choice: FieldChoice, row: Row | undefined): Line {
+export function withField(filter: ConditionLine, choice: FieldChoice, row: Row | undefined): ConditionLine {
   if (filter.field === choice.field && row) return filter
   const type = choice.type ?? 'string'
   const fits = row?.type === type && Object.hasOwn(operatorsOf({ field: choice.field, type }), filter.operator)
@@ -176,7 +176,7 @@ const MAX_TEXT_BYTES = 1_024
 const bytesOf = (text: string) => new TextEncoder().encode(text).length
 
 /** Why the server would refuse a line; undefined if it takes it. Segments that were deleted are left to the server. */
-export function problemOfFilter({ field, operator, value, unit }: Line): string | undefined {
+export function problemOfFilter({ field, operator, value, unit }: ConditionLine): string | undefined {
   if (field === '') return 'Choose a field.'
   if (bytesOf(field) > MAX_TEXT_BYTES || !field.isWellFormed() || field.includes('\0')) return 'This name is too long, or not a text.'
   if (WITHOUT_VALUE.has(operator)) return undefined

@@ -9,12 +9,12 @@ import {
   addGroup,
   addNested,
   blankFilter,
+  type ConditionLine,
   dotPathOf,
   filtersOf,
   type Group,
   type GroupPath,
   keyOf,
-  type Line,
   listFilters,
   pathBelow,
   readPath,
@@ -95,7 +95,7 @@ function GroupCard({ group, path, name, problems, isFull }: GroupCardProps) {
   const filters = filtersOf(group)
   const at = readPath(path)
   const dotPath = dotPathOf(at)
-  function add(change: (tree: Tree, path: GroupPath, filter: Line) => Tree) {
+  function add(change: (tree: Tree, path: GroupPath, filter: ConditionLine) => Tree) {
     const filter = blankFilter()
     edit((tree) => change(tree, at, filter))
     focus({ line: keyOf(filter), open: true })

@@ -3,20 +3,20 @@
  * change are not rendered again. Keys that an edit does not know stay where they are.
  */
 
-export type Line = { field: string; operator: string; value?: unknown; unit?: string }
-export type Group = { filters?: Line[]; conditions?: Tree }
+export type ConditionLine = { field: string; operator: string; value?: unknown; unit?: string }
+export type Group = { filters?: ConditionLine[]; conditions?: Tree }
 export type Tree = { logic: 'AND' | 'OR'; groups: Group[] }
 
 /** Leads from the root to a group: `[0, 2]` is `groups.0.conditions.groups.2`. The path of a nested condition is that of its group; `[]` is the root. */
 export type GroupPath = readonly number[]
 
 export const BLANK_TREE: Tree = { logic: 'AND', groups: [] }
-const BLANK_FILTER: Line = { field: '', operator: 'equals' }
+const BLANK_FILTER: ConditionLine = { field: '', operator: 'equals' }
 /** A new line, of which nothing is chosen yet. */
-export const blankFilter = (): Line => ({ ...BLANK_FILTER })
-const groupOf = (filter: Line): Group => ({ filters: [filter] })
+export const blankFilter = (): ConditionLine => ({ ...BLANK_FILTER })
+const groupOf = (filter: ConditionLine): Group => ({ filters: [filter] })
 
-export const filtersOf = ({ filters }: Group): Line[] => filters ?? []
+export const filtersOf = ({ filters }: Group): ConditionLine[] => filters ?? []
 
 /** A path as a text, which React compares by its value: `0.2`. */
 export const readPath = (path: string): GroupPath => (path === '' ? [] : path.split('.').map(Number))
@@ -63,19 +63,19 @@ const editGroupAt = (tree: Tree, index: number, edit: (group: Group) => Group): 
 const editGroup = (tree: Tree, path: GroupPath, edit: (group: Group) => Group): Tree =>
   editTree(tree, path.slice(0, -1), (inner) => editGroupAt(inner, path.at(-1)!, edit))
 
-export const changeFilter = (tree: Tree, path: GroupPath, index: number, filter: Line): Tree =>
+export const changeFilter = (tree: Tree, path: GroupPath, index: number, filter: ConditionLine): Tree =>
   editGroup(tree, path, (group) => ({
     ...group,
     filters: filtersOf(group).map((each, at) => (at === index ? inheritKey(filter, each) : each)),
   }))
 
-export const addFilter = (tree: Tree, path: GroupPath, filter: Line = blankFilter()): Tree =>
+export const addFilter = (tree: Tree, path: GroupPath, filter: ConditionLine = blankFilter()): Tree =>
   editGroup(tree, path, (group) => ({ ...group, filters: [...filtersOf(group), filter] }))
 
 export const setLogic = (tree: Tree, path: GroupPath, logic: Tree['logic']): Tree => editTree(tree, path, (inner) => ({ ...inner, logic }))
 
 /** A second group is an alternative to the first: within a group, everything holds already. */
-export const addGroup = (tree: Tree, path: GroupPath, filter: Line = blankFilter()): Tree =>
+export const addGroup = (tree: Tree, path: GroupPath, filter: ConditionLine = blankFilter()): Tree =>
   editTree(tree, path, (inner) => ({
     ...inner,
     ...(inner.groups.length === 1 && { logic: 'OR' as const }),
@@ -83,7 +83,7 @@ export const addGroup = (tree: Tree, path: GroupPath, filter: Line = blankFilter
   }))
 
 /** Two alternatives within a group: with one, it would be a line of the group. */
-export const addNested = (tree: Tree, path: GroupPath, first: Line = blankFilter()): Tree =>
+export const addNested = (tree: Tree, path: GroupPath, first: ConditionLine = blankFilter()): Tree =>
   editGroup(tree, path, (group) => ({ ...group, conditions: { logic: 'OR', groups: [groupOf(first), groupOf(blankFilter())] } }))
 
 /** Removes what is empty after it too: the server takes no group without a filter. */
@@ -119,7 +119,7 @@ export const countFilters = ({ groups }: Tree): number =>
   groups.reduce((sum, group) => sum + filtersOf(group).length + (group.conditions ? countFilters(group.conditions) : 0), 0)
 
 /** Every filter with its path, in the order of the lines. */
-export function listFilters(tree: Tree, prefix = ''): { path: string; filter: Line }[] {
+export function listFilters(tree: Tree, prefix = ''): { path: string; filter: ConditionLine }[] {
   return tree.groups.flatMap((group, index) => [
     ...filtersOf(group).map((filter, at) => ({ path: `${prefix}groups.${index}.filters.${at}`, filter })),
     ...(group.conditions ? listFilters(group.conditions, `${prefix}groups.${index}.conditions.`) : []),

@@ -4,13 +4,13 @@ import { fieldValuesQuery } from '../../data/contacts.ts'
 import { useProject } from '../../projects/current.ts'
 import { Input, Select } from '../../ui/form/input.tsx'
 import { inputTextOf, type Row, withInput, withUnit } from './filter.ts'
-import type { Line } from './tree.ts'
+import type { ConditionLine } from './tree.ts'
 
 type ValueInputProps = {
-  filter: Line
+  filter: ConditionLine
   row: Row
   /** `what` names the input that is typed into. */
-  onChange: (filter: Line, what?: string) => void
+  onChange: (filter: ConditionLine, what?: string) => void
   invalid: boolean
   describedBy: string
 }
