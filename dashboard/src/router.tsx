@@ -155,9 +155,10 @@ const segmentNew = createRoute({
   getParentRoute: inProject,
   path: '/segments/new',
   component: lazyRouteComponent(() => import('./features/segments/new-segment-page.tsx'), 'NewSegmentPage'),
-  validateSearch: ({ name, example }: Search): { name?: string; example?: string } => ({
+  validateSearch: ({ name, example, condition }: Search): { name?: string; example?: string; condition?: string } => ({
     ...(text(name) && { name: text(name)! }),
     ...(text(example) && { example: text(example)! }),
+    ...(text(condition) && { condition: text(condition)! }),
   }),
 })
 const segment = createRoute({

@@ -1006,6 +1006,8 @@ export type Project = {
   language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
   /** IANA name of the zone in which figures are shown. */
   timezone: string
+  /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+  nameFields: string[]
   customer: string | null
   subscription: string | null
   billingLimitWorkflows: number | null
@@ -2725,6 +2727,8 @@ export interface Operations {
       cursor?: string
       /** Part of the address, case-insensitive. */
       search?: string
+      /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+      q?: string
       subscribed?: boolean | 'true' | 'false'
       /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
@@ -2746,6 +2750,8 @@ export interface Operations {
       cursor: string | null
       hasMore: boolean
       total: number
+      /** True if `q` searched for a second and did not look at every contact. The cursor leads on. */
+      partial?: boolean
     }
   }
 
@@ -2778,6 +2784,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2816,6 +2824,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2852,6 +2862,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2888,6 +2900,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2933,6 +2947,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -5042,6 +5058,8 @@ export interface Operations {
       language?: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
       /** IANA name of a time zone, such as Europe/Berlin. */
       timezone?: string
+      /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+      nameFields?: string[]
     }
     response: Project
   }

@@ -10,12 +10,14 @@ import { deleteContacts, setSubscription } from './change.ts'
 import {
   type ContactFilter,
   FilterField,
+  FilterQ,
   FilterSearch,
   FilterTime,
   inIdRangeSql,
   isEmptyFilter,
   requireFieldWithValue,
   rowMatchesSql,
+  withNameFields,
 } from './filter.ts'
 import { type SegmentAccess, selectInSegment } from './segment-access.ts'
 import { jobSource } from './source.ts'
@@ -34,6 +36,7 @@ const SCANNED_CONTACTS = 2_000
 const Filter = z
   .strictObject({
     search: FilterSearch.optional(),
+    q: FilterQ.optional(),
     subscribed: z.boolean().optional(),
     segmentId: z.uuid().optional(),
     field: FilterField.optional(),
@@ -87,7 +90,8 @@ export async function queueBulk(tx: Tx, segments: SegmentAccess, projectId: stri
   const filter = segmentFilterOf(selection)
   if (filter) await selectInSegment(segments, tx, projectId, filter)
   if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) notFound('segment', segmentId)
-  return queueJob(tx, 'contacts.bulk', { projectId, type: `bulk-${operation}`, input })
+  const named = 'ids' in selection ? selection : { ...selection, where: await withNameFields(tx, projectId, selection.where) }
+  return queueJob(tx, 'contacts.bulk', { projectId, type: `bulk-${operation}`, input: { ...input, selection: named } })
 }
 
 /** Processes one page and enqueues the next one in the same transaction. */

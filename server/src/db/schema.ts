@@ -459,6 +459,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     deleted_at: Timestamp | null
+    name_fields: Generated<string[]>
   }
   provider_notifications: {
     id: string

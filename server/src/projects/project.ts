@@ -17,6 +17,9 @@ export const ROLES = ['OWNER', 'ADMIN', 'MEMBER'] as const
 
 const limit = z.int().nullable()
 
+const NAME_FIELDS =
+  'Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`.'
+
 export const Project = z
   .object({
     id: z.uuid(),
@@ -29,6 +32,7 @@ export const Project = z
     tracking: z.enum(TRACKING),
     language: z.enum(LANGUAGES),
     timezone: z.string().describe('IANA name of the zone in which figures are shown.'),
+    nameFields: z.array(z.string()).describe(NAME_FIELDS),
     customer: z.string().nullable(),
     subscription: z.string().nullable(),
     billingLimitWorkflows: limit,
@@ -43,13 +47,10 @@ export const Project = z
 type Row = Rows['projects']
 type ProjectJson = z.output<typeof Project>
 
+const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
+
 /** One line, because it is used in the subjects of account emails. */
-export const ProjectName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(100)
-  .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'Must not contain line breaks or control characters.')
+export const ProjectName = z.string().trim().min(1).max(100).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
 export const ProjectChanges = z.object({
   name: ProjectName.optional(),
   tracking: z.enum(TRACKING).optional(),
@@ -60,6 +61,11 @@ export const ProjectChanges = z.object({
     .refine(isTimezone, 'Must be the IANA name of a time zone, such as Europe/Berlin.')
     .optional()
     .describe('IANA name of a time zone, such as Europe/Berlin.'),
+  nameFields: z
+    .array(z.string().trim().min(1).max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.'))
+    .max(5)
+    .optional()
+    .describe(NAME_FIELDS),
 })
 
 export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson {
@@ -75,6 +81,7 @@ export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson
     tracking: row.tracking as ProjectJson['tracking'],
     language: row.language as ProjectJson['language'],
     timezone: row.timezone,
+    nameFields: row.name_fields,
     customer: row.customer,
     subscription: row.subscription,
     billingLimitWorkflows: showLimit(row.billing_limit_workflows),
@@ -124,10 +131,10 @@ export const regenerateKeys = (tx: Tx, secrets: Secrets, projectId: string) =>
     .returningAll()
     .executeTakeFirst()
 
-export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeof ProjectChanges>) =>
+export const changeProject = (tx: Tx, projectId: string, { nameFields, ...changes }: z.output<typeof ProjectChanges>) =>
   tx
     .updateTable('projects')
-    .set({ ...changes, updated_at: sql<Date>`now()` })
+    .set({ ...changes, ...(nameFields && { name_fields: nameFields }), updated_at: sql<Date>`now()` })
     .where('id', '=', projectId)
     .where('deleted_at', 'is', null)
     .returningAll()

@@ -3,17 +3,17 @@ import { ChevronDown, Search } from 'lucide-react'
 import { useState } from 'react'
 import { Popover } from '../../ui/dialog/popover.tsx'
 import { Percent } from '../../ui/text/count.tsx'
-import { useBuilder } from './builder-context.ts'
-import { type FieldChoice, type FoundField, searchFields } from './fields.ts'
+import { type FieldCatalog, type FieldChoice, type FoundField, searchFields } from './fields.ts'
 
 type FieldPickerProps = {
+  catalog: FieldCatalog
   chosen: FoundField | undefined
   onChoose: (choice: FieldChoice) => void
-  describedBy: string | undefined
+  describedBy?: string | undefined
 }
 
 /** The field of a line, found by a part of its name. */
-export function FieldPicker({ chosen, onChoose, describedBy }: FieldPickerProps) {
+export function FieldPicker({ catalog, chosen, onChoose, describedBy }: FieldPickerProps) {
   const [open, setOpen] = useState(false)
   const name = chosen?.label ?? 'Choose a field'
   return (
@@ -35,6 +35,7 @@ export function FieldPicker({ chosen, onChoose, describedBy }: FieldPickerProps)
       }
     >
       <Fields
+        catalog={catalog}
         onChoose={(choice) => {
           setOpen(false)
           onChoose(choice)
@@ -46,8 +47,7 @@ export function FieldPicker({ chosen, onChoose, describedBy }: FieldPickerProps)
 
 const ITEM = 'flex min-h-8 cursor-pointer items-center gap-2 rounded-md px-2 text-ui aria-selected:bg-sunken pointer-coarse:min-h-11'
 
-function Fields({ onChoose }: { onChoose: (choice: FieldChoice) => void }) {
-  const { catalog } = useBuilder()
+function Fields({ catalog, onChoose }: Pick<FieldPickerProps, 'catalog' | 'onChoose'>) {
   const [q, setQ] = useState('')
   const groups = searchFields(catalog, q)
   return (

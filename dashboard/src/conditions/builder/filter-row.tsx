@@ -59,7 +59,12 @@ export const FilterRow = memo(function FilterRow({ filter, path, index, problem 
         <div className="grid grid-cols-[minmax(0,1fr)_auto] items-start gap-2 @xl:grid-cols-[minmax(0,5fr)_minmax(0,4fr)_minmax(0,5fr)_auto]">
           {row || isBlank ? (
             <>
-              <FieldPicker chosen={row?.field} onChoose={chooseField} describedBy={problem || incomplete ? id : undefined} />
+              <FieldPicker
+                catalog={catalog}
+                chosen={row?.field}
+                onChoose={chooseField}
+                describedBy={problem || incomplete ? id : undefined}
+              />
               {row && (
                 <div className="flex min-w-0 gap-2 @max-xl:col-span-2 *:min-w-0 *:flex-1">
                   {row.field.type === undefined && (

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ConditionEditor } from '../../conditions/condition-editor.tsx'
-import { printCondition } from '../../conditions/condition-text.ts'
+import { printCondition, readTreeText } from '../../conditions/condition-text.ts'
 import { CONDITION_EXAMPLES } from '../../conditions/examples.ts'
 import { storeSegment } from '../../data/segments.ts'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
@@ -48,7 +48,7 @@ function useNewSegment() {
   const api = useApi()
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const { name = '', example } = useSearch({ from: ROUTE })
+  const { name = '', ...beginning } = useSearch({ from: ROUTE })
   const [createdId, setCreatedId] = useState<string>()
   const draft = useDraft<SegmentValues>({
     name: 'segment/new',
@@ -70,8 +70,14 @@ function useNewSegment() {
   }, [isDone])
   // biome-ignore lint/correctness/useExhaustiveDependencies: what was chosen before this page is its beginning only
   useEffect(() => {
-    const condition = CONDITION_EXAMPLES.find(({ id }) => id === example)?.condition
-    if (name || condition) draft.set({ ...(name && { name }), ...(condition && { condition: printCondition(condition) }) })
+    const condition = conditionText(beginning)
+    if (name || condition) draft.set({ ...(name && { name }), ...(condition && { condition }) })
   }, [])
   return draft
+}
+
+/** An example, or the filters of another page. A text that is no condition is ignored: anyone can edit a URL. */
+function conditionText({ example, condition = '' }: { example?: string; condition?: string }): string {
+  const read = readTreeText(condition)
+  return printCondition(CONDITION_EXAMPLES.find(({ id }) => id === example)?.condition ?? ('tree' in read ? read.tree : undefined))
 }

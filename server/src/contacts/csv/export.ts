@@ -12,7 +12,17 @@ import { csvCell } from '../../lib/text/csv-cell.ts'
 import { MB } from '../../lib/text/units.ts'
 import type { ContactRow } from '../contact.ts'
 import { countContacts } from '../counts.ts'
-import { type ContactFilter, FilterField, FilterSearch, FilterTime, inIdRangeSql, requireFieldWithValue, rowMatchesSql } from '../filter.ts'
+import {
+  type ContactFilter,
+  FilterField,
+  FilterQ,
+  FilterSearch,
+  FilterTime,
+  inIdRangeSql,
+  requireFieldWithValue,
+  rowMatchesSql,
+  withNameFields,
+} from '../filter.ts'
 import { type SegmentAccess, selectInSegment } from '../segment-access.ts'
 
 /** Contacts scanned by one statement, matching or not: bounds it when few contacts of a large project match. */
@@ -33,6 +43,7 @@ export const ExportBody = z.object({
   filter: z
     .strictObject({
       search: FilterSearch.optional(),
+      q: FilterQ.optional(),
       subscribed: z.boolean().optional(),
       segmentId: z.uuid().optional(),
       field: FilterField.optional(),
@@ -68,7 +79,8 @@ export async function queueExport(tx: Tx, segments: SegmentAccess, projectId: st
       retryAfter: RETRY_AFTER_SECONDS,
     })
   await dropPiecesBeyond(tx, { projectId, type: EXPORT_JOB, keep: MAX_KEPT })
-  const input: Input = { filter, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
+  const named = await withNameFields(tx, projectId, filter)
+  const input: Input = { filter: named, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
   return queueJob(tx, 'contacts.export', { projectId, type: EXPORT_JOB, input })
 }
 
