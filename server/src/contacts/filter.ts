@@ -7,20 +7,6 @@ import { DAY } from '../lib/text/units.ts'
 import { readFieldName } from './fields/fields.ts'
 import { matchesNameSql, readNameFields } from './name-fields.ts'
 
-/** Selects the contacts of a list or a bulk job. */
-export type ContactFilter = {
-  search?: string | undefined
-  /** Part of the address or of the name. */
-  q?: string | undefined
-  /** The `nameFields` of the project, with `q`. */
-  nameFields?: string[] | undefined
-  subscribed?: boolean | undefined
-  field?: string | undefined
-  value?: string | number | boolean | undefined
-  createdFrom?: string | undefined
-  createdTo?: string | undefined
-}
-
 export const FilterSearch = z.string().max(255).describe('Part of the address, case-insensitive.')
 export const FilterQ = z
   .string()
@@ -35,34 +21,43 @@ export const FilterTime = z
   .string()
   .max(40)
   .check(({ value, issues }) => {
-    if (value !== '' && !readMoment(value))
-      issues.push({
-        code: 'custom',
-        message: 'Must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.',
-        params: { code: 'invalid_string' },
-        input: value,
-      })
+    const message = 'Must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.'
+    if (value !== '' && !readMoment(value)) issues.push({ code: 'custom', message, params: { code: 'invalid_string' }, input: value })
   })
   .describe('A time, or a date, which means the whole day in UTC.')
 
-export const requireFieldWithValue = ({ value: filter, issues }: z.core.ParsePayload<Pick<ContactFilter, 'field' | 'value'>>) => {
+type FieldAndValue = { field?: string | undefined; value?: unknown }
+
+export const requireFieldWithValue = ({ value: filter, issues }: z.core.ParsePayload<FieldAndValue>) => {
   if ((filter.field === undefined) === (filter.value === undefined)) return
-  const missing = filter.field === undefined ? 'field' : 'value'
-  issues.push({
-    code: 'custom',
-    path: [missing],
-    message: '"field" and "value" must be given together.',
-    params: { code: 'required' },
-    input: filter,
-  })
+  const path = [filter.field === undefined ? 'field' : 'value']
+  issues.push({ code: 'custom', path, message: '"field" and "value" must be given together.', params: { code: 'required' }, input: filter })
 }
 
-export const isEmptyFilter = ({ search = '', q = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
-  search.trim() === '' && q.trim() === '' && subscribed === undefined && field === undefined && !createdFrom && !createdTo
+/** Of a job. Strict: a misspelt key must not select every contact. */
+export const JobFilter = z
+  .strictObject({
+    search: FilterSearch.optional(),
+    q: FilterQ.optional(),
+    subscribed: z.boolean().optional(),
+    segmentId: z.uuid().optional(),
+    field: FilterField.optional(),
+    value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
+    createdFrom: FilterTime.optional(),
+    createdTo: FilterTime.optional(),
+  })
+  .check(requireFieldWithValue)
+  .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
+
+/** Selects the contacts of a list or a job. `nameFields` are those of the project, with `q`. */
+export type ContactFilter = Omit<z.output<typeof JobFilter>, 'segmentId'> & { nameFields?: string[] }
 
 /** With the fields that hold names, if the filter asks for names. */
 export const withNameFields = async <Filter extends ContactFilter>(db: Db, projectId: string, filter: Filter): Promise<Filter> =>
   filter.q?.trim() ? { ...filter, nameFields: await readNameFields(db, projectId) } : filter
+
+export const isEmptyFilter = ({ search = '', q = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
+  search.trim() === '' && q.trim() === '' && subscribed === undefined && field === undefined && !createdFrom && !createdTo
 
 export const matchesFilterSql = (projectId: string, filter: ContactFilter) =>
   sql`${inIdRangeSql(projectId, filter)} and ${rowMatchesSql(filter)}`
