@@ -51,12 +51,7 @@ type ProjectJson = z.output<typeof Project>
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
 
 /** One line, because it is used in the subjects of account emails. */
-export const ProjectName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(100)
-  .regex(ONE_LINE, 'Must not contain line breaks or control characters.')
+export const ProjectName = z.string().trim().min(1).max(100).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
 export const ProjectChanges = z.object({
   name: ProjectName.optional(),
   tracking: z.enum(TRACKING).optional(),
