@@ -35,7 +35,7 @@ export default async function setup(project: TestProject) {
 }
 
 export async function throwawayServer(found: Binaries) {
-  const folder = newTestFolder()
+  const folder = newTestFolder(hasRoomInMemory() ? MEMORY : tmpdir())
   const removeNow = () => destroyTestFolder(folder)
   // Ctrl-C ends vitest without a teardown.
   process.once('exit', removeNow)
@@ -80,9 +80,9 @@ export async function runSql(url: string, statement: string) {
 }
 
 /** Readable for all users: PostgreSQL runs as another user when the tests run as root. */
-export function newTestFolder() {
+export function newTestFolder(parent = tmpdir()) {
   // The pid tells later runs whether it is still in use.
-  const folder = realpathSync(mkdtempSync(join(hasRoomInMemory() ? MEMORY : tmpdir(), `${PREFIX}${process.pid}-`)))
+  const folder = realpathSync(mkdtempSync(join(parent, `${PREFIX}${process.pid}-`)))
   chmodSync(folder, 0o755)
   return folder
 }
