@@ -273,6 +273,17 @@ test('a line keeps its key while it is edited, and its neighbours keep theirs', 
   expect(keyOf(edited.groups[0]!)).toBe(keyOf(tree.groups[0]!))
 })
 
+test('a key in one of 50 lines leaves the others the same objects, so that their rows are not rendered again', () => {
+  const filters = Array.from({ length: 50 }, (_, index) => newFilter({ field: `data.field${index}`, type: 'string' }))
+  const tree: Tree = {
+    logic: 'AND',
+    groups: [{ filters: filters.slice(0, 25), conditions: { logic: 'OR', groups: [{ filters: filters.slice(25) }] } }],
+  }
+  const edited = changeFilter(tree, [0, 0], 5, withInput(filters[30]!, 'a', 'text'))
+  const after = listFilters(edited).map(({ filter }) => filter)
+  expect(after.filter((filter, index) => filter !== filters[index])).toEqual([{ field: 'data.field30', operator: 'equals', value: 'a' }])
+})
+
 test('in a workflow, event.amount is the data of its event unless an operator of events asks', () => {
   const catalog = catalogOf({ fields: [], events: ['amount'], segments: [], started: [{ field: 'event.amount', type: 'number' }] })
   expect(catalog.find('event.amount', 'greaterThan')).toMatchObject({ group: 'Data of the event that started it', type: 'number' })
