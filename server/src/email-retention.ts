@@ -6,6 +6,7 @@ import { tryLock } from './ledger/locks.ts'
 import { NIL_ID } from './lib/id.ts'
 import type { Log } from './lib/log.ts'
 import { forgetOpensAndClicks } from './opens-clicks/wipe.ts'
+import { noteEmailsRemoved } from './projects/email-counts.ts'
 
 /** Emails looked at in one transaction: a tenth of a second. */
 const PAGE = 2_000
@@ -55,6 +56,8 @@ async function removePage(tx: Tx, projectId: string, { after, before }: { after:
   // Two runs at once could each leave a content to the other.
   if (!(await tryLock(tx, 'email retention', ''))) return { last: null, removed: [] }
   const page = await removeEmails(tx, { projectId, after, before, limit: PAGE })
+  if (!page.removed.length) return page
   await forgetOpensAndClicks(tx, projectId, page.removed)
+  await noteEmailsRemoved(tx, projectId)
   return page
 }

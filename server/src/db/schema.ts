@@ -562,6 +562,7 @@ export interface Schema {
     billing_check: Generated<number>
     settled_to: Timestamp | null
     reset_at: Timestamp | null
+    emails_removed_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     deleted_at: Timestamp | null
@@ -618,10 +619,6 @@ export interface Schema {
     acknowledged_at: Timestamp | null
     acknowledged_by: string | null
     due: Generated<boolean>
-  }
-  rollup_recounts: {
-    project_id: string
-    recounted_at: Generated<Timestamp>
   }
   sandbox_messages: {
     project_id: string

@@ -4,13 +4,10 @@ import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { isStatementTimeout } from '../db/sql-state.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import type { Log } from '../lib/log.ts'
+import type { Drift } from './repair.ts'
 
 /** What all ledgers have. */
-export type AnyLedger = {
-  name: string
-  fold: (db: Pool) => Promise<unknown>
-  repair: (db: Pool, projectId: string) => Promise<Record<string, number>>
-}
+export type AnyLedger = { name: string; repair: (db: Pool, projectId: string) => Promise<Drift> }
 
 /** Projects of one run. */
 const MAX_PROJECTS = 500
@@ -22,8 +19,8 @@ const CHECK_HOURS = 23
 const REPORTED_DAYS = 7
 
 /** Counts all facts of a project anew. Returns the number of rows that were wrong, and are corrected, by table. */
-export async function recountProject(db: Pool, ledgers: AnyLedger[], projectId: string): Promise<Record<string, number>> {
-  const drift: Record<string, number> = {}
+export async function recountProject(db: Pool, ledgers: AnyLedger[], projectId: string): Promise<Drift> {
+  const drift: Drift = {}
   for (const ledger of ledgers) Object.assign(drift, await ledger.repair(db, projectId))
   return drift
 }
@@ -49,7 +46,7 @@ export async function checkLedgers(db: Pool, log: Log, ledgers: AnyLedger[]) {
 
 /** A ledger with more facts than can be counted in time is left as it is, and holds up no other. */
 async function checkProject(db: Pool, log: Log, { ledgers, projectId }: { ledgers: AnyLedger[]; projectId: string }) {
-  const drift: Record<string, number> = {}
+  const drift: Drift = {}
   for (const ledger of ledgers) {
     try {
       Object.assign(drift, await ledger.repair(db, projectId))
@@ -75,7 +72,7 @@ const saveCheck = (tx: Tx, projectId: string, wrong: object | null) =>
 export const listDrift = (db: Db) =>
   many(
     db,
-    sql<{ projectId: string; at: Date; drift: Record<string, number> }>`
+    sql<{ projectId: string; at: Date; drift: Drift }>`
       select project_id as "projectId", drift_at as at, drift from ledger_checks
       where drift_at > now() - make_interval(days => ${REPORTED_DAYS}) order by drift_at desc limit 20
     `,

@@ -25,12 +25,10 @@ const LOCKS = {
   7357028: 'soft bounces',
   7357029: 'event partitions',
   7357120: 'email retention',
-  // Moves deltas of a ledger into its sums; one process at a time.
-  7357010: 'fold',
   // Corrects the sums of a ledger for a project: two corrections at a time would both add the difference.
   7357011: 'repair',
-  // Changes the roll-ups of emails of a project: a fold, or a recount for as long as it takes.
-  7357012: 'roll-ups',
+  // Moves deltas of a ledger into its sums; one process at a time.
+  7357010: 'fold',
 } as const
 
 type LockName = (typeof LOCKS)[keyof typeof LOCKS]

@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
+import { defineSums } from '../ledger/repair.ts'
 import { allEmailCounts, countsOfSql, type EmailCount, isUsage, lockEmailCounts, REPUTATION_KINDS } from '../projects/email-counts.ts'
 import type { Figures, Windows } from './levels.ts'
 
@@ -26,6 +27,36 @@ export async function addToReputations(tx: Tx, changes: EmailCount[]) {
     group by 1 order by 1
     on conflict (project_id) do update set ${sql.join(sets)}, due = true
   `.execute(tx)
+}
+
+/** Counts since then are kept. */
+const isKept = (since: RawBuilder<unknown>) => sql`${since} > now() - interval '399 days'`
+
+/** What can still be counted; other sums stay as they are. */
+export const reputationSums = defineSums({
+  name: 'reputation',
+  sums: {
+    reputations: {
+      key: [],
+      values: REPUTATION_KINDS.flatMap((kind) => [kind, `all_${kind}`]),
+      rows: 'existing',
+      lock: lockEmailCounts,
+      actual: ({ projectId }) => sql`
+        select ${sql.join(REPUTATION_KINDS.flatMap(actualSums))}
+        from reputations r join projects p on p.id = r.project_id left join email_counts c on c.project_id = r.project_id
+        where r.project_id = ${projectId} group by r.project_id, p.created_at`,
+    },
+  },
+})
+
+function actualSums(kind: string) {
+  const [since, all] = [sql.ref(`r.${kind}`), sql.ref(`r.all_${kind}`)]
+  const sum = (which: RawBuilder<unknown>) => sql`coalesce(sum(c.count) filter (where c.kind = ${sql.lit(kind)} and ${which}), 0)`
+  return [
+    sql`case when ${isKept(sql`coalesce(r.since, p.created_at)`)}
+      then ${sum(sql`(r.since is null or c.hour >= r.since)`)} - ${sql.ref(`r.before_${kind}`)} else ${since} end as ${sql.ref(kind)}`,
+    sql`case when ${isKept(sql`p.created_at`)} then ${sum(sql`true`)} else ${all} end as ${sql.ref(`all_${kind}`)}`,
+  ]
 }
 
 export type ReputationFigures = Windows & { history: Figures; acknowledgedAt: Date | null; acknowledgedBy: string | null }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, one, type Tx } from '../../db/index.ts'
+import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/email-ledger.ts'
+import { isWiped } from '../../ledger/ledger-sql.ts'
 import { lock } from '../../ledger/locks.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 
@@ -122,6 +123,27 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
   await sql`update campaigns set recounted_at = clock_timestamp() where project_id = ${projectId} and id = ${id}`.execute(tx)
   return { total: read.total, counted: read.counted, pending: read.pending, wrong }
 }
+/** Counters of campaigns that are not closed, one by one. */
+export const campaignSums = {
+  name: 'campaigns',
+  async repair(db: Pool, projectId: string) {
+    const open = await many(
+      db,
+      sql<CampaignKey>`
+        select project_id as "projectId", id from campaigns
+        where project_id = ${projectId} and started_at is not null and counters_closed_at is null and deleted_at is null
+          and not ${isWiped(sql`${projectId}`)} order by id
+      `,
+    )
+    let campaigns = 0
+    for (const key of open) {
+      const { wrong } = await transact(db, (tx) => recountCampaign(tx, key))
+      if (Object.keys(wrong).length) campaigns++
+    }
+    return { campaigns }
+  },
+}
+
 /** Enough for millions of emails. */
 const RECOUNT_MS = 14_000
 

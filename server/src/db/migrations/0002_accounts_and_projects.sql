@@ -116,6 +116,8 @@ create table projects (
   settled_to timestamptz,
   -- The last reset: emails accepted before it are gone, but counted.
   reset_at timestamptz,
+  -- When emails were last removed by their age: what happened before that cannot be counted anew.
+  emails_removed_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   -- Gone for everyone from this moment; its rows follow in the background.

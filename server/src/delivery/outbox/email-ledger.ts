@@ -36,9 +36,8 @@ export const FACT_TIMES = {
   delivered: sql`e.delivered_at`,
   opened: sql`e.opened_at`,
   clicked: sql`e.clicked_at`,
-  // Rows of before the times were stored have none.
-  machineOpened: sql`case when h.machine_opened then coalesce(h.machine_opened_at, e.sent_at, e.created_at) end`,
-  machineClicked: sql`case when h.machine_clicked then coalesce(h.machine_clicked_at, e.sent_at, e.created_at) end`,
+  machineOpened: sql`h.machine_opened_at`,
+  machineClicked: sql`h.machine_clicked_at`,
   bounced: sql`e.bounced_at`,
   complained: sql`e.complained_at`,
   unsubscribed: sql`e.unsubscribed_at`,
