@@ -52,19 +52,16 @@ export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
 /** Adds entries of `email_ledger` to the counts. The caller holds the lock. */
 export const createCountsFold = (listeners: CountListener[]) =>
   async function addToCounts(tx: Tx, entries: RawBuilder<unknown>) {
-    const changes = await many(
-      tx,
-      sql<EmailCount>`
-        with summed as materialized (
-          select project_id, kind, hour, sum(n) as n from ${countsOfSql(entries)} as changes group by 1, 2, 3 having sum(n) <> 0
-        ), added as (
-          insert into email_counts as c (project_id, kind, hour, count)
-          select project_id, kind, hour, n from summed order by 1, 2, 3
-          on conflict (project_id, kind, hour) do update set count = c.count + excluded.count
-        )
-        select project_id as "projectId", kind, hour, n::float8 as n from summed
-      `,
-    )
+    const changes = await many<EmailCount>(tx)`
+      with summed as materialized (
+        select project_id, kind, hour, sum(n) as n from ${countsOfSql(entries)} as changes group by 1, 2, 3 having sum(n) <> 0
+      ), added as (
+        insert into email_counts as c (project_id, kind, hour, count)
+        select project_id, kind, hour, n from summed order by 1, 2, 3
+        on conflict (project_id, kind, hour) do update set count = c.count + excluded.count
+      )
+      select project_id as "projectId", kind, hour, n::float8 as n from summed
+    `
     if (!changes.length) return
     await addToPeriods(tx, changes)
     for (const listen of listeners) await listen(tx, changes)
@@ -139,13 +136,10 @@ export const SENT_OR_REFUSED = sql`coalesce(e.sent_at, e.bounced_at, e.complaine
 
 /** Counts are kept for more than the longest period of a subscription. */
 export const dropOldEmailCounts = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from email_counts where ctid = any(array(
-        select ctid from email_counts where hour < now() - interval '400 days' limit ${limit}))
-    `,
-  )
+  countAffected(tx)`
+    delete from email_counts where ctid = any(array(
+      select ctid from email_counts where hour < now() - interval '400 days' limit ${limit}))
+  `
 
 const OF_DELETED = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
 
