@@ -46,7 +46,5 @@ export async function lock(tx: Tx, name: LockName, of: string) {
 export const lockSharedSql = (name: LockName, of: RawBuilder<unknown>) => sql`pg_advisory_xact_lock_shared(${keySql(name, of)})`
 
 /** False if another transaction holds it. */
-export const tryLockSql = (name: LockName, of: RawBuilder<unknown>) => sql<boolean>`pg_try_advisory_xact_lock(${keySql(name, of)})`
-
-export const tryLock = async (tx: Tx, name: LockName, of: string): Promise<boolean> =>
-  (await one(tx, sql<{ free: boolean }>`select ${tryLockSql(name, sql`${of}`)} as free`)).free
+export const tryLock = async (tx: Tx, name: LockName, of: string) =>
+  (await one<{ free: boolean }>(tx)`select pg_try_advisory_xact_lock(${keySql(name, sql`${of}`)}) as free`).free
