@@ -20,7 +20,7 @@ import { emailExport } from './delivery/emails/export.ts'
 import { suppressionExport } from './delivery/emails/export-suppressions.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
 import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
-import { type EmailFolds, foldEmailLedger } from './delivery/outbox/email-ledger.ts'
+import { createEmailFold, type EmailFolds } from './delivery/outbox/email-ledger.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
 import { type SenderTiming, startSender } from './delivery/sender/loop.ts'
 import { createSandboxTransport } from './delivery/transport/sandbox.ts'
@@ -203,12 +203,12 @@ const emailFoldsFor = (deps: Deps): EmailFolds => ({
 })
 
 export function addUpEmailsEvery(ms: number, deps: Deps, isHeld: () => boolean) {
-  const folds = emailFoldsFor(deps)
+  const fold = createEmailFold(deps.db, deps.log, emailFoldsFor(deps))
   return every(
     ms,
     'add up emails',
     async () => {
-      if (isHeld()) await foldEmailLedger(deps.db, folds)
+      if (isHeld()) await fold()
     },
     deps.log,
   )

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../../../db/index.ts'
-import { inTurnSql, ownerSql } from '../../../db/owner-sql.ts'
+import { inTurnSql, ownerSql } from '../../../ledger/owner-sql.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from '../claim.ts'
 import { isStopped } from '../streams/stream-allowance.ts'
 import { PRIORITIES, workflowStream } from '../streams/stream-of.ts'
