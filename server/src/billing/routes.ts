@@ -222,11 +222,8 @@ async function showLimits(db: Db, projectId: string): Promise<z.output<typeof Bi
 const MAX_RECORDS = 4 * 400
 
 const listUsage = (db: Db, projectId: string, start: Date) =>
-  many(
-    db,
-    sql<{ date: string; category: UsageCategory; count: number }>`
-      select to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as date, kind as category, sum(n)::float8 as count
-      from ${allEmailCounts(projectId, sql`hour >= ${start} and kind = any(${[...USAGE_CATEGORIES]}::text[])`)}
-      group by 1, 2 having sum(n) <> 0 order by 1, 2 limit ${MAX_RECORDS}
-    `,
-  )
+  many<{ date: string; category: UsageCategory; count: number }>(db)`
+    select to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as date, kind as category, sum(n)::float8 as count
+    from ${allEmailCounts(projectId, sql`hour >= ${start} and kind = any(${[...USAGE_CATEGORIES]}::text[])`)}
+    group by 1, 2 having sum(n) <> 0 order by 1, 2 limit ${MAX_RECORDS}
+  `

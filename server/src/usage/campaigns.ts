@@ -21,9 +21,6 @@ export const listCampaignsWithSegment = (db: Db, projectId: string, segmentId: s
   listCampaignsThat(db, projectId, sql`uses -> 'segments' ? ${segmentId}`)
 
 const listCampaignsThat = (db: Db, projectId: string, use: RawBuilder<unknown>): Promise<Named[]> =>
-  many(
-    db,
-    sql<Named>`
-      select id, name from campaigns where project_id = ${projectId} and deleted_at is null and ${use} order by id desc limit 1000
-    `,
-  )
+  many<Named>(db)`
+    select id, name from campaigns where project_id = ${projectId} and deleted_at is null and ${use} order by id desc limit 1000
+  `

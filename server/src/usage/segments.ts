@@ -23,4 +23,4 @@ export const listSegmentsWithSegment = (db: Db, projectId: string, segmentId: st
   listSegmentsThat(db, projectId, sql`uses -> 'segments' ? ${segmentId}`)
 
 const listSegmentsThat = (db: Db, projectId: string, use: RawBuilder<unknown>): Promise<Named[]> =>
-  many(db, sql<Named>`select id, name from segments where project_id = ${projectId} and ${use} order by id desc limit 1000`)
+  many<Named>(db)`select id, name from segments where project_id = ${projectId} and ${use} order by id desc limit 1000`

@@ -1,16 +1,12 @@
-import { sql } from 'kysely'
 import { type Db, many, one } from '../db/index.ts'
 
 /** Number of emails sent with a template, without test emails. */
 export async function countSentWith(db: Db, projectId: string, templateId: string) {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select count(*)::int as count
-      from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
-      where c.project_id = ${projectId} and c.template_id = ${templateId} and e.sent_at is not null and not e.test
-    `,
-  )
+  const { count } = await one<{ count: number }>(db)`
+    select count(*)::int as count
+    from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
+    where c.project_id = ${projectId} and c.template_id = ${templateId} and e.sent_at is not null and not e.test
+  `
   return count
 }
 
@@ -21,28 +17,25 @@ const USERS_COUNTED_UP_TO = 1_000
 
 /** Sent emails, campaigns and workflows of several templates. Those that the project does not have are left out. */
 export const countUsesOfEach = (db: Db, projectId: string, templateIds: string[]) =>
-  many(
-    db,
-    sql<{ id: string; emailsSent: number; campaignCount: number; workflowCount: number }>`
-      select t.id, (
-        select count(*)::int from (
-          select 1 from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
-          where c.project_id = t.project_id and c.template_id = t.id and e.sent_at is not null and not e.test
-          limit ${SENT_COUNTED_UP_TO}
-        ) as sent
-      ) as "emailsSent", (
-        select count(*)::int from (
-          select 1 from campaigns c where c.project_id = t.project_id and c.template_id = t.id and c.deleted_at is null
-          limit ${USERS_COUNTED_UP_TO}
-        ) as used
-      ) as "campaignCount", (
-        select count(*)::int from (
-          select 1 from workflows w
-          join workflow_graphs g on g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version
-          where w.project_id = t.project_id and g.uses -> 'templates' ? t.id::text
-          limit ${USERS_COUNTED_UP_TO}
-        ) as used
-      ) as "workflowCount"
-      from templates t where t.project_id = ${projectId} and t.id = any(${templateIds}::uuid[])
-    `,
-  )
+  many<{ id: string; emailsSent: number; campaignCount: number; workflowCount: number }>(db)`
+    select t.id, (
+      select count(*)::int from (
+        select 1 from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
+        where c.project_id = t.project_id and c.template_id = t.id and e.sent_at is not null and not e.test
+        limit ${SENT_COUNTED_UP_TO}
+      ) as sent
+    ) as "emailsSent", (
+      select count(*)::int from (
+        select 1 from campaigns c where c.project_id = t.project_id and c.template_id = t.id and c.deleted_at is null
+        limit ${USERS_COUNTED_UP_TO}
+      ) as used
+    ) as "campaignCount", (
+      select count(*)::int from (
+        select 1 from workflows w
+        join workflow_graphs g on g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version
+        where w.project_id = t.project_id and g.uses -> 'templates' ? t.id::text
+        limit ${USERS_COUNTED_UP_TO}
+      ) as used
+    ) as "workflowCount"
+    from templates t where t.project_id = ${projectId} and t.id = any(${templateIds}::uuid[])
+  `

@@ -17,24 +17,18 @@ export const listWorkflowsWithEvent = (db: Db, projectId: string, name: string) 
   )
 
 const listWorkflowsThat = (db: Db, projectId: string, use: RawBuilder<unknown>): Promise<Named[]> =>
-  many(
-    db,
-    sql<Named>`
-      select w.id, w.name from workflows w
-      join workflow_graphs g on g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version
-      where w.project_id = ${projectId} and ${use} order by w.id desc limit 1000
-    `,
-  )
+  many<Named>(db)`
+    select w.id, w.name from workflows w
+    join workflow_graphs g on g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version
+    where w.project_id = ${projectId} and ${use} order by w.id desc limit 1000
+  `
 
 /** Steps of current graphs that send a template. */
 export const listStepsWithTemplate = (db: Db, projectId: string, templateId: string) =>
-  many(
-    db,
-    sql<Named & { workflowId: string; workflowName: string }>`
-      select step ->> 'id' as id, step ->> 'name' as name, w.id as "workflowId", w.name as "workflowName" from workflows w
-      join workflow_graphs g on g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version
-      cross join lateral jsonb_array_elements(g.graph -> 'steps') as step
-      where w.project_id = ${projectId} and g.uses -> 'templates' ? ${templateId} and step ->> 'templateId' = ${templateId}
-      order by w.id desc limit 1000
-    `,
-  )
+  many<Named & { workflowId: string; workflowName: string }>(db)`
+    select step ->> 'id' as id, step ->> 'name' as name, w.id as "workflowId", w.name as "workflowName" from workflows w
+    join workflow_graphs g on g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version
+    cross join lateral jsonb_array_elements(g.graph -> 'steps') as step
+    where w.project_id = ${projectId} and g.uses -> 'templates' ? ${templateId} and step ->> 'templateId' = ${templateId}
+    order by w.id desc limit 1000
+  `
