@@ -1,5 +1,4 @@
 import { parseArgs } from 'node:util'
-import { sql } from 'kysely'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
@@ -207,7 +206,7 @@ async function projectCreate({ db, secrets, options }: Context) {
   const name = ProjectName.safeParse(need(options, 'name'))
   if (!name.success) usage('--name must have 1 to 100 characters')
   const owner = address(options, 'owner')
-  const user = await maybeOne(db, sql<{ id: string }>`select id from users where email = ${owner}`)
+  const user = await maybeOne<{ id: string }>(db)`select id from users where email = ${owner}`
   if (!user) usage(`no account has the address ${owner}; create it first: npm run sterna -- user create --email ${owner}`)
   const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
   return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
@@ -233,7 +232,7 @@ async function emailExplain({ db, args: [id = ''] }: Context) {
 }
 
 async function existingProject({ db, args: [id = ''] }: Context) {
-  const known = isId(id) && (await maybeOne(db, sql`select 1 from projects where id = ${id} and deleted_at is null`))
+  const known = isId(id) && (await maybeOne(db)`select 1 from projects where id = ${id} and deleted_at is null`)
   return known ? id : usage('no project has this id')
 }
 

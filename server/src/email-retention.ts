@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { closeOldCampaigns } from './campaigns/ledger/close.ts'
 import { many, type Pool, type Tx, transact } from './db/index.ts'
 import { removeEmails, removeSandboxMessages } from './delivery/outbox/retention.ts'
@@ -36,9 +35,9 @@ export async function removeOldEmails(db: Pool, log: Log, { months, now = new Da
 const firstOfMonth = (now: Date, months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
 
 const listProjects = async (db: Pool, after: string) =>
-  (
-    await many(db, sql<{ id: string }>`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`)
-  ).map(({ id }) => id)
+  (await many<{ id: string }>(db)`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`).map(
+    ({ id }) => id,
+  )
 
 async function removeEmailsOf(db: Pool, projectId: string, { before, deadline }: Run) {
   let removed = 0

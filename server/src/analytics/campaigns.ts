@@ -68,16 +68,13 @@ type Top = { metric: CampaignMetric; limit: number; period: Partial<Period> }
 /** Campaigns that began in the period, the best first. */
 export async function listTopCampaigns(db: Db, projectId: string, { metric, limit, period }: Top) {
   type Row = Omit<z.output<typeof TopCampaign>, 'openRate' | 'clickRate' | 'startedAt'> & { startedAt: Date | null }
-  const rows = await many(
-    db,
-    sql<Row>`
-      select id, name, subject, sent_count as "sentCount", delivered_count as "deliveredCount", opened_count as "openedCount",
-        clicked_count as "clickedCount", bounced_count as "bouncedCount", complained_count as "complainedCount",
-        unsubscribed_count as "unsubscribedCount", started_at as "startedAt"
-      from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(period)}
-      order by ${ORDERS[metric]} desc, id desc limit ${limit}
-    `,
-  )
+  const rows = await many<Row>(db)`
+    select id, name, subject, sent_count as "sentCount", delivered_count as "deliveredCount", opened_count as "openedCount",
+      clicked_count as "clickedCount", bounced_count as "bouncedCount", complained_count as "complainedCount",
+      unsubscribed_count as "unsubscribedCount", started_at as "startedAt"
+    from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(period)}
+    order by ${ORDERS[metric]} desc, id desc limit ${limit}
+  `
   return rows.map(({ startedAt, ...row }) => ({
     ...row,
     openRate: percent(row.openedCount, row.sentCount),
@@ -114,19 +111,16 @@ export const CampaignBreakdown = z
 
 export async function readCampaignBreakdown(db: Db, projectId: string, period: Partial<Period>) {
   const sum = (column: string, name: string) => sql`coalesce(sum(${sql.ref(column)}), 0)::int as ${sql.ref(name)}`
-  const counts = await one(
-    db,
-    sql<Omit<z.output<typeof CampaignBreakdown>, 'averageOpenRate' | 'averageClickRate'>>`
-      select count(*)::int as total, count(*) filter (where status in ('SCHEDULED', 'SENDING'))::int as active,
-        count(*) filter (where status = 'SENT')::int as completed, count(*) filter (where status = 'DRAFT')::int as drafts,
-        count(*) filter (where status = 'SCHEDULED')::int as scheduled, count(*) filter (where status = 'SENDING')::int as sending,
-        count(*) filter (where status = 'CANCELLED')::int as cancelled,
-        ${sum('total_recipients', 'totalRecipients')}, ${sum('sent_count', 'sentCount')}, ${sum('delivered_count', 'deliveredCount')},
-        ${sum('opened_count', 'openedCount')}, ${sum('clicked_count', 'clickedCount')}, ${sum('bounced_count', 'bouncedCount')},
-        ${sum('complained_count', 'complainedCount')}, ${sum('unsubscribed_count', 'unsubscribedCount')}
-      from campaigns where project_id = ${projectId} and deleted_at is null ${startedIn(period)}
-    `,
-  )
+  const counts = await one<Omit<z.output<typeof CampaignBreakdown>, 'averageOpenRate' | 'averageClickRate'>>(db)`
+    select count(*)::int as total, count(*) filter (where status in ('SCHEDULED', 'SENDING'))::int as active,
+      count(*) filter (where status = 'SENT')::int as completed, count(*) filter (where status = 'DRAFT')::int as drafts,
+      count(*) filter (where status = 'SCHEDULED')::int as scheduled, count(*) filter (where status = 'SENDING')::int as sending,
+      count(*) filter (where status = 'CANCELLED')::int as cancelled,
+      ${sum('total_recipients', 'totalRecipients')}, ${sum('sent_count', 'sentCount')}, ${sum('delivered_count', 'deliveredCount')},
+      ${sum('opened_count', 'openedCount')}, ${sum('clicked_count', 'clickedCount')}, ${sum('bounced_count', 'bouncedCount')},
+      ${sum('complained_count', 'complainedCount')}, ${sum('unsubscribed_count', 'unsubscribedCount')}
+    from campaigns where project_id = ${projectId} and deleted_at is null ${startedIn(period)}
+  `
   return {
     ...counts,
     averageOpenRate: percent(counts.openedCount, counts.sentCount),

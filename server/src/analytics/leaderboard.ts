@@ -18,17 +18,14 @@ export async function listLeaders(
   { by, limit, period: { from, to } }: { by: Board; limit: number; period: Period },
 ) {
   const id = sql.ref(`${by}_id`)
-  const rows = await many(
-    db,
-    sql<FigureCounts & { id: string; name: string | null }>`
-      select led.*, t.name from (
-        select ${id} as id, ${FIGURE_SUMS} from email_days
-        where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date and ${id} <> ${NIL_ID}
-        group by 1 having sum(sent) + sum(opened) + sum(clicked) > 0
-        order by sum(sent) < ${FEW_EMAILS}, sum(clicked)::float8 / greatest(sum(sent), 1) desc, sum(opened) desc, 1 limit ${limit}
-      ) as led left join ${sql.table(TABLES[by])} t on t.project_id = ${projectId} and t.id = led.id
-    `,
-  )
+  const rows = await many<FigureCounts & { id: string; name: string | null }>(db)`
+    select led.*, t.name from (
+      select ${id} as id, ${FIGURE_SUMS} from email_days
+      where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date and ${id} <> ${NIL_ID}
+      group by 1 having sum(sent) + sum(opened) + sum(clicked) > 0
+      order by sum(sent) < ${FEW_EMAILS}, sum(clicked)::float8 / greatest(sum(sent), 1) desc, sum(opened) desc, 1 limit ${limit}
+    ) as led left join ${sql.table(TABLES[by])} t on t.project_id = ${projectId} and t.id = led.id
+  `
   return rows.map(({ name, ...row }) => ({
     ...row,
     name,

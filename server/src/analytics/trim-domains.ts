@@ -24,12 +24,9 @@ type Trim = { projectId: string; day: string; keep: number }
 export async function trimDomains(db: Pool) {
   let after = NIL_ID
   for (let seen = 0; seen < MAX_PROJECTS; seen++) {
-    const [next] = await many(
-      db,
-      sql<{ projectId: string }>`
-        select project_id as "projectId" from email_domain_days where project_id > ${after} order by project_id limit 1
-      `,
-    )
+    const [next] = await many<{ projectId: string }>(db)`
+      select project_id as "projectId" from email_domain_days where project_id > ${after} order by project_id limit 1
+    `
     if (!next) return
     after = next.projectId
     for (const trim of await listTrims(db, after)) await transact(db, (tx) => trimDay(tx, trim))
@@ -37,19 +34,16 @@ export async function trimDomains(db: Pool) {
 }
 
 const listTrims = (db: Pool, projectId: string) =>
-  many(
-    db,
-    sql<Trim>`
-      select project_id as "projectId", day::text as day, keep from (
-        select project_id, day, count(*) as domains,
-          case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${KEPT_OPEN_DOMAINS}::int end as keep,
-          case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${MAX_OPEN_DOMAINS}::int end as allowed
-        from email_domain_days
-        where project_id = ${projectId} and day >= (now() at time zone 'utc')::date - ${LOOK_BACK_DAYS}::int and domain <> ''
-        group by 1, 2
-      ) as days where domains > allowed
-    `,
-  )
+  many<Trim>(db)`
+    select project_id as "projectId", day::text as day, keep from (
+      select project_id, day, count(*) as domains,
+        case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${KEPT_OPEN_DOMAINS}::int end as keep,
+        case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${MAX_OPEN_DOMAINS}::int end as allowed
+      from email_domain_days
+      where project_id = ${projectId} and day >= (now() at time zone 'utc')::date - ${LOOK_BACK_DAYS}::int and domain <> ''
+      group by 1, 2
+    ) as days where domains > allowed
+  `
 
 /** Keeps the domains with the most emails. Meanwhile nothing is added. A later run trims the domains of a project that is being recounted. */
 async function trimDay(tx: Tx, { projectId, day, keep }: Trim) {

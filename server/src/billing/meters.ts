@@ -14,7 +14,7 @@ import {
 } from '../projects/email-counts.ts'
 
 const hasMeters = async (tx: Tx, projectId: string) =>
-  Boolean(await maybeOne(tx, sql`select 1 from billing_meters where project_id = ${projectId} limit 1`))
+  Boolean(await maybeOne(tx)`select 1 from billing_meters where project_id = ${projectId} limit 1`)
 
 /** The hour of a time, which begins the hour of the counts. */
 const hourOf = (time: Date) => new Date(Math.floor(time.getTime() / HOUR) * HOUR)
@@ -52,7 +52,7 @@ const MAX_HOURS = 36 * 24
 export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
   await lockEmailCounts(tx)
   if (!(await hasMeters(tx, projectId))) return
-  const end = endedAt ?? (await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)).now
+  const end = endedAt ?? (await one<{ now: Date }>(tx)`select clock_timestamp() as now`).now
   const last = new Date(end.getTime() - SECOND)
   await carryAppended(tx, projectId)
   const closing = closingOf(projectId, { end, last })
@@ -135,21 +135,18 @@ export async function writeReports(tx: Tx): Promise<number> {
 
 /** Moves meters on by one hour and writes a report for each that counts something. Less than nothing is left for the next report. */
 async function moveMeters(tx: Tx, { which, upTo, counted, at }: Move): Promise<number> {
-  const { moved } = await one(
-    tx,
-    sql<{ moved: number }>`
-      with due as materialized (
-        select m.project_id, m.category, p.customer, ${NEXT_HOUR} as hour, m.carry + ${counted} as value, ${at} as at
-        from billing_meters m join projects p on p.id = m.project_id
-        where ${which} and m.reported_to < ${upTo} and p.customer is not null
-      ), moved as (
-        update billing_meters m set reported_to = d.hour, carry = least(d.value, 0)
-        from due d where m.project_id = d.project_id and m.category = d.category
-        returning 1
-      ), written as (${insertReportsSql(sql`select * from due where value > 0`)})
-      select count(*)::int as moved from moved
-    `,
-  )
+  const { moved } = await one<{ moved: number }>(tx)`
+    with due as materialized (
+      select m.project_id, m.category, p.customer, ${NEXT_HOUR} as hour, m.carry + ${counted} as value, ${at} as at
+      from billing_meters m join projects p on p.id = m.project_id
+      where ${which} and m.reported_to < ${upTo} and p.customer is not null
+    ), moved as (
+      update billing_meters m set reported_to = d.hour, carry = least(d.value, 0)
+      from due d where m.project_id = d.project_id and m.category = d.category
+      returning 1
+    ), written as (${insertReportsSql(sql`select * from due where value > 0`)})
+    select count(*)::int as moved from moved
+  `
   return moved
 }
 

@@ -13,7 +13,7 @@ export interface Schema {
     sealed_text: Buffer
     state: Generated<string>
     link_expires_at: Timestamp
-    message_token: string | null
+    message_token: string
     attempts: Generated<number>
     failures: Generated<number>
     due_at: Generated<Timestamp>

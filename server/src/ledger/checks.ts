@@ -27,14 +27,11 @@ export async function recountProject(db: Pool, ledgers: AnyLedger[], projectId: 
 
 /** Compares the ledgers of projects with what they count, in turns. It rests as long as it works, to leave the database to others. */
 export async function checkLedgers(db: Pool, log: Log, ledgers: AnyLedger[]) {
-  const due = await many(
-    db,
-    sql<{ id: string }>`
-      select p.id from projects p left join ledger_checks c on c.project_id = p.id
-      where p.deleted_at is null and (c.checked_at is null or c.checked_at < now() - make_interval(hours => ${CHECK_HOURS}))
-      order by c.checked_at nulls first, p.id limit ${MAX_PROJECTS}
-    `,
-  )
+  const due = await many<{ id: string }>(db)`
+    select p.id from projects p left join ledger_checks c on c.project_id = p.id
+    where p.deleted_at is null and (c.checked_at is null or c.checked_at < now() - make_interval(hours => ${CHECK_HOURS}))
+    order by c.checked_at nulls first, p.id limit ${MAX_PROJECTS}
+  `
   const deadline = performance.now() + CHECKS_MS
   for (const { id } of due) {
     const startedAt = performance.now()
@@ -70,13 +67,10 @@ const saveCheck = (tx: Tx, projectId: string, wrong: object | null) =>
 
 /** For the doctor: projects whose counts were wrong lately, the last ones first. */
 export const listDrift = (db: Db) =>
-  many(
-    db,
-    sql<{ projectId: string; at: Date; drift: Drift }>`
-      select project_id as "projectId", drift_at as at, drift from ledger_checks
-      where drift_at > now() - make_interval(days => ${REPORTED_DAYS}) order by drift_at desc limit 20
-    `,
-  )
+  many<{ projectId: string; at: Date; drift: Drift }>(db)`
+    select project_id as "projectId", drift_at as at, drift from ledger_checks
+    where drift_at > now() - make_interval(days => ${REPORTED_DAYS}) order by drift_at desc limit 20
+  `
 
 export const wipeLedgerChecks = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'ledger_checks', scope, { key: ['project_id'], which: sql`true` })

@@ -58,7 +58,7 @@ export const repairLockOf = (name: string, projectId: string) => `${name} ${proj
 /** Returns a function that counts a project anew and corrects its sums. It does nothing while the project is being wiped. */
 export const createRepair = (name: string, tables: Recounted[]) =>
   async function repair(db: Pool, projectId: string): Promise<Drift> {
-    const { wiped } = await one(db, sql<{ wiped: boolean }>`select ${isWiped(sql`${projectId}`)} as wiped`)
+    const { wiped } = await one<{ wiped: boolean }>(db)`select ${isWiped(sql`${projectId}`)} as wiped`
     const drift: Drift = {}
     for (const sums of tables) drift[sums.name] = wiped ? 0 : await repairTable(db, sums, { name, projectId })
     return drift
@@ -88,22 +88,19 @@ async function differencesOf(tx: Tx, sums: Recounted, scope: RepairScope) {
 /** What is to be added to the sums, so that they and what waits are what was counted: in the snapshot of the statement. */
 async function readDifferences(tx: Tx, sums: Recounted, scope: RepairScope, actual: Sql): Promise<Row[]> {
   const { key, values, within } = sums
-  const rows = await many(
-    tx,
-    sql<{ row: Row }>`
-      select to_jsonb(d) as row from (
-        select ${columnsSql(key)}, ${each(values, (column) => sql`sum(${column}) as ${column}`)}
-        from (
-          select ${scope.projectId}::uuid as project_id, ${columnsSql([...key.slice(1), ...values])} from (${actual}) as actual
-          union all
-          select ${columnsSql(key)}, ${each(values, (column) => sql`-${column}`)} from (${rowsSql(sums, sql`${scope.projectId}`)}) as known
-        ) as compared
-        where ${within?.(scope) ?? sql`true`}
-        group by ${columnsSql(key)} having ${each(values, (column) => sql`sum(${column}) <> 0`, sql` or `)}
-        limit ${MAX_CORRECTED}
-      ) as d
-    `,
-  )
+  const rows = await many<{ row: Row }>(tx)`
+    select to_jsonb(d) as row from (
+      select ${columnsSql(key)}, ${each(values, (column) => sql`sum(${column}) as ${column}`)}
+      from (
+        select ${scope.projectId}::uuid as project_id, ${columnsSql([...key.slice(1), ...values])} from (${actual}) as actual
+        union all
+        select ${columnsSql(key)}, ${each(values, (column) => sql`-${column}`)} from (${rowsSql(sums, sql`${scope.projectId}`)}) as known
+      ) as compared
+      where ${within?.(scope) ?? sql`true`}
+      group by ${columnsSql(key)} having ${each(values, (column) => sql`sum(${column}) <> 0`, sql` or `)}
+      limit ${MAX_CORRECTED}
+    ) as d
+  `
   return rows.map(({ row }) => row)
 }
 

@@ -83,25 +83,22 @@ export async function readReputation(db: Db, projectId: string): Promise<Reputat
     ]
   })
   const grouped = REPUTATION_KINDS.flatMap((kind) => [kind, `all_${kind}`, `before_${kind}`]).map((name) => sql.ref(`r.${name}`))
-  const row = await one(
-    db,
-    sql<SumRow>`
-      with r as (
-        select * from reputations where project_id = ${projectId}
-        union all
-        select p.id, 0, 0, 0, 0, 0, 0, null, 0, 0, 0, null, null, false from projects p
-        where p.id = ${projectId} and not exists (select from reputations where project_id = ${projectId})
-      ), counted as (
-        select kind, hour, count as n, true as merged from email_counts
-        where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]}) and hour > now() - interval '7 days'
-        union all
-        select kind, hour, n, false from ${countsOfSql()} as changes where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]})
-      )
-      select ${sql.join(sums)}, r.acknowledged_at as "acknowledgedAt", r.acknowledged_by as "acknowledgedBy"
-      from r left join counted on true
-      group by ${sql.join(grouped)}, r.since, r.acknowledged_at, r.acknowledged_by
-    `,
-  )
+  const row = await one<SumRow>(db)`
+    with r as (
+      select * from reputations where project_id = ${projectId}
+      union all
+      select p.id, 0, 0, 0, 0, 0, 0, null, 0, 0, 0, null, null, false from projects p
+      where p.id = ${projectId} and not exists (select from reputations where project_id = ${projectId})
+    ), counted as (
+      select kind, hour, count as n, true as merged from email_counts
+      where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]}) and hour > now() - interval '7 days'
+      union all
+      select kind, hour, n, false from ${countsOfSql()} as changes where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]})
+    )
+    select ${sql.join(sums)}, r.acknowledged_at as "acknowledgedAt", r.acknowledged_by as "acknowledgedBy"
+    from r left join counted on true
+    group by ${sql.join(grouped)}, r.since, r.acknowledged_at, r.acknowledged_by
+  `
   const figures = (prefix: 'day_' | 'week_' | 'all_' | ''): Figures => ({
     total: row[`${prefix}attempted`],
     bounces: row[`${prefix}bounced`],
@@ -144,25 +141,19 @@ export const lockAcknowledgement = async (tx: Tx, projectId: string) => {
   // Before the row: so does whoever adds up counts.
   await lockEmailCounts(tx)
   await sql`insert into reputations (project_id) values (${projectId}) on conflict do nothing`.execute(tx)
-  return one(
-    tx,
-    sql<{ at: Date | null; isRecent: boolean }>`
-      select acknowledged_at as at, coalesce(acknowledged_at > now() - interval '30 days', false) as "isRecent"
-      from reputations where project_id = ${projectId} for update
-    `,
-  )
+  return one<{ at: Date | null; isRecent: boolean }>(tx)`
+    select acknowledged_at as at, coalesce(acknowledged_at > now() - interval '30 days', false) as "isRecent"
+    from reputations where project_id = ${projectId} for update
+  `
 }
 
 /** Takes projects that were counted since they were judged. */
 export const takeDueReputations = (tx: Tx, { limit, except }: { limit: number; except: string[] }) =>
-  many(
-    tx,
-    sql<{ projectId: string }>`
-      update reputations set due = false where project_id in (
-        select project_id from reputations where due and project_id <> all(${except}::uuid[]) order by project_id limit ${limit} for update skip locked)
-      returning project_id as "projectId"
-    `,
-  )
+  many<{ projectId: string }>(tx)`
+    update reputations set due = false where project_id in (
+      select project_id from reputations where due and project_id <> all(${except}::uuid[]) order by project_id limit ${limit} for update skip locked)
+    returning project_id as "projectId"
+  `
 
 /** Whether the projects are to be judged. */
 export const setReputationsDue = (tx: Tx, projectIds: string[], due: boolean) =>

@@ -67,7 +67,7 @@ create table account_mails (
   state text not null default 'kept' check (state in ('kept', 'queued', 'sending', 'sent', 'failed', 'unknown')),
   -- A kept email is sent once there is a sender, unless its link has expired.
   link_expires_at timestamptz not null,
-  message_token text,
+  message_token text not null,
   attempts int not null default 0,
   failures smallint not null default 0,
   due_at timestamptz not null default now(),
