@@ -1,6 +1,6 @@
 import { type Db, many } from '../db/index.ts'
 import { percent } from '../lib/text/percent.ts'
-import { FIGURE_SUMS, type FigureCounts } from './figures.ts'
+import { FIGURE_SUMS, type FigureCounts, ratesOf } from './figures.ts'
 import type { Period } from './period.ts'
 
 /** The domains of recipients with the most emails, then all others together, as far as they are counted apart. */
@@ -21,9 +21,7 @@ export async function listRecipientDomains(db: Db, projectId: string, { limit, p
     domain: domain ?? 'other',
     isOther: domain === null,
     ...figures,
-    deliveryRate: percent(figures.delivered, figures.emails),
-    openRate: percent(figures.opens, figures.emails),
-    clickRate: percent(figures.clicks, figures.emails),
+    ...ratesOf(figures),
     bounceRate: percent(figures.bounces, Math.max(figures.emails, figures.bounces)),
     complaintRate: percent(figures.complaints, figures.emails),
   }))

@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { NIL_ID } from '../lib/id.ts'
-import { percent } from '../lib/text/percent.ts'
-import { FIGURE_SUMS, type FigureCounts } from './figures.ts'
+import { FIGURE_SUMS, type FigureCounts, ratesOf } from './figures.ts'
 import type { Period } from './period.ts'
 
 export const LEADERBOARDS = ['campaign', 'template', 'workflow'] as const
@@ -26,13 +25,7 @@ export async function listLeaders(
       order by sum(sent) < ${FEW_EMAILS}, sum(clicked)::float8 / greatest(sum(sent), 1) desc, sum(opened) desc, 1 limit ${limit}
     ) as led left join ${sql.table(TABLES[by])} t on t.project_id = ${projectId} and t.id = led.id
   `
-  return rows.map(({ name, ...row }) => ({
-    ...row,
-    name,
-    deliveryRate: percent(row.delivered, row.emails),
-    openRate: percent(row.opens, row.emails),
-    clickRate: percent(row.clicks, row.emails),
-  }))
+  return rows.map((row) => ({ ...row, ...ratesOf(row) }))
 }
 /** Rates of fewer emails say little. */
 const FEW_EMAILS = 50

@@ -1,22 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
+import { toSnake } from '../db/columns.ts'
 import { FACT_TIMES, type FactKind, IS_COUNTED } from '../delivery/outbox/email-ledger.ts'
 import { NIL_ID } from '../lib/id.ts'
 
 type Sql = RawBuilder<unknown>
 
-/** The column of each kind of fact in the roll-ups. */
-export const METRIC_COLUMNS: Record<FactKind, string> = {
-  sent: 'sent',
-  delivered: 'delivered',
-  opened: 'opened',
-  clicked: 'clicked',
-  machineOpened: 'machine_opened',
-  machineClicked: 'machine_clicked',
-  bounced: 'bounced',
-  complained: 'complained',
-  unsubscribed: 'unsubscribed',
-}
-const METRICS = Object.keys(METRIC_COLUMNS) as FactKind[]
+const METRICS = Object.keys(FACT_TIMES) as FactKind[]
 
 /** Histogram of the time from acceptance to delivery: column and upper bound. */
 export const DELIVERY_BUCKETS = [
@@ -70,8 +59,8 @@ export const factsOfEmailsSql = (emails: Sql) => sql`
   cross join lateral (select k.kind, ${factTimeSql(sql`k.kind`)} as at) as f
   where ${IS_COUNTED} and f.at is not null`
 
-const METRIC_NAMES = Object.values(METRIC_COLUMNS)
-const METRIC_COUNTS = METRICS.map((kind) => sql`count(*) filter (where kind = ${sql.lit(kind)}) as ${sql.ref(METRIC_COLUMNS[kind])}`)
+const METRIC_NAMES = METRICS.map(toSnake)
+const METRIC_COUNTS = METRICS.map((kind) => sql`count(*) filter (where kind = ${sql.lit(kind)}) as ${sql.ref(toSnake(kind))}`)
 const BUCKET_COUNTS = DELIVERY_BUCKETS.map(({ column, seconds }, index) => {
   const above = sql`took > ${sql.lit(DELIVERY_BUCKETS[index - 1]?.seconds ?? -1)}`
   return sql`count(*) filter (where ${above} ${seconds === null ? sql`` : sql`and took <= ${sql.lit(seconds)}`}) as ${sql.ref(column)}`

@@ -6,6 +6,7 @@ import { HOUR, SECOND } from '../lib/text/units.ts'
 import {
   allEmailCounts,
   categorySql,
+  changesSql,
   countsOfSql,
   type EmailCount,
   isUsage,
@@ -119,7 +120,7 @@ export async function addToMeters(tx: Tx, changes: EmailCount[]) {
     update billing_meters m set carry = m.carry + late.n
     from (
       select m.project_id, m.category, sum(c.n) as n
-      from jsonb_to_recordset(${JSON.stringify(usage)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)
+      from ${changesSql(usage)}
       join billing_meters m on m.project_id = c."projectId" and m.category = c.kind and c.hour >= m.since and c.hour <= m.reported_to
       group by 1, 2
     ) as late

@@ -49,6 +49,10 @@ export const lockEmailCounts = (tx: Tx) => lock(tx, 'fold', 'email_ledger')
 /** Adds the changes to sums of its own, in the transaction that takes them out of the ledger. */
 export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
 
+/** Changes as rows: a derived table named `c`. */
+export const changesSql = (changes: EmailCount[]) =>
+  sql`jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)`
+
 /** Adds entries of `email_ledger` to the counts. The caller holds the lock. */
 export const createCountsFold = (listeners: CountListener[]) =>
   async function addToCounts(tx: Tx, entries: RawBuilder<unknown>) {
@@ -77,7 +81,7 @@ async function addToPeriods(tx: Tx, changes: EmailCount[]) {
   if (!usage.length) return
   await sql`
     with changed as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(usage)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)
+      select * from ${changesSql(usage)}
     ), touched as (
       select distinct c."projectId" as project_id, c.kind, ${PERIOD_START} as start from changed c join projects p on p.id = c."projectId"
     )

@@ -2,7 +2,15 @@ import { type RawBuilder, sql } from 'kysely'
 import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
 import { defineSums } from '../ledger/repair.ts'
-import { allEmailCounts, countsOfSql, type EmailCount, isUsage, lockEmailCounts, REPUTATION_KINDS } from '../projects/email-counts.ts'
+import {
+  allEmailCounts,
+  changesSql,
+  countsOfSql,
+  type EmailCount,
+  isUsage,
+  lockEmailCounts,
+  REPUTATION_KINDS,
+} from '../projects/email-counts.ts'
 import type { Figures, Windows } from './levels.ts'
 
 /**
@@ -21,7 +29,7 @@ export async function addToReputations(tx: Tx, changes: EmailCount[]) {
   await sql`
     insert into reputations as r (project_id, ${sql.join(columns)})
     select c."projectId", ${sql.join(sums)}
-    from jsonb_to_recordset(${JSON.stringify(counted)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)
+    from ${changesSql(counted)}
     join projects p on p.id = c."projectId"
     left join reputations old on old.project_id = c."projectId"
     group by 1 order by 1

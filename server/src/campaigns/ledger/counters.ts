@@ -1,25 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
+import { toSnake } from '../../db/columns.ts'
 import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/email-ledger.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { lock } from '../../ledger/locks.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 
-/** The column of each kind. */
-const COLUMN_OF: Record<EmailOutcome, string> = {
-  sent: 'sent_count',
-  failed: 'failed_count',
-  skipped: 'skipped_count',
-  delivered: 'delivered_count',
-  opened: 'opened_count',
-  clicked: 'clicked_count',
-  machineOpened: 'machine_opened_count',
-  machineClicked: 'machine_clicked_count',
-  bounced: 'bounced_count',
-  complained: 'complained_count',
-  unsubscribed: 'unsubscribed_count',
-}
 const KINDS = Object.keys(EMAIL_OUTCOMES) as EmailOutcome[]
+/** The column of a kind. */
+const columnOf = (kind: EmailOutcome) => `${toSnake(kind)}_count`
 
 /**
  * Adds entries of the email ledger to the counters of their campaigns. Waits for no campaign: returns those that others have locked, and leaves
@@ -60,7 +49,7 @@ const sumsOf = (kinds: EmailOutcome[]) =>
 
 /** Adds changes, given as rows of (project_id, campaign_id, kind, n). */
 async function addToCounters(tx: Tx, changes: RawBuilder<unknown>) {
-  const sets = KINDS.map((kind) => sql`${sql.ref(COLUMN_OF[kind])} = ${sql.ref(`c.${COLUMN_OF[kind]}`)} + ${sql.ref(`t.${kind}`)}`)
+  const sets = KINDS.map((kind) => sql`${sql.ref(columnOf(kind))} = ${sql.ref(`c.${columnOf(kind)}`)} + ${sql.ref(`t.${kind}`)}`)
   await sql`
     update campaigns c set ${sql.join(sets)}
     from (select project_id, campaign_id, ${sumsOf(KINDS)} from (${changes}) as changes group by 1, 2) as t
@@ -96,7 +85,7 @@ export type Recount = { total: number; counted: Counters; pending: number }
 export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Recount & { wrong: Partial<Counters> }> {
   await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
   await lock(tx, 'repair', `campaigns ${id}`)
-  const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
+  const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${columnOf(kind)}`)}`)
   const read = await one(
     tx,
     sql<{ total: number; counted: Counters; stored: Counters; waiting: Partial<Counters>; pending: number; closed: boolean }>`
