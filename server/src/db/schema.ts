@@ -551,6 +551,7 @@ export interface Schema {
     probe_until: Timestamp | null
     verifies: Generated<boolean>
     escalated: Generated<boolean>
+    probed_alone: Generated<number>
   }
   sessions: {
     token_hash: Buffer
