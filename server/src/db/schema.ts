@@ -468,6 +468,7 @@ export interface Schema {
     token_hash: Buffer
     created_at: Generated<Timestamp>
     expires_at: Timestamp
+    link_hash: Buffer | null
   }
   job_errors: {
     project_id: string

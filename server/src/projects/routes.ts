@@ -6,23 +6,9 @@ import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
-import { sendsAccountEmails } from '../lib/config.ts'
-import { fail, notFound } from '../lib/errors.ts'
+import { notFound } from '../lib/errors.ts'
 import { KeyUsage, readKeyUsage } from './keys.ts'
-import {
-  changeRole,
-  GivenRole,
-  Invitation,
-  Invite,
-  Invited,
-  inviteMember,
-  listInvitations,
-  listMembers,
-  Member,
-  removeMember,
-  roleOf,
-  withdrawInvitation,
-} from './members.ts'
+import { memberRoutes } from './member-routes.ts'
 import {
   changeProject,
   createProject,
@@ -38,8 +24,6 @@ import {
 import { SetupState, setupState } from './setup-state.ts'
 
 const ProjectId = z.object({ id: Id('project') })
-const MemberId = ProjectId.extend({ userId: Id('member') })
-const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
 const NoContent = z.null().describe('No content')
 
 type Hooks = {
@@ -49,8 +33,8 @@ type Hooks = {
   afterDelete: (tx: Tx, projectId: string) => Promise<unknown>
 }
 
-export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { beforeWipe, afterDelete }: Hooks) {
-  const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: sendsAccountEmails(config) }
+export function projectRoutes(app: App, deps: Deps, { beforeWipe, afterDelete }: Hooks) {
+  const { db, secrets, log } = deps
   const attempts = createQuotaCounter(db, secrets)
   const tags = ['Projects']
   const route = routesOf(app, { tags })
@@ -147,93 +131,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     (req) => readKeyUsage(db, req.project),
   )
 
-  memberRoutes()
-
-  function memberRoutes() {
-    const route = routesOf(app, { tags: ['Members'] })
-
-    route.get(
-      '/projects/:id/members',
-      { summary: 'List members', params: ProjectId, response: z.array(Member), caller: 'session', role: 'MEMBER' },
-      (req) => listMembers(db, req.project.id),
-    )
-
-    route.post(
-      '/projects/:id/members',
-      {
-        summary: 'Invite a member',
-        params: ProjectId,
-        body: Invite,
-        response: { 201: Invited },
-        caller: 'session',
-        role: 'ADMIN',
-        refusals: ['CONFLICT'],
-      },
-      async (req, reply) => {
-        const projectId = req.project.id
-        await attempts.take({ scope: 'invite', subject: projectId })
-        // Per address: many projects together must not flood one mailbox.
-        await attempts.take({ scope: 'invited', subject: req.body.email })
-        return reply.status(201).send(await transact(db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
-      },
-    )
-
-    route.patch(
-      '/projects/:id/members/:userId',
-      {
-        summary: 'Change the role of a member',
-        params: MemberId,
-        body: z.object({ role: GivenRole }),
-        response: Member,
-        caller: 'session',
-        role: 'ADMIN',
-      },
-      async (req) => {
-        const who = { projectId: req.project.id, userId: req.params.userId }
-        const member = await transact(db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
-        if (!member) return refuseOwnerOrUnknown(who)
-        return { ...member, createdAt: member.createdAt.toISOString() }
-      },
-    )
-
-    route.delete(
-      '/projects/:id/members/:userId',
-      {
-        summary: 'Remove a member or leave the project',
-        params: MemberId,
-        response: { 204: NoContent },
-        caller: 'session',
-        role: 'MEMBER',
-      },
-      async (req, reply) => {
-        const who = { projectId: req.project.id, userId: req.params.userId }
-        if (req.role === 'MEMBER' && who.userId !== req.person.userId) fail('FORBIDDEN', { message: 'Only an owner or admin may do this.' })
-        const removed = await transact(db, (tx) => removeMember(tx, who))
-        return removed ? reply.status(204).send(null) : refuseOwnerOrUnknown(who)
-      },
-    )
-
-    route.get(
-      '/projects/:id/invitations',
-      { summary: 'List pending invitations', params: ProjectId, response: z.array(Invitation), caller: 'session', role: 'ADMIN' },
-      (req) => listInvitations(db, req.project.id),
-    )
-
-    route.delete(
-      '/projects/:id/invitations/:invitationId',
-      { summary: 'Revoke an invitation', params: InvitationId, response: { 204: NoContent }, caller: 'session', role: 'ADMIN' },
-      async (req, reply) => {
-        const { invitationId } = req.params
-        const withdrawn = await transact(db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))
-        return withdrawn ? reply.status(204).send(null) : notFound('invitation', invitationId)
-      },
-    )
-  }
-
-  async function refuseOwnerOrUnknown(who: { projectId: string; userId: string }): Promise<never> {
-    if (await roleOf(db, who)) fail('FORBIDDEN', { message: 'The owner cannot be removed or demoted.' })
-    return notFound('member', who.userId)
-  }
+  memberRoutes(app, deps, attempts)
 }
 
 const WAIT_MS = 3_000

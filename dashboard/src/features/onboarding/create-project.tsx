@@ -1,6 +1,7 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
+import { useRef } from 'react'
 import { api } from '../../api.ts'
 import { invalidateProjects, projectsQuery } from '../../data/projects.ts'
 import { UserMenu } from '../../session/user-menu.tsx'
@@ -26,7 +27,10 @@ export function CreateProjectPage() {
     },
   })
 
+  // Decided once: the new project must not change the heading while its page opens.
+  const isFirst = useRef<boolean>(undefined)
   if (projects.isPending) return <Splash />
+  isFirst.current ??= projects.data?.length === 0
 
   return (
     <div className="flex min-h-dvh flex-col">
@@ -38,7 +42,7 @@ export function CreateProjectPage() {
       </header>
       <main className="mx-auto flex w-full max-w-md flex-1 flex-col justify-center px-5 pb-24">
         <Tern className="mb-4 size-10 text-accent" />
-        <PageTitle>{projects.data?.length === 0 ? 'Name your first project' : 'New project'}</PageTitle>
+        <PageTitle>{isFirst.current ? 'Name your first project' : 'New project'}</PageTitle>
         <p className="mt-1 text-muted text-ui">A project has its own contacts, emails and keys, separate from your other projects.</p>
         <div className="mt-6">
           <Form error={create.error} onSubmit={(value) => create.mutate({ name: value('name') })}>

@@ -29,7 +29,9 @@ export function Subscription({ contact }: { contact: Contact }) {
   const latest = consent.data?.data[0]
   return (
     <span className="inline-flex flex-wrap items-baseline gap-x-1.5 text-ui">
-      <Status kind="contact" status={contact.subscribed ? 'subscribed' : 'unsubscribed'} />
+      <Status kind="contact" status={contact.subscribed ? 'subscribed' : 'unsubscribed'}>
+        {hasOptedOut(contact, consent.data?.data) && 'Unsubscribed'}
+      </Status>
       {latest && latest.subscribed === contact.subscribed && (
         <span className="text-muted">
           {SOURCES[latest.source] ?? latest.source}, <Time value={latest.createdAt} />
@@ -38,6 +40,9 @@ export function Subscription({ contact }: { contact: Contact }) {
     </span>
   )
 }
+
+/** Whether the contact left, rather than never having been subscribed: only changes have a consent record. The newest comes first. */
+const hasOptedOut = (contact: Contact, consents: Consent[] = []) => !contact.subscribed && consents[0]?.subscribed === false
 
 const isBlocking = (latest: Consent | undefined) => latest && !latest.subscribed && ['bounce', 'complaint'].includes(latest.source)
 
