@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { one } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
@@ -39,7 +38,7 @@ export function configRoutes(app: App, { config, db }: Deps) {
   )
 }
 
-const hasAccounts = async (db: Deps['db']) => (await one(db, sql<{ found: boolean }>`select exists (select from users) as found`)).found
+const hasAccounts = async (db: Deps['db']) => (await one<{ found: boolean }>(db)`select exists (select from users) as found`).found
 
 const showConfig = (config: Config, transport: TransportKind | null, accounts: boolean): z.output<typeof ConfigView> => ({
   environment: config.environment,

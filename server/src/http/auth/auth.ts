@@ -177,14 +177,11 @@ const findByKey = (db: Pool, kind: 'pk' | 'sk', hashes: Buffer[]) =>
   )
 
 const findMembership = (db: Pool, projectId: string, userId: string) =>
-  maybeOne(
-    db,
-    sql<Project & { role: Role }>`
-      select p.id, p.key_version as "keyVersion", p.disabled, m.role
-      from memberships m join projects p on p.id = m.project_id
-      where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
-    `,
-  )
+  maybeOne<Project & { role: Role }>(db)`
+    select p.id, p.key_version as "keyVersion", p.disabled, m.role
+    from memberships m join projects p on p.id = m.project_id
+    where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
+  `
 
 /** Finds the session of a cookie; the database stores only its hash. */
 function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
@@ -192,10 +189,7 @@ function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
     const token = readSessionCookie(req, publicUrl)
     if (!token) return undefined
     const hashes = secrets.hashes('session', token)
-    return maybeOne(
-      db,
-      sql<Person>`
-        select user_id as "userId", token_hash as "tokenHash" from sessions where token_hash = any(${hashes}) and expires_at > now()`,
-    )
+    return maybeOne<Person>(db)`
+      select user_id as "userId", token_hash as "tokenHash" from sessions where token_hash = any(${hashes}) and expires_at > now()`
   }
 }
