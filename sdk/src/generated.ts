@@ -671,8 +671,10 @@ export type Doctor = {
   }[]
   queues: {
     priority: 'transactional' | 'bulk'
-    /** Emails that are ready to be sent; counted up to 100,000. */
+    /** Emails that are ready to be sent; counted up to 100,000, with the paused ones. */
     waiting: number
+    /** Emails of paused campaigns. */
+    paused: number
     oldestAt: string | null
   }[]
   /** Average of this hour and the one before. Without emails of the sandbox. */

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { api } from '../api.ts'
-import { meQuery } from '../data/account.ts'
+import { invalidateMe, meQuery } from '../data/account.ts'
 import { configQuery } from '../data/installation.ts'
 import { toast } from '../ui/dialog/toast.tsx'
 import { explain } from '../ui/text/explain.ts'
@@ -15,7 +15,7 @@ export function useConfirmAddress() {
     mutationFn: () => (isAtOnce ? api.auth.confirmAddress() : api.auth.requestVerification()),
     onSuccess: async () => {
       toast(isAtOnce ? 'Your address is confirmed' : `A new link is on its way to ${me?.email}`)
-      if (isAtOnce) await queries.invalidateQueries(meQuery)
+      if (isAtOnce) await invalidateMe(queries)
     },
     onError: (error) => toast(explain(error), { tone: 'danger' }),
   })

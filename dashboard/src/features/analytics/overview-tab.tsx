@@ -36,28 +36,28 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
         <Figure
           label="Delivered"
           value={formatPercent(shareOf(current, 'delivered'))}
-          note={`${formatCount(sumOf(current, 'delivered'))} of sent`}
+          note={`${formatCount(sumOf(current, 'delivered'))} of ${formatCount(sent)} sent`}
           change={rate('delivered')}
           to={path('delivered')}
         />
         <Figure
           label="Opened by people"
           value={formatPercent(shareOf(current, 'opens'))}
-          note={`${formatCount(sumOf(current, 'opens'))} of sent; ${formatCount(machine)} more by machines`}
+          note={`${formatCount(sumOf(current, 'opens'))} of ${formatCount(sent)} sent; ${formatCount(machine)} more by machines`}
           change={rate('opens')}
           to={path('opened')}
         />
         <Figure
           label="Clicked by people"
           value={formatPercent(shareOf(current, 'clicks'))}
-          note={`${formatCount(sumOf(current, 'clicks'))} of sent`}
+          note={`${formatCount(sumOf(current, 'clicks'))} of ${formatCount(sent)} sent`}
           change={rate('clicks')}
           to={path('clicked')}
         />
         <Figure
           label="Unsubscribed"
           value={formatCount(sumOf(current, 'unsubscribes'))}
-          note="by a link of an email"
+          note="by the link in an email"
           change={{ now: sumOf(current, 'unsubscribes'), before: sumOf(before, 'unsubscribes') }}
           to={path('unsubscribed')}
         />

@@ -66,7 +66,7 @@ function Usage({ limits, consumption }: { limits: Limits; consumption: Consumpti
       description={
         <>
           <DayOf value={period.start} /> to <DayOf value={period.end} /> (UTC). <Count value={usage.total} /> emails accepted, without those
-          that were skipped and tests.{isSandbox && ' Emails of the sandbox are not counted.'}
+          that were skipped and tests.{isSandbox && ' Sandbox emails are not counted.'}
         </>
       }
       flush

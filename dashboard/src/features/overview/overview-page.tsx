@@ -11,6 +11,7 @@ import { hasEmailsQuery } from '../../data/emails.ts'
 import { configQuery, doctorQuery } from '../../data/installation.ts'
 import { securityQuery } from '../../data/projects.ts'
 import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../figures/activity.ts'
+import { ActivityKind } from '../../figures/activity-kind.tsx'
 import { emailsPath } from '../../figures/emails-path.ts'
 import { Figure, Figures } from '../../figures/figure.tsx'
 import { type Period, periodOf, readDays, sumOf, timesOf } from '../../figures/period.ts'
@@ -213,6 +214,7 @@ function NewestActivity() {
           const about = [subjectOf(activity), activity.contactEmail].filter(Boolean).join(' · ')
           return (
             <li key={activity.id} className="relative flex min-h-10 items-center gap-3 px-4 py-1.5">
+              <ActivityKind type={activity.type} />
               <div className="min-w-0 flex-1">
                 <p className="truncate font-medium">
                   {path ? (
@@ -271,7 +273,7 @@ function Line({ path, text, children }: { path: string | undefined; text: string
       {path ? (
         <PathLink
           to={`/app/p/${project.id}${path}`}
-          className="min-w-0 flex-1 truncate rounded-sm hover:text-accent hover:underline"
+          className="min-w-0 flex-1 wrap-break-word rounded-sm py-0.5 hover:text-accent hover:underline"
           title={text}
         >
           {text}

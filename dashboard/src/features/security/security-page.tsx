@@ -43,7 +43,7 @@ function SecurityView({ security }: { security: Security }) {
         never judged.{' '}
         {security.disablesAutomatically
           ? 'A critical rate stops the project within a minute: it is read-only and sends nothing until the rate is acknowledged.'
-          : 'This installation does not stop projects by itself.'}{' '}
+          : 'This installation does not stop projects automatically.'}{' '}
         <EmailsLink status="BOUNCED">Emails that bounced</EmailsLink>,{' '}
         <EmailsLink status="COMPLAINED">emails that were marked as spam</EmailsLink>.
       </p>

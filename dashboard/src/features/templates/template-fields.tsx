@@ -32,7 +32,11 @@ export function TemplateFields({ draft }: { draft: Draft<TemplateValues> }) {
           />
         </Field>
       </div>
-      <Field name="previewText" label="Preview text" hint="Mailboxes show it after the subject. If empty, they show how the body begins.">
+      <Field
+        name="previewText"
+        label="Preview text"
+        hint="Shown after the subject in the inbox. If empty, the beginning of the body is shown."
+      >
         <Input {...text('previewText', 500)} />
       </Field>
       <details>

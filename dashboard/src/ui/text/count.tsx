@@ -42,6 +42,10 @@ export function formatPercent(share: number, locale?: string): string {
   return new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: digits }).format(share)
 }
 
+/** `+12%`, `−3%` */
+export const formatChange = (share: number): string =>
+  new Intl.NumberFormat(undefined, { style: 'percent', signDisplay: 'exceptZero', maximumFractionDigits: 0 }).format(share)
+
 export function Percent({ value, className = '' }: { value: number; className?: string }) {
   return <span className={`tabular-nums ${className}`}>{formatPercent(value)}</span>
 }

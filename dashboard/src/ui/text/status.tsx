@@ -45,7 +45,7 @@ export const STATUSES = {
   },
   stepExecution: {
     PENDING: look('Next', 'neutral', 'ring'),
-    SCHEDULED: look('Pausing', 'accent', 'quarter'),
+    SCHEDULED: look('Waiting', 'accent', 'quarter'),
     WAITING: look('Waiting', 'accent', 'quarter'),
     RUNNING: look('Running', 'accent', 'pulse'),
     COMPLETED: look('Done', 'good', 'full'),
@@ -78,7 +78,7 @@ export const STATUSES = {
   },
   check: {
     ok: look('OK', 'good', 'full'),
-    warn: look('Look at this', 'warning', 'half'),
+    warn: look('Needs attention', 'warning', 'half'),
     FAIL: look('Fails', 'danger', 'full'),
   },
   job: {

@@ -15,7 +15,7 @@ export function checksOf(preflight: CampaignPreflight): CampaignCheck[] {
   const checks: CampaignCheck[] = [
     audience.recipients > 0
       ? { id: 'people', level: 'good', text: `${countOf(audience.recipients, PEOPLE, about)} will get it`, part: 'recipients' }
-      : { id: 'people', level: 'wrong', text: 'It has no recipients: no contact matches, or none of them may get it' },
+      : { id: 'people', level: 'wrong', text: 'No recipients: no contact matches, or none of them may get it' },
     sender.verified
       ? { id: 'sender', level: 'good', text: `${sender.from} may send: its domain is verified` }
       : { id: 'sender', level: 'wrong', text: `${sender.from} may not send: its domain is not verified` },

@@ -82,7 +82,7 @@ function Summary({ campaign, when, preflight: { audience } }: AskedProps) {
       <p className="mt-3 text-muted">
         {at
           ? 'It goes to everyone who matches at that time.'
-          : `It starts after ${UNDO_SECONDS} seconds, in which you can undo it. It goes to everyone who matches then.`}
+          : `It starts in ${UNDO_SECONDS} seconds; until then you can undo it. It goes to everyone who matches at that moment.`}
       </p>
     </div>
   )

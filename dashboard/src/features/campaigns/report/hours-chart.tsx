@@ -43,7 +43,7 @@ export default function HoursChart({ hours }: { hours: Hour[] }) {
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         className="mt-2 w-full"
         role="img"
-        aria-label="People that opened and clicked in the first 48 hours; the table below has the numbers"
+        aria-label="People who opened and clicked in the first 48 hours; the table below has the numbers"
         onPointerLeave={() => setChosen(undefined)}
       >
         {ticks.map((tick) => (

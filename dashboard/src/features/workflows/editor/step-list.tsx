@@ -44,9 +44,9 @@ export function StepList(props: StepListProps) {
       {stray.length > 0 && (
         <section className="mt-8 space-y-3" aria-labelledby="stray">
           <h2 id="stray" className="font-semibold text-base">
-            Steps without a way to them
+            Unreachable steps
           </h2>
-          <p className="text-muted text-ui">Continue at one of them from the end of a line above, or remove them.</p>
+          <p className="text-muted text-ui">Connect one of them to the end of a branch above, or remove them.</p>
           {stray.map((line) => (
             <StepLine key={line.items[0]!.step.id} line={line} props={props} label={`From ${line.items[0]!.step.name}`} />
           ))}
@@ -173,7 +173,7 @@ function AddStep({ place, props, isOpenEnd }: { place: Place; props: StepListPro
             </MenuItem>
           )
         })}
-        {targets.length > 0 && <p className="border-line border-t px-2 pt-2 pb-1 text-muted text-xs">Go on at</p>}
+        {targets.length > 0 && <p className="border-line border-t px-2 pt-2 pb-1 text-muted text-xs">Continue at</p>}
         {targets.map((step) => (
           <MenuItem key={step.id} onSelect={() => onChange(connect(graph, place, step.id))}>
             {step.name}

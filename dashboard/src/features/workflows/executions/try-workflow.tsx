@@ -63,7 +63,7 @@ function Path({ workflow, person }: { workflow: Workflow; person: string | undef
   return (
     <Card
       title="The path"
-      description={`Version ${workflow.version}, starting now. A wait ends by its limit, as nothing happens meanwhile.`}
+      description={`Version ${workflow.version}, starting now. Every wait runs to its time limit, because no event arrives during a try.`}
     >
       {simulation && (
         <ol className="space-y-3" aria-label="Path">
