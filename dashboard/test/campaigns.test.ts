@@ -162,6 +162,12 @@ test('a running campaign is paused, resumed and cancelled, and says why it waits
   await page.getByText('Paused by a member of the team. No recipient gets it twice.').waitFor()
   await page.getByRole('navigation', { name: 'Project' }).getByText('1 paused').waitFor()
   expect(await findPageProblems(page, 'paused campaign')).toEqual([])
+  // Paused by a person is neither "sending" on the overview nor "waiting" for the doctor.
+  const bulk = async () => (await (await page.context().request.get('/doctor')).json()).queues[1]
+  await expect.poll(async () => (await bulk()).paused).toBeGreaterThanOrEqual(2)
+  await page.goto(`/app/p/${project.id}`)
+  await page.getByRole('listitem').filter({ hasText: 'Slow news' }).getByText('Paused', { exact: true }).waitFor()
+  await page.goBack()
   await button(page, 'Resume').first().click()
   await button(page, 'Pause').waitFor()
   await expectToAddUp(page, '2 waiting', 2)

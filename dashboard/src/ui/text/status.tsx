@@ -45,7 +45,7 @@ export const STATUSES = {
   },
   stepExecution: {
     PENDING: look('Next', 'neutral', 'ring'),
-    SCHEDULED: look('Waiting', 'accent', 'quarter'),
+    SCHEDULED: look('Delayed', 'accent', 'quarter'),
     WAITING: look('Waiting', 'accent', 'quarter'),
     RUNNING: look('Running', 'accent', 'pulse'),
     COMPLETED: look('Done', 'good', 'full'),

@@ -24,7 +24,7 @@ test('what keeps it from being sent comes first', () => {
     missingVariables: [{ variable: 'plan', contacts: 3 }],
   })
   expect(checks.map(({ level }) => level)).toEqual(['wrong', 'wrong', 'warning'])
-  expect(checks[0]!.text).toMatch(/It has no recipients/)
+  expect(checks[0]!.text).toMatch(/No recipients/)
   expect(checks[2]!.text).toMatch(/plan.* empty for 3 people/)
 })
 
