@@ -23,7 +23,7 @@ type ChecksSectionProps = {
 /** What the server finds before it is sent. */
 export function ChecksSection({ campaign, preflight, error, retry, isDirty }: ChecksSectionProps) {
   const api = useApi()
-  const checks = preflight && checksOf(preflight)
+  const checks = preflight && checksOf(preflight, campaign.body)
   return (
     <Section title="Checks" state={stateOf(checks)} note={isDirty ? 'For the last saved version' : undefined}>
       {error && !preflight && <ErrorState title="Could not check this campaign" error={error} retry={retry} />}

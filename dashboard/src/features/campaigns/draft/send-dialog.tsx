@@ -93,7 +93,7 @@ function SendForm({ campaign, when, preflight, label, onDone }: AskedProps & { l
   const show = useShowCampaign()
   const [typed, setTyped] = useState('')
   const [isRead, setIsRead] = useState(false)
-  const warnings = checksOf(preflight).filter(({ level }) => level === 'warning')
+  const warnings = checksOf(preflight, campaign.body).filter(({ level }) => level === 'warning')
   const { recipients } = preflight.audience
   const phrase = recipients > MANY ? formatCount(recipients) : undefined
   const send = useMutation({
