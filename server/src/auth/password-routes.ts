@@ -28,12 +28,13 @@ export function passwordRoutes(
   { db, secrets, config: { publicUrl, transportKind } }: Deps,
   { passwords, port, attempts, findUser }: Parts,
 ) {
-  const route = routesOf(app, { tags: ['Accounts'] })
+  const visitor = routesOf(app, { tags: ['Accounts'], caller: 'visitor' })
+  const session = routesOf(app, { tags: ['Accounts'], caller: 'session' })
   const { hashPassword, isPassword } = passwords
 
-  route.post(
+  visitor.post(
     '/auth/verify-email',
-    { summary: 'Verify an email address', body: z.object({ token: Token }), response: Done, caller: 'visitor' },
+    { summary: 'Verify an email address', body: z.object({ token: Token }), response: Done },
     async (req) => {
       await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
       await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
@@ -41,7 +42,7 @@ export function passwordRoutes(
     },
   )
 
-  route.post('/auth/request-verification', { summary: 'Resend the verification email', response: Done, caller: 'session' }, async (req) => {
+  session.post('/auth/request-verification', { summary: 'Resend the verification email', response: Done }, async (req) => {
     const user = await findUser(req.person.userId)
     if (user.verified) return { success: true as const }
     await attempts.take({ scope: 'verification', subject: user.id })
@@ -49,14 +50,13 @@ export function passwordRoutes(
     return { success: true as const }
   })
 
-  route.post(
+  session.post(
     '/auth/confirm-address',
     {
       summary: 'Verify your own email address without a link',
       description:
         'For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email.',
       response: Done,
-      caller: 'session',
       refusals: ['FORBIDDEN'],
     },
     async (req) => {
@@ -70,14 +70,13 @@ export function passwordRoutes(
     },
   )
 
-  route.post(
+  visitor.post(
     '/auth/request-password-reset',
     {
       summary: 'Request a password reset',
       description: 'Responds the same whether or not the address has an account.',
       body: z.object({ email: Address }),
       response: Done,
-      caller: 'visitor',
     },
     async (req) => {
       await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip) })
@@ -92,9 +91,9 @@ export function passwordRoutes(
     if (!wait) await transact(db, (tx) => sendReset(tx, port, email))
   }
 
-  route.post(
+  visitor.post(
     '/auth/reset-password',
-    { summary: 'Reset a password', body: z.object({ token: Token, password: NewPassword }), response: Done, caller: 'visitor' },
+    { summary: 'Reset a password', body: z.object({ token: Token, password: NewPassword }), response: Done },
     async (req) => {
       await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
       const passwordHash = await hashPassword(req.body.password)
@@ -103,14 +102,13 @@ export function passwordRoutes(
     },
   )
 
-  route.post(
+  session.post(
     '/auth/change-password',
     {
       summary: 'Change your password',
       description: 'Signs out all other sessions.',
       body: z.object({ currentPassword: GivenPassword, password: NewPassword }),
       response: Done,
-      caller: 'session',
     },
     async (req, reply) => {
       const { userId } = req.person

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
 import type { Schema } from './schema.ts'
@@ -11,8 +11,6 @@ export type Pool = Kysely<Schema>
 export type Tx = Transaction<Schema>
 /** For reads that may run on either. */
 export type Db = Pool | Tx
-/** Rows by table, as a select returns them. */
-export type Rows = { [Table in keyof Schema]: Selectable<Schema[Table]> }
 
 export function connect({ url, max, log }: { url: string; max: number; log: Log }): Pool {
   const pool = new pg.Pool({

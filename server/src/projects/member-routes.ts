@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { transact } from '../db/index.ts'
+import type { AccountEmailDeps } from '../account-emails/account-email.ts'
+import { type Pool, transact } from '../db/index.ts'
 import type { createQuotaCounter } from '../http/limits/quotas.ts'
-import { routesOf } from '../http/resource.ts'
-import type { App, Deps } from '../http/server.ts'
+import { NO_CONTENT, type routesOf } from '../http/resource.ts'
 import { Id } from '../http/validate.ts'
-import { sendsAccountEmails } from '../lib/config.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import {
   changeRole,
@@ -22,33 +21,24 @@ import {
   withdrawInvitation,
 } from './members.ts'
 
-const ProjectId = z.object({ id: Id('project') })
+export const ProjectId = z.object({ id: Id('project') })
 const MemberId = ProjectId.extend({ userId: Id('member') })
 const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
-const NoContent = z.null().describe('No content')
 
-/** The team of a project, and the invitations to it. */
-export function memberRoutes(app: App, { db, secrets, log, config }: Deps, attempts: ReturnType<typeof createQuotaCounter>) {
-  const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: sendsAccountEmails(config) }
-  const route = routesOf(app, { tags: ['Members'] })
+type Parts = {
+  db: Pool
+  port: AccountEmailDeps
+  attempts: ReturnType<typeof createQuotaCounter>
+  byAdmin: ReturnType<typeof routesOf>
+  byMember: ReturnType<typeof routesOf>
+}
 
-  route.get(
+export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
+  byMember.get('/projects/:id/members', { summary: 'List members', response: z.array(Member) }, (req) => listMembers(db, req.project.id))
+
+  byAdmin.post(
     '/projects/:id/members',
-    { summary: 'List members', params: ProjectId, response: z.array(Member), caller: 'session', role: 'MEMBER' },
-    (req) => listMembers(db, req.project.id),
-  )
-
-  route.post(
-    '/projects/:id/members',
-    {
-      summary: 'Invite a member',
-      params: ProjectId,
-      body: Invite,
-      response: { 201: Invited },
-      caller: 'session',
-      role: 'ADMIN',
-      refusals: ['CONFLICT'],
-    },
+    { summary: 'Invite a member', body: Invite, response: { 201: Invited }, refusals: ['CONFLICT'] },
     async (req, reply) => {
       const projectId = req.project.id
       await attempts.take({ scope: 'invite', subject: projectId })
@@ -58,16 +48,9 @@ export function memberRoutes(app: App, { db, secrets, log, config }: Deps, attem
     },
   )
 
-  route.patch(
+  byAdmin.patch(
     '/projects/:id/members/:userId',
-    {
-      summary: 'Change the role of a member',
-      params: MemberId,
-      body: z.object({ role: GivenRole }),
-      response: Member,
-      caller: 'session',
-      role: 'ADMIN',
-    },
+    { summary: 'Change the role of a member', params: MemberId, body: z.object({ role: GivenRole }), response: Member },
     async (req) => {
       const who = { projectId: req.project.id, userId: req.params.userId }
       const member = await transact(db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
@@ -76,15 +59,9 @@ export function memberRoutes(app: App, { db, secrets, log, config }: Deps, attem
     },
   )
 
-  route.delete(
+  byMember.delete(
     '/projects/:id/members/:userId',
-    {
-      summary: 'Remove a member or leave the project',
-      params: MemberId,
-      response: { 204: NoContent },
-      caller: 'session',
-      role: 'MEMBER',
-    },
+    { summary: 'Remove a member or leave the project', params: MemberId, response: NO_CONTENT },
     async (req, reply) => {
       const who = { projectId: req.project.id, userId: req.params.userId }
       if (req.role === 'MEMBER' && who.userId !== req.person.userId) fail('FORBIDDEN', { message: 'Only an owner or admin may do this.' })
@@ -93,13 +70,11 @@ export function memberRoutes(app: App, { db, secrets, log, config }: Deps, attem
     },
   )
 
-  route.get(
-    '/projects/:id/invitations',
-    { summary: 'List pending invitations', params: ProjectId, response: z.array(Invitation), caller: 'session', role: 'ADMIN' },
-    (req) => listInvitations(db, req.project.id),
+  byAdmin.get('/projects/:id/invitations', { summary: 'List pending invitations', response: z.array(Invitation) }, (req) =>
+    listInvitations(db, req.project.id),
   )
 
-  route.post(
+  byAdmin.post(
     '/projects/:id/invitations/:invitationId/link',
     {
       summary: 'Create a link to an invitation',
@@ -107,8 +82,6 @@ export function memberRoutes(app: App, { db, secrets, log, config }: Deps, attem
         'To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address.',
       params: InvitationId,
       response: z.object({ url: z.string() }),
-      caller: 'session',
-      role: 'ADMIN',
     },
     async (req) => {
       const { invitationId } = req.params
@@ -117,9 +90,9 @@ export function memberRoutes(app: App, { db, secrets, log, config }: Deps, attem
     },
   )
 
-  route.delete(
+  byAdmin.delete(
     '/projects/:id/invitations/:invitationId',
-    { summary: 'Revoke an invitation', params: InvitationId, response: { 204: NoContent }, caller: 'session', role: 'ADMIN' },
+    { summary: 'Revoke an invitation', params: InvitationId, response: NO_CONTENT },
     async (req, reply) => {
       const { invitationId } = req.params
       const withdrawn = await transact(db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))
