@@ -40,7 +40,7 @@ export function TemplateFields({ draft }: { draft: Draft<TemplateValues> }) {
         <Input {...text('previewText', 500)} />
       </Field>
       <details>
-        <summary className="w-fit rounded-sm text-muted text-ui hover:text-ink">{summaryOf(draft.values)}</summary>
+        <summary className="w-fit rounded-sm py-1 text-muted text-ui hover:text-ink">{summaryOf(draft.values)}</summary>
         <div className="mt-3 grid grid-cols-1 gap-3 md:grid-cols-2 xl:grid-cols-4">
           <Field name="fromName" label="From name">
             <Input {...text('fromName', 255)} />

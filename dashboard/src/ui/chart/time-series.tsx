@@ -247,7 +247,7 @@ function DataBehind({ label, dates, series, format }: DataBehindProps) {
   const hasBefore = series.some(({ before }) => before)
   return (
     <details className="mt-1">
-      <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">Table</summary>
+      <summary className="w-fit rounded-sm py-1 text-muted text-xs hover:text-ink">Table</summary>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
       <div className="mt-1 max-h-72 overflow-auto rounded-md border border-line" tabIndex={0}>
         <table className="w-full text-left text-xs">

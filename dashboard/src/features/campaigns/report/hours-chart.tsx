@@ -89,7 +89,7 @@ export default function HoursChart({ hours }: { hours: Hour[] }) {
 function HoursTable({ hours }: { hours: Hour[] }) {
   return (
     <details className="mt-2 text-ui">
-      <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">As a table</summary>
+      <summary className="w-fit rounded-sm py-1 text-muted text-xs hover:text-ink">As a table</summary>
       <div className="mt-2 max-h-64 overflow-auto">
         <table className="w-full text-left">
           <thead className="text-muted text-xs">

@@ -132,7 +132,7 @@ function TimelineRow({ entry }: { entry: Activity }) {
         {detail && <p className="wrap-break-word text-muted">{detail}</p>}
         {data && (
           <details className="text-muted">
-            <summary className="w-fit rounded-sm text-xs">Data</summary>
+            <summary className="w-fit rounded-sm py-1 text-xs">Data</summary>
             <pre className="mt-1 whitespace-pre-wrap wrap-break-word font-mono text-code">{JSON.stringify(data, null, 2)}</pre>
           </details>
         )}

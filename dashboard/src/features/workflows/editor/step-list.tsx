@@ -277,7 +277,7 @@ function StepCounts({ step, workflowId, stats }: { step: Step; workflowId: strin
   )
 }
 
-const COUNT_LINK = 'rounded-sm tabular-nums hover:underline hover:underline-offset-4'
+const COUNT_LINK = 'inline-block min-h-6 rounded-sm py-1 tabular-nums hover:underline hover:underline-offset-4'
 const COUNT_COLOR = 'text-accent dark:text-accent-strong'
 
 type ExecutionCountProps = { workflowId: string; search: Record<string, string>; value: number; word: string }

@@ -110,7 +110,7 @@ function StepResult({ type, result }: { type: Simulation['path'][number]['type']
   if (Result) return <Result result={result} />
   return (
     <details>
-      <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">What it does</summary>
+      <summary className="w-fit rounded-sm py-1 text-muted text-xs hover:text-ink">What it does</summary>
       <div className="mt-1">
         <Json value={result} />
       </div>
