@@ -228,9 +228,11 @@ export const outgoingEmail = ({ config, db }: Deps) => ({
   ratePerSecond: config.sendRatePerSecond,
 })
 
-function transportFor({ ses, smtpUrl, publicUrl }: Config, db: Pool): Transport {
+function transportFor({ ses, smtpUrl, publicUrl, sandboxDelivers }: Config, db: Pool): Transport {
   if (ses) return createSesTransport(ses)
-  return smtpUrl ? createSmtpTransport({ url: smtpUrl, name: new URL(publicUrl).hostname }) : createSandboxTransport(db)
+  return smtpUrl
+    ? createSmtpTransport({ url: smtpUrl, name: new URL(publicUrl).hostname })
+    : createSandboxTransport(db, { delivers: sandboxDelivers })
 }
 
 const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Presence) =>

@@ -55,6 +55,7 @@ export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
   if (!(await hasMeters(tx, projectId))) return
   const end = endedAt ?? (await one<{ now: Date }>(tx)`select clock_timestamp() as now`).now
   const last = new Date(end.getTime() - SECOND)
+  await correctReported(tx, projectId, { end, last })
   await carryAppended(tx, projectId)
   const closing = closingOf(projectId, { end, last })
   for (let hours = 0; hours < MAX_HOURS && (await moveMeters(tx, closing)) > 0; hours++);
@@ -66,6 +67,18 @@ export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
       from billing_meters m join projects p on p.id = m.project_id where m.project_id = ${projectId} and m.carry > 0 and p.customer is not null`,
   )
   await sql`delete from billing_meters where project_id = ${projectId}`.execute(tx)
+}
+
+/**
+ * The last hour may have been reported as a full one, when it was not known that the subscription had ended in it. A report that Stripe does
+ * not have yet gets a time before the end, and counts the emails until then.
+ */
+async function correctReported(tx: Tx, projectId: string, { end, last }: { end: Date; last: Date }) {
+  const hour = hourOf(last)
+  const after = acceptedSql(projectId, sql.ref('r.category'), new Date(end.getTime() + SECOND), new Date(hour.getTime() + HOUR))
+  const which = sql`r.project_id = ${projectId} and r.hour = ${hour}::timestamptz and r.at is null and r.state = 'waiting' and r.uncertain_since is null`
+  await sql`update usage_reports r set at = ${last}::timestamptz, value = r.value - ${after} where ${which}`.execute(tx)
+  await sql`delete from usage_reports r where r.project_id = ${projectId} and r.hour = ${hour}::timestamptz and r.value <= 0`.execute(tx)
 }
 
 /** Appended changes of hours that were reported already, which are otherwise carried when they are added up. */
