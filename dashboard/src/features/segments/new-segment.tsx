@@ -29,7 +29,7 @@ const BLANK = 'blank'
 const STATIC = 'static'
 const BEGINNINGS = {
   [BLANK]: 'A blank condition',
-  [STATIC]: 'A static list of people that I add',
+  [STATIC]: 'A static list of people I add',
   ...Object.fromEntries(CONDITION_EXAMPLES.map(({ id, name }) => [id, `Example: ${name.charAt(0).toLowerCase()}${name.slice(1)}`])),
 }
 
