@@ -104,7 +104,7 @@ type Building = Parts & {
 
 export async function startApp(url: string, building: Building = {}) {
   const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, timing: given = {}, ...parts } = building
-  const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
+  const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, SANDBOX_DELIVERIES: 'false', ...env })
   const timing = { ...QUICK_TIMING, ...given }
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
@@ -265,7 +265,6 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   email_ledger: sql`select '' as row where false`,
   key_usage: sql`select '' as row where false`,
   job_workers: sql`select '' as row where false`,
-  rollup_recounts: sql`select '' as row where false`,
   workflow_days: sql`select '' as row where false`,
   workflow_figures: sql`
     select (project_id, workflow_id, subject_id, kind, sum(n))::text as row
