@@ -671,8 +671,10 @@ export type Doctor = {
   }[]
   queues: {
     priority: 'transactional' | 'bulk'
-    /** Emails that are ready to be sent; counted up to 100,000. */
+    /** Emails that are ready to be sent; counted up to 100,000, with the paused ones. */
     waiting: number
+    /** Emails of paused campaigns. */
+    paused: number
     oldestAt: string | null
   }[]
   /** Average of this hour and the one before. Without emails of the sandbox. */
@@ -1006,6 +1008,8 @@ export type Project = {
   language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
   /** IANA name of the zone in which figures are shown. */
   timezone: string
+  /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+  nameFields: string[]
   customer: string | null
   subscription: string | null
   billingLimitWorkflows: number | null
@@ -1871,6 +1875,21 @@ export interface Operations {
     }
   }
 
+  /**
+   * Verify your own email address without a link
+   *
+   * For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email.
+   */
+  'POST /auth/confirm-address': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      success: true
+    }
+  }
+
   /** Sign in */
   'POST /auth/login': {
     params: undefined
@@ -2703,6 +2722,8 @@ export interface Operations {
         }
         signup: {
           signupsDisabled: boolean
+          /** False until the first account, that of the operator, was created. */
+          hasAccounts: boolean
         }
         email: {
           /** How email is sent. `null` until the first worker has started. */
@@ -2725,6 +2746,8 @@ export interface Operations {
       cursor?: string
       /** Part of the address, case-insensitive. */
       search?: string
+      /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+      q?: string
       subscribed?: boolean | 'true' | 'false'
       /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
@@ -2746,6 +2769,8 @@ export interface Operations {
       cursor: string | null
       hasMore: boolean
       total: number
+      /** True if `q` searched for a second and did not look at every contact. The cursor leads on. */
+      partial?: boolean
     }
   }
 
@@ -2778,6 +2803,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2816,6 +2843,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2852,6 +2881,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2888,6 +2919,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2933,6 +2966,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -3807,6 +3842,24 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /**
+   * Create a link to an invitation
+   *
+   * To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address.
+   */
+  'POST /projects/{id}/invitations/{invitationId}/link': {
+    params: {
+      id: string
+      invitationId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      url: string
+    }
   }
 
   /** Get when the API keys were last used */
@@ -5042,6 +5095,8 @@ export interface Operations {
       language?: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
       /** IANA name of a time zone, such as Europe/Berlin. */
       timezone?: string
+      /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+      nameFields?: string[]
     }
     response: Project
   }
@@ -6026,6 +6081,10 @@ export class AuthApi extends Resource {
   readonly changePassword = (body: Body<'POST /auth/change-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/change-password'>> =>
     this.call('POST /auth/change-password', { body }, options)
 
+  /** Verify your own email address without a link. For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email. */
+  readonly confirmAddress = (options: CallOptions = {}): Promise<Result<'POST /auth/confirm-address'>> =>
+    this.call('POST /auth/confirm-address', {}, options)
+
   /** Sign in */
   readonly logIn = (body: Body<'POST /auth/login'>, options: CallOptions = {}): Promise<Result<'POST /auth/login'>> =>
     this.call('POST /auth/login', { body }, options)
@@ -6501,6 +6560,10 @@ export class InvitationsApi extends Resource {
   /** Revoke an invitation */
   readonly withdraw = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/invitations/{invitationId}'>> =>
     this.call('DELETE /projects/{id}/invitations/{invitationId}', { params: { id, invitationId } }, options)
+
+  /** Create a link to an invitation. To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address. */
+  readonly link = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/invitations/{invitationId}/link'>> =>
+    this.call('POST /projects/{id}/invitations/{invitationId}/link', { params: { id, invitationId } }, options)
 }
 
 export class JobsApi extends Resource {
