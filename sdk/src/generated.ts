@@ -1261,8 +1261,10 @@ export type Doctor = {
   }[]
   queues: {
     priority: 'transactional' | 'bulk'
-    /** Emails that are ready to be sent; counted up to 100,000. */
+    /** Emails that are ready to be sent; counted up to 100,000, with the paused ones. */
     waiting: number
+    /** Emails of paused campaigns. */
+    paused: number
     oldestAt: string | null
   }[]
   /** Average of this hour and the one before. Without emails of the sandbox. */
@@ -1596,6 +1598,8 @@ export type Project = {
   language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
   /** IANA name of the zone in which figures are shown. */
   timezone: string
+  /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+  nameFields: string[]
   brand: Brand
   customer: string | null
   subscription: string | null
@@ -2488,6 +2492,21 @@ export interface Operations {
     }
   }
 
+  /**
+   * Verify your own email address without a link
+   *
+   * For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email.
+   */
+  'POST /auth/confirm-address': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      success: true
+    }
+  }
+
   /** Sign in */
   'POST /auth/login': {
     params: undefined
@@ -3326,6 +3345,8 @@ export interface Operations {
         }
         signup: {
           signupsDisabled: boolean
+          /** False until the first account, that of the operator, was created. */
+          hasAccounts: boolean
         }
         email: {
           /** How email is sent. `null` until the first worker has started. */
@@ -3348,6 +3369,8 @@ export interface Operations {
       cursor?: string
       /** Part of the address, case-insensitive. */
       search?: string
+      /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+      q?: string
       subscribed?: boolean | 'true' | 'false'
       /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
@@ -3369,6 +3392,8 @@ export interface Operations {
       cursor: string | null
       hasMore: boolean
       total: number
+      /** True if `q` searched for a second and did not look at every contact. The cursor leads on. */
+      partial?: boolean
     }
   }
 
@@ -3401,6 +3426,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -3439,6 +3466,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -3475,6 +3504,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -3511,6 +3542,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -3556,6 +3589,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -4476,6 +4511,24 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /**
+   * Create a link to an invitation
+   *
+   * To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address.
+   */
+  'POST /projects/{id}/invitations/{invitationId}/link': {
+    params: {
+      id: string
+      invitationId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      url: string
+    }
   }
 
   /** Get when the API keys were last used */
@@ -5728,6 +5781,8 @@ export interface Operations {
       language?: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
       /** IANA name of a time zone, such as Europe/Berlin. */
       timezone?: string
+      /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+      nameFields?: string[]
       brand?: BrandInput
     }
     response: Project
@@ -6713,6 +6768,10 @@ export class AuthApi extends Resource {
   readonly changePassword = (body: Body<'POST /auth/change-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/change-password'>> =>
     this.call('POST /auth/change-password', { body }, options)
 
+  /** Verify your own email address without a link. For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email. */
+  readonly confirmAddress = (options: CallOptions = {}): Promise<Result<'POST /auth/confirm-address'>> =>
+    this.call('POST /auth/confirm-address', {}, options)
+
   /** Sign in */
   readonly logIn = (body: Body<'POST /auth/login'>, options: CallOptions = {}): Promise<Result<'POST /auth/login'>> =>
     this.call('POST /auth/login', { body }, options)
@@ -7202,6 +7261,10 @@ export class InvitationsApi extends Resource {
   /** Revoke an invitation */
   readonly withdraw = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/invitations/{invitationId}'>> =>
     this.call('DELETE /projects/{id}/invitations/{invitationId}', { params: { id, invitationId } }, options)
+
+  /** Create a link to an invitation. To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address. */
+  readonly link = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/invitations/{invitationId}/link'>> =>
+    this.call('POST /projects/{id}/invitations/{invitationId}/link', { params: { id, invitationId } }, options)
 }
 
 export class JobsApi extends Resource {

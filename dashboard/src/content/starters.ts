@@ -1,7 +1,7 @@
 import type { Body } from '@sterna/sdk'
 
 type NewTemplate = Body<'POST /templates'>
-export type Starter = { id: string; label: string; name: string } & Pick<NewTemplate, 'type' | 'subject' | 'body'>
+export type Starter = { id: string; label: string; name: string; body: string } & Pick<NewTemplate, 'type' | 'subject'>
 
 /** One column that every mail program shows alike, with a dark mode where it is supported. */
 const layout = (content: string[]) => `<!doctype html>

@@ -2,8 +2,10 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { one, type Pool } from '../db/index.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
+import { idTime } from '../lib/id.ts'
 import { assertOperator } from '../projects/operators.ts'
 import { type Check, diagnoseRunning } from './doctor.ts'
 
@@ -35,7 +37,8 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
 
 const Queue = z.object({
   priority: z.enum(['transactional', 'bulk']),
-  waiting: z.int().describe('Emails that are ready to be sent; counted up to 100,000.'),
+  waiting: z.int().describe('Emails that are ready to be sent; counted up to 100,000, with the paused ones.'),
+  paused: z.int().describe('Emails of paused campaigns.'),
   oldestAt: Timestamp.nullable(),
 })
 
@@ -50,16 +53,13 @@ const Doctor = z
   .meta({ id: 'Doctor' })
 
 export function doctorRoutes(app: App, { db, config }: Deps) {
-  app.get(
+  routesOf(app, { tags: ['Service'], caller: 'session' }).get(
     '/doctor',
     {
-      config: { caller: 'session', refusals: ['FORBIDDEN'] },
-      schema: {
-        tags: ['Service'],
-        summary: 'Check this installation',
-        description: 'Configuration, database, disk, sending and billing, and what to do about problems. Only for operators.',
-        response: { 200: Doctor },
-      },
+      summary: 'Check this installation',
+      description: 'Configuration, database, disk, sending and billing, and what to do about problems. Only for operators.',
+      response: Doctor,
+      refusals: ['FORBIDDEN'],
     },
     async (req) => {
       await assertOperator(db, req.person.userId)
@@ -81,22 +81,24 @@ const worstOf = (checks: Check[]) =>
 const MAX_COUNTED = 100_000
 
 /** Reads only the index of queued emails. The time of an email is in its id. */
-async function readQueues(db: Pool): Promise<z.output<typeof Queue>[]> {
-  const counts = await Promise.all(
-    Object.values(PRIORITIES).map(
-      (lane) =>
-        one<{ waiting: number; oldest: string | null }>(db)`
+const readQueues = (db: Pool): Promise<z.output<typeof Queue>[]> =>
+  Promise.all(
+    (Object.keys(PRIORITIES) as (keyof typeof PRIORITIES)[]).map(async (priority) => {
+      const { oldest, ...counts } = await one<{ waiting: number; paused: number; oldest: string | null }>(db)`
         with queued as materialized (
-          select id from emails where state = 'queued' and lane = ${sql.lit(lane)} order by lane, project_id, stream_id, id limit ${MAX_COUNTED})
-        select (select count(*)::int from queued) as waiting, (select id from queued order by id limit 1) as oldest
-      `,
-    ),
+          select id, project_id, stream_id from emails where state = 'queued' and lane = ${sql.lit(PRIORITIES[priority])}
+          order by lane, project_id, stream_id, id limit ${MAX_COUNTED}
+        ), paused as materialized (
+          -- The stream of a campaign is its id.
+          select q.id from queued q join campaigns c on c.project_id = q.project_id and c.id = q.stream_id where c.paused_at is not null
+        )
+        select (select count(*)::int from queued) - (select count(*)::int from paused) as waiting,
+          (select count(*)::int from paused) as paused,
+          (select id from queued where id not in (select id from paused) order by id limit 1) as oldest
+      `
+      return { priority, ...counts, oldestAt: oldest && idTime(oldest).toISOString() }
+    }),
   )
-  return (Object.keys(PRIORITIES) as (keyof typeof PRIORITIES)[]).map((priority, index) => {
-    const { waiting, oldest } = counts[index]!
-    return { priority, waiting, oldestAt: oldest && new Date(Number.parseInt(oldest.replaceAll('-', '').slice(0, 12), 16)).toISOString() }
-  })
-}
 
 /** Since the hour before this one began, of all projects. Without emails of the sandbox. */
 async function readPace(db: Pool) {

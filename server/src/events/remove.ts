@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
 import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
@@ -15,27 +15,22 @@ export async function removeEvents(
   tx: Tx,
   { projectId, which, limit }: { projectId: string; which: RawBuilder<unknown>; limit: number },
 ): Promise<number> {
-  const found = await many(
-    tx,
-    sql<{ id: string }>`select id from events where project_id = ${projectId} and ${which} order by id limit ${limit}`,
-  )
+  const found = await many<{ id: string }>(tx)`
+    select id from events where project_id = ${projectId} and ${which} order by id limit ${limit}
+  `
   if (!found.length) return 0
   const ids = found.map(({ id }) => id)
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      with deleted as (
-        delete from events
-        where project_id = ${projectId} and id >= ${ids[0]} and id <= ${ids.at(-1)} and id = any(${ids}::uuid[])
-        returning name, id
-      ), counted as (
-        insert into event_count_deltas (project_id, name, day, count)
-        select ${projectId}, name, id_day(id), -count(*) from deleted group by 2, 3
-      )
-      select count(*)::int as count from deleted
-    `,
-  )
-  return count
+  return scalar<number>(tx)`
+    with deleted as (
+      delete from events
+      where project_id = ${projectId} and id >= ${ids[0]} and id <= ${ids.at(-1)} and id = any(${ids}::uuid[])
+      returning name, id
+    ), counted as (
+      insert into event_count_deltas (project_id, name, day, count)
+      select ${projectId}, name, id_day(id), -count(*) from deleted group by 2, 3
+    )
+    select count(*)::int from deleted
+  `
 }
 
 const CHUNK = 5_000
@@ -45,7 +40,8 @@ type DeletedContacts = { projectId: string; contactIds: string[]; since?: string
 const RECHECK_SECONDS = 1
 
 /**
- * Removes the events and activities of deleted contacts, one chunk per job. The last job runs after every transaction that may have seen the contacts
+ * Removes the events and activities of deleted contacts, one chunk per job. Events of emails stay without the contact, as the emails do: what
+ * was sent is still shown and counted. The last job runs after every transaction that may have seen the contacts
  * has ended, because those may still record events of them.
  */
 export async function removeContactEvents(db: Pool, { projectId, contactIds, since }: DeletedContacts) {
@@ -54,10 +50,25 @@ export async function removeContactEvents(db: Pool, { projectId, contactIds, sin
   await transact(db, async (tx) => {
     const which = sql`contact_id = any(${contactIds}::uuid[])`
     const removed =
-      (await removeEvents(tx, { projectId, which, limit: CHUNK })) + (await removeActivities(tx, { projectId, which, limit: CHUNK }))
+      (await unlinkEmailEvents(tx, { projectId, which })) +
+      (await removeEvents(tx, { projectId, which: sql`${which} and email_id is null`, limit: CHUNK })) +
+      (await removeActivities(tx, { projectId, which, limit: CHUNK }))
     if (removed) await enqueue(tx, 'events.forget-contacts', payload)
     else if (mayGrow) await enqueue(tx, 'events.forget-contacts', payload, { delaySeconds: RECHECK_SECONDS })
   })
+}
+
+/** Returns the number of events. */
+async function unlinkEmailEvents(tx: Tx, { projectId, which }: { projectId: string; which: RawBuilder<unknown> }): Promise<number> {
+  const found = await many(
+    tx,
+    sql<{ id: string }>`
+      select id from events where project_id = ${projectId} and ${which} and email_id is not null order by id limit ${CHUNK}
+    `,
+  )
+  const ids = found.map(({ id }) => id)
+  if (ids.length) await unlinkContacts(tx, { projectId, ids })
+  return ids.length
 }
 
 /** For a project reset or deletion. */

@@ -103,7 +103,6 @@ const OWNERS: Record<string, string> = {
   reactions: 'events',
   refusal_streaks: 'delivery',
   reputations: 'reputation',
-  rollup_recounts: 'analytics',
   sandbox_messages: 'delivery',
   segment_members: 'segments',
   segments: 'segments',
@@ -265,7 +264,7 @@ const POOL_WRITES = [
   'http/limits/rate-limit.ts rate_windows',
 ]
 
-const RUN = /\b(?:many|one|maybeOne|countAffected)(?:<[^`]*?>)?\(\s*(?!tx\b)\w+(?:,|\)`)/g
+const RUN = /\b(?:many|one|maybeOne|scalar|countAffected)(?:<[^`]*?>)?\(\s*(?!tx\b)\w+(?:,|\)`)/g
 const EXECUTE = /\.execute\(\s*(?![\s()]|tx\b)/g
 const BUILD = /\b(?!tx\b)\w+\.(?=(?:insertInto|updateTable|deleteFrom)\()/g
 

@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import { expressionSql } from '../../conditions/sql.ts'
 import { countContacts } from '../../contacts/counts.ts'
-import { countAffected, type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
+import { isStatementTimeout } from '../../db/sql-state.ts'
 import { lockReactions } from '../../events/dispatch.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, awaitCompletion, completeJob, type JobId, lockJob, readProgress } from '../../jobs/job.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { PAGE_FACTOR, sizeAfterPage } from '../../projects/page-size.ts'
 import { inScanTurn } from '../../projects/scans.ts'
 import { readContext } from '../evaluate.ts'
 import { type ResolvedSegment, resolveSegments } from '../expressions.ts'
@@ -16,9 +18,11 @@ import { queueCompute } from './queue-compute.ts'
 import { recheckContacts } from './recheck.ts'
 
 /** Contacts per transaction: re-checks of the project wait for it. */
-const PAGE = 2_000
+const LARGEST_PAGE = 2_000
 /** Fewer where each contact is read and matched in this process, to find its next due time. */
-const MATCHED_PAGE = 500
+const LARGEST_MATCHED_PAGE = 500
+/** While the time of a contact is unknown. */
+const FIRST_PAGE = 100
 /** Memberships of an earlier tracking that are deleted in one transaction. */
 const CLEARED = 5_000
 const WORK_MS = 1_000
@@ -26,8 +30,8 @@ const RECHECK_SECONDS = 1
 
 type SegmentId = { projectId: string; segmentId: string }
 type Input = { segmentId: string }
-/** `revision`: of the condition that the run began with. */
-type Position = { revision: number; after: string; looked: number; added: number; removed: number }
+/** `revision`: of the condition that the run began with. `size`: contacts of the next page; older runs have none. */
+type Position = { revision: number; after: string; size?: number; looked: number; added: number; removed: number }
 type Result = { added: number; removed: number; total: number }
 
 /** Recomputes a tracked segment. Undefined if it is not tracked; without a result if it takes longer than a request may wait. */
@@ -45,11 +49,25 @@ export async function continueCompute(db: Pool, job: JobId) {
   if (!progress.position && !(await begin(db, job, progress.input))) return
   for (const deadline = performance.now() + WORK_MS; ; ) {
     const last = performance.now() > deadline
-    const compute = () => transact(db, (tx) => computePage(tx, job, last))
+    const compute = () => transact(db, (tx) => computePage(tx, job, last)).catch((err) => shrinkPage(db, job, { err, last }))
     // A page may take long, and the job has time.
     const more = await inScanTurn(db, { projectId: job.projectId, isLong: true }, compute, () => computeLater(db, job))
     if (!more || last) return
   }
+}
+
+/** A page that takes longer than a statement may is tried again with fewer contacts, down to a single one. */
+async function shrinkPage(db: Pool, job: JobId, { err, last }: { err: unknown; last: boolean }): Promise<boolean> {
+  if (!isStatementTimeout(err)) throw err
+  return transact(db, async (tx) => {
+    const position = (await lockJob<Input, Position>(tx, job))?.position
+    if (!position) return false
+    const size = Math.floor((position.size ?? FIRST_PAGE) / PAGE_FACTOR)
+    if (size < 1) throw err
+    await advanceJob(tx, job, { position: { ...position, size }, result: {}, progress: await progressOf(tx, job.projectId, position) })
+    if (last) await enqueue(tx, 'segments.compute', job)
+    return true
+  })
 }
 
 /** Other scans of the owner have left no time for a page. */
@@ -68,7 +86,7 @@ async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolea
   return transact(db, async (tx) => {
     if (!ended) await enqueue(tx, 'segments.compute', job, { delaySeconds: RECHECK_SECONDS })
     else if (await lockJob(tx, job)) {
-      const position: Position = { revision: tracked?.revision ?? 0, after: NIL_ID, looked: 0, added: 0, removed: 0 }
+      const position: Position = { revision: tracked?.revision ?? 0, after: NIL_ID, size: FIRST_PAGE, looked: 0, added: 0, removed: 0 }
       await advanceJob(tx, job, { position, result: {}, progress: 0 })
     }
     return ended
@@ -77,11 +95,9 @@ async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolea
 
 type Tracking = { revision: number; clearing: boolean }
 
-const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) =>
-  maybeOne(
-    db,
-    sql<Tracking>`select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}`,
-  )
+const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) => maybeOne<Tracking>(db)`
+  select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}
+`
 
 type Page = { position: Position; isLast: boolean }
 
@@ -130,27 +146,25 @@ async function clearPage(tx: Tx, segment: SegmentId, position: Position): Promis
 
 /** Returns the number of rows deleted. */
 async function deleteSomeMembers(tx: Tx, { projectId, segmentId }: SegmentId) {
-  return countAffected(
-    tx,
-    sql`
-      delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
-        select contact_id from segment_members where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
-    `,
-  )
+  return countAffected(tx)`
+    delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+      select contact_id from segment_members where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+  `
 }
 
 /** Brings one page of contacts up to date, ordered by id. */
 async function fillPage(tx: Tx, projectId: string, segment: ResolvedSegment, position: Position): Promise<Page> {
-  const limit = mayBecomeDue(segment.expression) ? MATCHED_PAGE : PAGE
-  const page = mayBecomeDue(segment.expression)
-    ? await matchPage(tx, projectId, segment, { after: position.after, limit })
-    : await selectPage(tx, projectId, segment, { after: position.after, limit })
+  const [fill, largest] = mayBecomeDue(segment.expression) ? [matchPage, LARGEST_MATCHED_PAGE] : [selectPage, LARGEST_PAGE]
+  const limit = Math.min(position.size ?? FIRST_PAGE, largest)
+  const startedAt = performance.now()
+  const page = await fill(tx, projectId, segment, { after: position.after, limit })
   const addedCount = page.changes.filter(({ isMember }) => isMember).length
   return {
     isLast: page.size < limit,
     position: {
       ...position,
       after: page.end ?? position.after,
+      size: sizeAfterPage(limit, { ms: performance.now() - startedAt, largest }),
       looked: position.looked + page.size,
       added: position.added + addedCount,
       removed: position.removed + page.changes.length - addedCount,
@@ -164,18 +178,15 @@ type Filled = { changes: MembershipChange[]; size: number; end: string | undefin
 /** Finds the differences in the database: nothing but ids is read. */
 async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
   const context = await readContext(tx, projectId, [segment])
-  const rows = await many(
-    tx,
-    sql<{ id: string; matches: boolean; isMember: boolean }>`
-      with page as materialized (
-        select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
-      )
-      select contacts.id, ${expressionSql(segment.expression, { projectId, ...context })} as matches, m.contact_id is not null as "isMember"
-      from page as contacts
-      left join segment_members m on m.project_id = ${projectId} and m.segment_id = ${segment.id} and m.contact_id = contacts.id
-      order by contacts.id
-    `,
-  )
+  const rows = await many<{ id: string; matches: boolean; isMember: boolean }>(tx)`
+    with page as materialized (
+      select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
+    )
+    select contacts.id, ${expressionSql(segment.expression, { projectId, ...context })} as matches, m.contact_id is not null as "isMember"
+    from page as contacts
+    left join segment_members m on m.project_id = ${projectId} and m.segment_id = ${segment.id} and m.contact_id = contacts.id
+    order by contacts.id
+  `
   const different = rows.filter(({ matches, isMember }) => matches !== isMember)
   const changes = await changeMemberships(
     tx,
@@ -187,21 +198,17 @@ async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, {
 
 /** Matches in this process, which also finds the next due time of each contact. */
 async function matchPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
-  const rows = await many(
-    tx,
-    sql<{ id: string }>`select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}`,
-  )
+  const rows = await many<{ id: string }>(tx)`
+    select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
+  `
   const checks = rows.map(({ id }) => ({ contactId: id, segmentIds: [segment.id] }))
   return { changes: await recheckContacts(tx, projectId, checks), size: rows.length, end: rows.at(-1)?.id }
 }
 
 async function finish(tx: Tx, job: JobId, { projectId, segmentId }: SegmentId, { revision, added, removed }: Position) {
-  const { total } = await one(
-    tx,
-    sql<{ total: number }>`
-      select count(*)::int as total from segment_members where project_id = ${projectId} and segment_id = ${segmentId}
-    `,
-  )
+  const total = await scalar<number>(tx)`
+    select count(*)::int from segment_members where project_id = ${projectId} and segment_id = ${segmentId}
+  `
   await sql`
     update tracked_segments set computed_revision = ${revision} where project_id = ${projectId} and segment_id = ${segmentId}
   `.execute(tx)
@@ -220,20 +227,14 @@ export const forgetMembers = (db: Pool, segment: SegmentId) =>
   })
 
 const deleteSomeDue = (tx: Tx, { projectId, segmentId }: SegmentId) =>
-  countAffected(
-    tx,
-    sql`
-      delete from segment_due where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
-        select contact_id from segment_due where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
-    `,
-  )
+  countAffected(tx)`
+    delete from segment_due where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+      select contact_id from segment_due where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+  `
 
 const keepsMembers = (tx: Tx, { projectId, segmentId }: SegmentId) =>
-  maybeOne(
-    tx,
-    sql`
-      select 1 from segments s
-      where s.project_id = ${projectId} and s.id = ${segmentId} and (s.type = 'STATIC'
-        or exists (select from tracked_segments t where t.project_id = s.project_id and t.segment_id = s.id))
-    `,
-  )
+  maybeOne(tx)`
+    select 1 from segments s
+    where s.project_id = ${projectId} and s.id = ${segmentId} and (s.type = 'STATIC'
+      or exists (select from tracked_segments t where t.project_id = s.project_id and t.segment_id = s.id))
+  `

@@ -1,7 +1,7 @@
-import type { Body, Campaign, Template } from '@sterna/sdk'
+import type { Body, CampaignListItem, TemplateListItem } from '@sterna/sdk'
 import { STARTERS } from '../../../content/starters.ts'
 
-type Sources = { templates: Template[]; campaigns: Campaign[] }
+type Sources = { templates: TemplateListItem[]; campaigns: CampaignListItem[] }
 
 /** What a new campaign takes from its source. Without a subject the form uses the name of the campaign. */
 type Start = Partial<Body<'POST /campaigns'>> & { body: string }
@@ -33,12 +33,12 @@ export function startOf(source: string, { templates, campaigns }: Sources): Star
   return { body: BLANK.body }
 }
 
-function contentOf({ subject, body, previewText, from, fromName, replyTo, type }: Template | Campaign) {
+function contentOf({ subject, body, previewText, from, fromName, replyTo, type }: TemplateListItem | CampaignListItem) {
   return { subject, body, previewText, fromName, replyTo, type, ...(from && { from }) }
 }
 
 /** The audience of a campaign. Its segment may be gone: then it has to be chosen again. */
-function audienceOf({ audienceType, segmentId, audienceCondition }: Campaign) {
+function audienceOf({ audienceType, segmentId, audienceCondition }: CampaignListItem) {
   if (audienceType === 'SEGMENT' && segmentId) return { audienceType, segmentId }
   if (audienceType === 'FILTERED' && audienceCondition) return { audienceType, audienceCondition }
   return { audienceType: 'ALL' as const }

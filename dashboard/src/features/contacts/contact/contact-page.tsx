@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { UserX } from 'lucide-react'
 import { useState } from 'react'
 import { contactQuery, contactSegmentsQuery } from '../../../data/contacts.ts'
+import { useNameOf } from '../../../people/name-of.ts'
 import { SendEmail } from '../../../people/send-email.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { ListLink, RecordPage } from '../../../projects/record-page.tsx'
@@ -42,7 +43,7 @@ function ContactView({ contact }: { contact: Contact }) {
   const [starting, setStarting] = useState(false)
   return (
     <Page
-      title={contact.email}
+      title={useNameOf()(contact) ?? contact.email}
       parent={<ListLink kind="Contact" />}
       width="full"
       actions={
@@ -61,6 +62,7 @@ function ContactView({ contact }: { contact: Contact }) {
       <SuppressionBanner contact={contact} />
       <div className="grid grid-cols-1 gap-6 lg:grid-cols-[minmax(0,1fr)_22rem]">
         <section aria-label="Timeline" className="order-last min-w-0 lg:order-first">
+          <h2 className="sr-only">Timeline</h2>
           <Timeline
             contactId={contactId}
             kind={kind}
