@@ -5,6 +5,7 @@ import { wipePauses } from '../../../src/delivery/emails/wipe.ts'
 import { REFUSAL_TIMING } from '../../../src/delivery/outbox/refusals/hold.ts'
 import { expireQueued } from '../../../src/delivery/sender/expire.ts'
 import { createPauseStore, dropOldPauses } from '../../../src/delivery/sender/limits/pauses.ts'
+import { createSlots } from '../../../src/delivery/sender/limits/slots.ts'
 import { diagnose } from '../../../src/doctor/doctor.ts'
 import { newId } from '../../../src/lib/id.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -15,6 +16,9 @@ import { verifyDomains } from '../../support/project.ts'
 import { startSmtpServer } from '../../support/servers/smtp-server.ts'
 
 // What a relay may answer, and whom it concerns: us, a sender domain, a recipient.
+
+/** Emails on the wire at once. */
+const SLOTS = createSlots().most
 
 let sink: Awaited<ReturnType<typeof startSmtpServer>>
 let started: Awaited<ReturnType<typeof startApp>>
@@ -173,13 +177,13 @@ describe('MAIL FROM refused', () => {
     const [bad, good] = [await newProject(), await newProject()]
     await good.reach(await good.send(addresses(1)), 'sent')
     sink.script.MAIL = (address) => (address.endsWith(bad.domain) ? '550 5.7.1 Sender rejected' : undefined)
-    const refused = await bad.send(addresses(30))
+    const refused = await bad.send(addresses(100))
     await bad.reach(refused, 'deferred')
     await good.reach(await good.send(addresses(30)), 'sent')
     expect((await pauses()).map(({ domain }) => domain)).toEqual([bad.domain])
     expect((await bad.rows(refused)).every(({ code, failures }) => code === 'domain_paused' && failures === 0)).toBe(true)
     const asked = sink.commands.filter((line) => line.startsWith('MAIL') && line.includes(bad.domain)).length
-    expect(asked).toBeLessThanOrEqual(16)
+    expect(asked).toBeLessThanOrEqual(SLOTS)
     await bad.expectUnharmed()
   })
 
@@ -245,7 +249,7 @@ describe('a refused recipient', () => {
     const held = (await bad.rows(ids)).filter(({ code }) => code === 'verifying_refusal')
     expect(held.length).toBeGreaterThanOrEqual(5)
     // The five, those on the wire meanwhile, and probes.
-    expect(held.length).toBeLessThanOrEqual(50)
+    expect(held.length).toBeLessThanOrEqual(3 * SLOTS)
     await bad.expectUnharmed()
     await good.reach(await good.send(addresses(20)), 'sent')
     expect((await pauses()).map(({ domain }) => domain)).toEqual([bad.domain])

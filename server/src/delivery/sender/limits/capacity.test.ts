@@ -21,20 +21,21 @@ describe('room for a claim', () => {
   })
 
   test('excludes an owner that would exceed half of the capacity beside another', () => {
-    expect(roomFor(transactional, [...emails('a', 33), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: ['a'] })
-    expect(roomFor(transactional, [...emails('a', 32), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: [] })
+    const most = CAPACITY / 2 - WORTHWHILE
+    expect(roomFor(transactional, [...emails('a', most + 1), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: ['a'] })
+    expect(roomFor(transactional, [...emails('a', most), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: [] })
   })
 
   test('is the same for an owner of many projects as for one of a single project', () => {
-    const many = Array.from({ length: 60 }, (_, n) => emails(`a${n}`, 1)).flat()
+    const many = Array.from({ length: CAPACITY / 2 }, (_, n) => emails(`a${n}`, 1)).flat()
     expect(roomFor(transactional, [...many, ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: ['a'] })
   })
 
   test('is not given for a small claim while emails are ready or being built', () => {
     expect(roomFor(transactional, [...emails('a', 5), ...emails('b', 5)], false)?.except).toEqual([])
-    const many = Array.from({ length: 20 }, (_, n) => emails(String.fromCharCode(97 + n), 4)).flat()
+    const many = Array.from({ length: 60 }, (_, n) => emails(String.fromCharCode(97 + n), 5)).flat()
     expect(roomFor(transactional, many, true)).toBeUndefined()
-    expect(roomFor(transactional, many, false)).toEqual({ limit: 16, except: [] })
+    expect(roomFor(transactional, many, false)).toEqual({ limit: 0.75 * CAPACITY - many.length, except: [] })
   })
 
   test('for bulk ends at its share, and a newcomer still gets some of that', () => {
@@ -71,12 +72,12 @@ describe('room for a claim', () => {
 
 describe('batches', () => {
   test('of a project with many emails are built one after the other; small projects share theirs', () => {
-    const claim = [...emails('a', 50), ...emails('b', 1), ...emails('c', 5), ...emails('d', 6)]
+    const claim = [...emails('a', 98), ...emails('b', 1), ...emails('c', 5), ...emails('d', 6)]
     const rows = buildBatches(claim).map((row) => row.map((batch) => [...new Set(batch.map(({ projectId }) => projectId)), batch.length]))
     expect(rows).toEqual([
       [
-        ['a', 24],
-        ['a', 24],
+        ['a', 48],
+        ['a', 48],
         ['a', 2],
       ],
       [['d', 6]],
@@ -85,8 +86,8 @@ describe('batches', () => {
   })
 
   test('are few when many projects have one email each', () => {
-    const claim = Array.from({ length: 60 }, (_, n) => emails(`p${n}`, 1)).flat()
-    expect(buildBatches(claim).map((row) => row.map((batch) => batch.length))).toEqual([[24], [24], [12]])
+    const claim = Array.from({ length: 108 }, (_, n) => emails(`p${n}`, 1)).flat()
+    expect(buildBatches(claim).map((row) => row.map((batch) => batch.length))).toEqual([[48], [48], [12]])
   })
 })
 

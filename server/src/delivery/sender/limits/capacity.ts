@@ -8,17 +8,15 @@ type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 export type OwnerOf = (projectId: string) => string
 
 /** Emails that a worker may hold at once: on the wire, being built, being settled. */
-export const CAPACITY = 128
+export const CAPACITY = 512
 /** Share of the capacity and of the wire that bulk may use: the rest stays free for transactional emails. */
 export const BULK_SHARE = 0.7
 /** Share of the capacity reserved for owners that hold few emails, so that a newcomer starts at once. */
 const RESERVE = 0.25
 /** Below this number an owner holds few emails. */
 const FEW = 8
-/** Emails on the wire at once. */
-export const CONCURRENCY = 16
-/** Smallest claim while emails are ready or being built. */
-export const WORTHWHILE = 32
+/** Smallest claim while emails are ready or being built: large enough for few statements, small enough to come before the last one is sent. */
+export const WORTHWHILE = 96
 
 /** The size of the next claim, and the owners whose projects it must exclude. */
 export type Room = { limit: number; except: string[] }
@@ -60,8 +58,8 @@ const countByOwner = (emails: ClaimRef[], ownerOf: OwnerOf) => countBy(emails.ma
 const ownersWhere = (owners: Map<string, number>, matches: (count: number) => boolean) =>
   [...owners].filter(([, count]) => matches(count)).map(([owner]) => owner)
 
-/** Build in batches of 24, so that the first emails leave before the whole claim is built. */
-const BATCH_SIZE = 24
+/** Build in batches, so that the first emails leave before the whole claim is built. */
+const BATCH_SIZE = 48
 /** A project with fewer emails in a claim shares its batches: the gate queries once per batch, and many projects have a single email. */
 const MIN_OWN_BATCH = 6
 
@@ -102,18 +100,25 @@ export function isTooMuchReady(ready: BuiltMessage[], batch: ClaimRef[], ownerOf
   })
 }
 
-/** `maySend` also gets the number of emails on the wire of the email's owner. */
+/** `maySend` also gets the number of emails on the wire of the email's owner. Its answer is the same for all emails of a stream. */
 type Turn<Email> = { onWire: Iterable<ClaimRef>; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
 
 /**
  * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire has the next turn, inside an owner the
  * project with the fewest: so no owner has more than half of the slots while another waits.
  */
-export function nextInTurn<Email extends ClaimRef>(ready: { email: Email }[], { onWire, ownerOf, maySend }: Turn<Email>) {
+export function nextInTurn<Email extends ClaimRef & { streamId?: string }>(
+  ready: { email: Email }[],
+  { onWire, ownerOf, maySend }: Turn<Email>,
+) {
   const wire = [...onWire]
   const [owners, projects] = [countByOwner(wire, ownerOf), countBy(wire.map(({ projectId }) => projectId))]
   let best = { index: -1, owner: Number.POSITIVE_INFINITY, project: Number.POSITIVE_INFINITY }
-  for (const [index, { email }] of ready.entries()) {
+  for (let index = 0; index < ready.length; index++) {
+    const { email } = ready[index]!
+    // Hundreds of emails of one stream are often ready in a row.
+    const before = ready[index - 1]?.email
+    if (before && email.streamId !== undefined && email.streamId === before.streamId && email.projectId === before.projectId) continue
     const owner = owners.get(ownerOf(email.projectId)) ?? 0
     const project = projects.get(email.projectId) ?? 0
     const isBefore = owner < best.owner || (owner === best.owner && project < best.project)
