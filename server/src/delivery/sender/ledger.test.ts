@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { createLedger, type LedgerEmail } from './ledger.ts'
-import { CAPACITY, WORTHWHILE } from './limits/capacity.ts'
+import { CAPACITY as ALL_HELD, limitsOf } from './limits/capacity.ts'
 import { CONNECTIONS, createSlots } from './limits/slots.ts'
 import { maxLingering } from './lingering.ts'
 
 const { transactional, bulk } = PRIORITIES
+const { capacity: CAPACITY, worthwhile: WORTHWHILE } = limitsOf(transactional)
 const CONCURRENCY = createSlots().most
 const MAX_LINGERING = maxLingering(CONCURRENCY)
 
@@ -55,7 +56,7 @@ describe('held emails', () => {
 
   test('of an abandoned build are released, and no longer count as being built', () => {
     const { startBuilding, abandonBuild, heldIds, roomFor } = start()
-    const many = Array.from({ length: 80 }, (_, index) => emails(4, `project ${index}`)).flat()
+    const many = Array.from({ length: 20 }, (_, index) => emails(4, `project ${index}`)).flat()
     startBuilding(transactional, many)
     expect(roomFor(transactional)).toBeUndefined()
     abandonBuild(transactional, new Set(many))
@@ -93,24 +94,23 @@ describe('held emails', () => {
 describe('room for a claim', () => {
   test('is not used up by emails that linger, and is again once they have their reply', () => {
     const { hold, linger, roomFor, freeSlot } = start()
-    const owners = Array.from({ length: 16 }, (_, index) => emails(CAPACITY / 16, `project ${index}`))
-    const all = owners.flat()
+    const all = Array.from({ length: CAPACITY / 2 }, (_, index) => emails(2, `project ${index}`)).flat()
     for (const email of all) hold(email)
     expect(roomFor(transactional)).toBeUndefined()
-    for (const own of owners) for (const email of own.slice(0, 10)) linger(email)
-    expect(roomFor(transactional)).toMatchObject({ limit: 160 - CAPACITY / 4, except: [] })
+    for (const email of all.slice(0, 64)) linger(email)
+    expect(roomFor(transactional)).toMatchObject({ limit: 32, except: [] })
     for (const email of all) freeSlot(email)
     expect(roomFor(transactional)).toBeUndefined()
   })
 
   test('is given for a small claim only when nothing of that priority is ready or being built', () => {
     const { addReady, hold, roomFor } = start()
-    for (let index = 0; index < 80; index++) for (const email of emails(4, `project ${index}`)) hold(email)
-    const limit = 0.75 * CAPACITY - 320
+    for (let index = 0; index < 20; index++) for (const email of emails(4, `project ${index}`)) hold(email)
+    const limit = 0.75 * CAPACITY - 80
     expect(limit).toBeLessThan(WORTHWHILE)
     expect(roomFor(transactional)).toEqual({ limit, except: [], ...ALL })
-    addReady(emails(1, 'another'), bulk)
-    expect(roomFor(transactional)).toEqual({ limit: limit - 1, except: [], ...ALL })
+    addReady(emails(1, 'another', bulk), bulk)
+    expect(roomFor(transactional)).toEqual({ limit, except: [], ...ALL })
     addReady(emails(1, 'another'))
     expect(roomFor(transactional)).toBeUndefined()
   })
@@ -340,10 +340,10 @@ test('in any order of steps, the emails on the wire, in use and lingering stay w
         expect(onWire.length).toBeLessThanOrEqual(CONCURRENCY + 2)
         expect(onWire.filter(isBulk).length).toBeLessThanOrEqual(CONNECTIONS + 1)
         expect(lingering.length).toBeLessThanOrEqual(MAX_LINGERING)
-        expect(ledger.heldIds().length - lingering.length).toBeLessThanOrEqual(CAPACITY)
+        expect(ledger.heldIds().length - lingering.length).toBeLessThanOrEqual(ALL_HELD)
       }
       // Whatever happened: once everything on the wire has ended, everything in hand is sent, and nothing is left.
-      for (let round = 0; round < 2 * CAPACITY && ledger.heldIds().length; round++) {
+      for (let round = 0; round < 2 * ALL_HELD && ledger.heldIds().length; round++) {
         apply.build(transactional, '', 29)
         apply.build(bulk, '', 29)
         apply.send()

@@ -16,8 +16,8 @@ export type Ledger<Built extends BuiltMessage & { email: LedgerEmail }> = Return
  * Invariants:
  * 1. An email is held from its claim until it is settled or given up. The database row of an email that is not held is released to other
  *    workers, so an email is held before its build starts and released only after its settlement.
- * 2. Emails that are held and do not linger take up capacity: at most CAPACITY, bulk at most its share, one owner at most half of it while
- *    others are held too.
+ * 2. Emails that are held and do not linger take up the capacity of their priority; those of one owner at most half of it while others are held
+ *    too.
  * 3. At most as many emails are on the wire as there are slots (`limits/slots.ts`), and a few more of owners that have none there. The owner
  *    with the fewest has the next turn.
  * 4. An email whose receiver does not reply gives up its slot and its capacity but stays held: it lingers (`lingering.ts`). Other emails of

@@ -7,21 +7,26 @@ type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 /** The owner of a project. Shares are those of an owner: otherwise a person with sixty projects would have sixty. */
 export type OwnerOf = (projectId: string) => string
 
-/** Emails that a worker may hold at once: on the wire, being built, being settled. */
-export const CAPACITY = 512
-/** Share of the capacity and of the wire that bulk may use: the rest stays free for transactional emails. */
+/**
+ * Emails of a priority that a worker may hold at once: on the wire, being built, being settled; and the smallest claim while emails are ready or
+ * being built. Bulk is claimed further ahead, for fewer statements. Not by far: if a process dies three times, all that it held are sent alone.
+ */
+const HELD = {
+  [PRIORITIES.transactional]: { capacity: 128, worthwhile: 32 },
+  [PRIORITIES.bulk]: { capacity: 256, worthwhile: 64 },
+}
+export const CAPACITY = Object.values(HELD).reduce((sum, { capacity }) => sum + capacity, 0)
+export const limitsOf = (priority: number) => HELD[priority as keyof typeof HELD]
+
+/** Share of the wire and of the emails that linger that bulk may use: the rest stays free for transactional emails. */
 export const BULK_SHARE = 0.7
 /** Share of the capacity reserved for owners that hold few emails, so that a newcomer starts at once. */
 const RESERVE = 0.25
 /** Below this number an owner holds few emails. */
 const FEW = 8
-/** Smallest claim while emails are ready or being built: large enough for few statements, small enough to come before the last one is sent. */
-export const WORTHWHILE = 96
 
 /** The size of the next claim, and the owners whose projects it must exclude. */
 export type Room = { limit: number; except: string[] }
-
-const capacityOf = (priority: number) => (priority === PRIORITIES.bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY)
 
 /**
  * Room for another claim, if any. While several owners hold emails, each may use at most half of the capacity; a single one may use all
@@ -32,14 +37,14 @@ export function roomFor(
   held: ClaimRef[],
   { hasMore, ownerOf }: { hasMore: boolean; ownerOf: OwnerOf },
 ): Room | undefined {
-  const counted = priority === PRIORITIES.bulk ? held.filter((each) => each.priority === priority) : held
-  const capacity = capacityOf(priority)
-  const open = Math.min(capacity - counted.length, CAPACITY - held.length)
+  const { capacity, worthwhile } = limitsOf(priority)
+  const counted = held.filter((each) => each.priority === priority)
+  const open = capacity - counted.length
   if (open < 1) return undefined
   const owners = countByOwner(counted, ownerOf)
   const half = Math.floor(capacity / 2)
-  const general = Math.min(open - Math.floor(capacity * RESERVE), owners.size > 1 ? WORTHWHILE : half)
-  if (general >= (hasMore ? WORTHWHILE : 1)) {
+  const general = Math.min(open - Math.floor(capacity * RESERVE), owners.size > 1 ? worthwhile : half)
+  if (general >= (hasMore ? worthwhile : 1)) {
     const share = owners.size > 1 ? half : capacity
     return { limit: general, except: ownersWhere(owners, (count) => count + general > share) }
   }
