@@ -63,7 +63,7 @@ describe('final dots of one owner without a reply', () => {
   })
 
   test('slow their own stream down until one of its emails gets a reply', async () => {
-    const ids = await send(addresses('hang-dot', SLOTS + 4))
+    const ids = await send(addresses('hang-dot', SLOTS + 2))
     await startLocalWorker(WITH_SLOTS, LINGER_AT_ONCE)
     await until('all of them wait for a reply', () => ids.every((id) => copiesOf(id).length))
     await inState(await send(addresses('ok', 40)), 'sent')

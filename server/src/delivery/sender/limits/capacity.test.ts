@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
-import { buildBatches, CAPACITY as ALL_HELD, isTooMuchReady, limitsOf, nextInTurn, roomFor as roomForOwners } from './capacity.ts'
+import { CAPACITY as ALL_HELD, buildBatches, isTooMuchReady, limitsOf, nextInTurn, roomFor as roomForOwners } from './capacity.ts'
 
 const { transactional, bulk } = PRIORITIES
 const { capacity: CAPACITY, worthwhile: WORTHWHILE } = limitsOf(transactional)
