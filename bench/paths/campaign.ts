@@ -145,7 +145,7 @@ async function requestsFor(projectId: string, recipients: Recipient[]): Promise<
     const id = recipient.id
     return {
       email: { projectId, id, messageId: `${id}@${DOMAIN}`, createdAt: new Date(), toAddress: recipient.email, toName: null },
-      content: { type: 'MARKETING', fromAddress: `news@${DOMAIN}`, replyTo: null, attachments: [] },
+      content: { id: projectId, type: 'MARKETING', fromAddress: `news@${DOMAIN}`, replyTo: null, attachments: [] },
       fromName: 'Bench',
       subject: rendered.subject,
       html: outgoingHtml(email, recipient, rendered),

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, one, type Pool, transact } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
@@ -8,6 +8,7 @@ import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { storable } from '../../lib/text/storable.ts'
 import { MAX_MESSAGE } from '../../mime/compose.ts'
+import type { DkimKey } from '../../mime/dkim.ts'
 import { unsubscribeHeaders } from '../../preferences/footer.ts'
 import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
@@ -21,7 +22,7 @@ import { feedbackSenderOf, withFeedbackId } from '../message/feedback-id.ts'
 import { returnPathOf } from '../message/return-path.ts'
 import { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import { createContents } from '../outbox/content.ts'
+import { type Content, createContents } from '../outbox/content.ts'
 import { createMark } from '../outbox/mark.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
 import type { RefusalTiming } from '../outbox/refusals/hold.ts'
@@ -38,10 +39,10 @@ import { createSecondGate } from './second-gate.ts'
 import {
   afterFailedRendering,
   afterTimeout,
+  heldRefusalIn,
   holdBack,
   holdRefusal,
   idOf,
-  refusalIn,
   retryLater,
   settlementOf,
   settlementOfRefused,
@@ -116,6 +117,7 @@ export function createPipeline(deps: Deps) {
   const { db, ownDb, health, ownerOf, secrets, log, worker, transport, publicUrl, signs, bounceDomain, refusalTiming, until } = deps
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
+  const sharedContent = createSharedContents()
   const mark = createMark(ownDb, worker)
   const feedbackSender = feedbackSenderOf(publicUrl)
   const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
@@ -238,21 +240,21 @@ export function createPipeline(deps: Deps) {
     rendered: RenderedEmail,
   ): Promise<OutgoingMessage> {
     const { projectId, id, priority, messageId, createdAt, toAddress, toName } = email
-    const { type, fromAddress, replyTo, attachments } = content
+    const { type, fromAddress } = content
     const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
     const request: BuildRequest = {
       email: { projectId, id, messageId, createdAt, toAddress, toName },
-      content: { type, fromAddress, replyTo, attachments },
+      content: sharedContent(content),
       fromName: content.fromName,
       subject: rendered.subject,
       html: outgoingHtml(content, recipient, rendered),
       headers: { ...withFeedbackId(email, content, feedbackSender), ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       returnPath,
-      signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,
+      signer: signs ? await keyOf(projectId, signer) : undefined,
     }
     const message = await buildPool.build(priority, request, timeouts.guardOf(content.id))
-    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
+    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message, isWireForm: true }
   }
 
   /** The settlement of an email that may no longer leave; undefined when it may. */
@@ -289,7 +291,7 @@ export function createPipeline(deps: Deps) {
     health.attempted({ email, domain, disposition })
     offTheWire(disposition)
     crash('answered')
-    const refusal = transport.refusesForGood ? undefined : refusalIn(disposition)
+    const refusal = transport.refusesForGood ? undefined : heldRefusalIn(disposition)
     const settlement = refusal ? holdRefusal(email, refusal) : settlementOf(email, disposition, () => health.waitOfDomain(email, domain))
     await settle({ ...settlement, domain, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
     // The sender domain may be paused now.
@@ -303,26 +305,39 @@ export function createPipeline(deps: Deps) {
   return { prepare, transmit, settle, close: buildPool.close }
 }
 
+/** One object for all emails of a content: it crosses to a thread once per group. */
+function createSharedContents() {
+  const shared = new WeakMap<Content, BuildRequest['content']>()
+  return (content: Content) => {
+    const { id, type, fromAddress, replyTo, attachments } = content
+    const known = shared.get(content) ?? { id, type, fromAddress, replyTo, attachments }
+    shared.set(content, known)
+    return known
+  }
+}
+
 const emailsOf = (all: { email: ClaimedEmail }[]) => all.map(({ email }) => email)
 
 const MAX_SIGNING_KEYS = 10_000
 
-/** Caches the DKIM keys of domains: parsing a key takes four times as long as signing with it. */
+/** Caches the DKIM keys of domains: parsing a key takes four times as long as signing with it. One object for all emails, as with contents. */
 function createSigningKeys(db: Db, secrets: Secrets) {
-  const keys = createCache<string, Promise<KeyObject>>({ maxEntries: MAX_SIGNING_KEYS })
-  const load = async (projectId: string, domainId: string) => {
+  const keys = createCache<string, Promise<DkimKey>>({ maxEntries: MAX_SIGNING_KEYS })
+  const load = async (projectId: string, { domainId, domain, selector }: Signer) => {
     const { sealed } = await one(
       db,
       sql<{ sealed: Buffer }>`select dkim_private_key_sealed as sealed from domains where project_id = ${projectId} and id = ${domainId}`,
     )
-    return createPrivateKey({ key: Buffer.from(secrets.open('dkim-key', sealed), 'base64'), format: 'der', type: 'pkcs8' })
+    const key = createPrivateKey({ key: Buffer.from(secrets.open('dkim-key', sealed), 'base64'), format: 'der', type: 'pkcs8' })
+    return { domain, selector, key }
   }
-  return (projectId: string, { domainId }: Signer) => {
-    const known = keys.get(domainId)
+  return (projectId: string, signer: Signer) => {
+    const cacheKey = [signer.domainId, signer.domain, signer.selector].join(' ')
+    const known = keys.get(cacheKey)
     if (known) return known
-    const key = load(projectId, domainId)
-    keys.set(domainId, key)
-    key.catch(() => keys.delete(domainId))
+    const key = load(projectId, signer)
+    keys.set(cacheKey, key)
+    key.catch(() => keys.delete(cacheKey))
     return key
   }
 }

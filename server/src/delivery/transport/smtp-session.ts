@@ -147,7 +147,8 @@ export function takeOver(connection: SMTPConnection) {
       within(BODY_MS, 'the body')
       // Normally to the final dot. If it comes earlier, nothing may follow.
       const reply = nextReply()
-      const early = (await Promise.race([written(toWireForm(outgoing.message)), reply])) ?? (await handOverUnless(reply, handOver))
+      const wire = outgoing.isWireForm ? outgoing.message : toWireForm(outgoing.message)
+      const early = (await Promise.race([written(wire), reply])) ?? (await handOverUnless(reply, handOver))
       if ('code' in early) return { outcome: refusedBy(early, 'message'), phase }
       // Checked in the same turn as the write: this process may have been suspended since the mark.
       if (!early.permit?.()) return { outcome: { is: 'withheld' }, phase }
@@ -158,7 +159,10 @@ export function takeOver(connection: SMTPConnection) {
       outgoing.message = NOTHING
       return { outcome: answered(await reply), phase }
     } catch (err) {
-      return { outcome: phase === 'handed-over' ? { is: 'unknown', error: describe(err as Error) } : notSent('message', describe(err as Error)), phase }
+      return {
+        outcome: phase === 'handed-over' ? { is: 'unknown', error: describe(err as Error) } : notSent('message', describe(err as Error)),
+        phase,
+      }
     } finally {
       clearTimeout(deadline)
     }

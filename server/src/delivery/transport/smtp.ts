@@ -1,7 +1,16 @@
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { isLocalHost } from '../../lib/network/network.ts'
 import { SECOND } from '../../lib/text/units.ts'
-import { COMMANDS_MS, describe, FINAL_DOT_MS, MAX_REPLY, type SmtpAttempt, type SmtpError, type SmtpSession, takeOver } from './smtp-session.ts'
+import {
+  COMMANDS_MS,
+  describe,
+  FINAL_DOT_MS,
+  MAX_REPLY,
+  type SmtpAttempt,
+  type SmtpError,
+  type SmtpSession,
+  takeOver,
+} from './smtp-session.ts'
 import type { OutgoingMessage, Permit, SendOutcome, Transport } from './transport.ts'
 
 const CONNECT_MS = 10 * SECOND
@@ -61,9 +70,7 @@ export function createSmtpTransport({ url, name }: Options): Transport {
         const isClosed = outcome.is === 'not-sent' || (outcome.is === 'refused' && outcome.code === 421)
         if (!isClosed || phase !== 'commands') return outcome
       }
-      const opened = await open({ url, name }).catch(
-        (err: SmtpError): SendOutcome => ({ ...notOpened(err), busy: inUse.size > 0 }),
-      )
+      const opened = await open({ url, name }).catch((err: SmtpError): SendOutcome => ({ ...notOpened(err), busy: inUse.size > 0 }))
       return 'is' in opened ? opened : (await sendOn(opened, outgoing, handOver)).outcome
     },
     async close() {

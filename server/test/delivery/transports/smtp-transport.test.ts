@@ -176,7 +176,8 @@ describe('the SMTP transport', () => {
     const smtp = createSmtpTransport({ url: `smtp://user:secret@127.0.0.1:${port}?tls=required`, name: 'sender.example' })
     try {
       const large = 'x'.repeat(70).concat('\r\n').repeat(20_000)
-      for (const body of ['Hello\r\n', large, 'Bye\r\n']) expect(await smtp.send(messageTo('a@example.com', body), yes)).toMatchObject({ is: 'accepted' })
+      for (const body of ['Hello\r\n', large, 'Bye\r\n'])
+        expect(await smtp.send(messageTo('a@example.com', body), yes)).toMatchObject({ is: 'accepted' })
       expect(received.map(({ body }) => body.split('\r\n\r\n')[1])).toEqual(['Hello\r\n', large, 'Bye\r\n'])
       expect(received.every(({ secure, user }) => secure && user === 'user')).toBe(true)
     } finally {
