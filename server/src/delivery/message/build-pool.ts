@@ -13,7 +13,7 @@ import type { TimeoutGuard } from './timeouts.ts'
 export type ThreadData = { masters: [string, ...string[]]; publicUrl: string; logLevel: string }
 
 /** Emails of one project per group: enough to be worth the transfer, few enough for other projects to get their turn. */
-const GROUP_SIZE = 8
+const GROUP_SIZE = 16
 /** Attachments may have megabytes. */
 const GROUP_BYTES = 4 * MB
 /** Groups per thread: the one being built and the next. */
