@@ -41,7 +41,7 @@ import {
   holdBack,
   holdRefusal,
   idOf,
-  refusalIn,
+  heldRefusalIn,
   retryLater,
   settlementOf,
   settlementOfRefused,
@@ -289,7 +289,7 @@ export function createPipeline(deps: Deps) {
     health.attempted({ email, domain, disposition })
     offTheWire(disposition)
     crash('answered')
-    const refusal = transport.refusesForGood ? undefined : refusalIn(disposition)
+    const refusal = transport.refusesForGood ? undefined : heldRefusalIn(disposition)
     const settlement = refusal ? holdRefusal(email, refusal) : settlementOf(email, disposition, () => health.waitOfDomain(email, domain))
     await settle({ ...settlement, domain, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
     // The sender domain may be paused now.

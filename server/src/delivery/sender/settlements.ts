@@ -43,7 +43,7 @@ export const holdRefusal = (email: ClaimedEmail, refusal: HeldRefusal): Settleme
  * The refusal, if it ends the email because of its recipient. Servers also say such things about us, so it is held until other emails show which it
  * is. A message that is too large, or a sender address with a wrong syntax, concerns that email alone.
  */
-export const refusalIn = ({ action, about, reason, fingerprint, unknownRecipient = false }: Disposition): HeldRefusal | undefined =>
+export const heldRefusalIn = ({ action, about, reason, fingerprint, unknownRecipient = false }: Disposition): HeldRefusal | undefined =>
   action === 'fail' && about === 'recipient' && reason !== null && fingerprint !== undefined
     ? { fingerprint, reply: reason, unknownRecipient }
     : undefined
