@@ -38,10 +38,10 @@ import { createSecondGate } from './second-gate.ts'
 import {
   afterFailedRendering,
   afterTimeout,
+  heldRefusalIn,
   holdBack,
   holdRefusal,
   idOf,
-  heldRefusalIn,
   retryLater,
   settlementOf,
   settlementOfRefused,
