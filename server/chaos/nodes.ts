@@ -29,8 +29,8 @@ export type Cluster = {
   destroy(): Promise<void>
 }
 
-/** Five nodes with the usual 20 would need more connections than the embedded PostgreSQL has. */
-const DATABASE_POOL_SIZE = '6'
+/** Five nodes with the usual pool would need more connections than the embedded PostgreSQL has. */
+const SMALL_POOL = { DATABASE_POOL_SIZE: '6' }
 
 let seed: Promise<string> | undefined
 
@@ -81,7 +81,7 @@ export async function startCluster({
   const births = new Map<number, string | undefined>()
   const nodes: KeptNode[] = []
   const keep = async (name: string, env: Record<string, string>, entry = apiEntry) => {
-    const settings = { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', DATABASE_POOL_SIZE, ...common, ...env }
+    const settings = { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...(single ? {} : SMALL_POOL), ...common, ...env }
     const node = await keepNode(name, entry, settings, { problems, births })
     nodes.push(node)
     await node.serving()

@@ -14,6 +14,8 @@ type Timestamp = ColumnType<Date, Date | string, Date | string>
 
 `
 
+const LINE_WIDTH = 140
+
 const TYPES: Record<string, string> = {
   bool: 'boolean',
   bytea: 'Buffer',
@@ -47,14 +49,20 @@ export async function printSchema(url: string) {
 
   const tables = new Map<string, Column[]>()
   for (const row of rows) tables.set(row.table, [...(tables.get(row.table) ?? []), row])
-  const body = [...tables].map(([table, columns]) => `  ${table}: {\n${columns.map(printColumn).join('\n')}\n  }`)
+  const body = [...tables].map(([table, columns]) => printTable(table, columns.map(printColumn)))
   return `${HEADER}export interface Schema {\n${body.join('\n')}\n}\n`
+}
+
+/** On one line if it fits, as the formatter would keep it. */
+function printTable(table: string, columns: string[]) {
+  const line = `  ${table}: { ${columns.join('; ')} }`
+  return line.length <= LINE_WIDTH ? line : `  ${table}: {\n${columns.map((column) => `    ${column}\n`).join('')}  }`
 }
 
 function printColumn({ table, name, type, nullable, defaulted }: Column) {
   const plain = TYPES[type] ?? unknownType(table, name, type)
   const read = nullable ? `${plain} | null` : plain
-  return `    ${name}: ${defaulted ? `Generated<${read}>` : read}`
+  return `${name}: ${defaulted ? `Generated<${read}>` : read}`
 }
 
 function unknownType(table: string, name: string, type: string): never {

@@ -11,7 +11,7 @@ const ICONS = {
 /** What the server found in the code. An issue with a line jumps to it. */
 export function LintPanel({ issues, onJump }: { issues: CodeIssue[] | undefined; onJump: (line: number) => void }) {
   return (
-    <section aria-label="Checks" className="border-line border-t bg-surface text-ui">
+    <section aria-label="Issues in the code" className="border-line border-t bg-surface text-ui">
       <p className="px-3 py-1.5 text-muted text-xs" role="status">
         {issues && (issues.length === 0 ? 'No issues found' : countOf(issues.length, { one: 'issue', many: 'issues' }))}
       </p>

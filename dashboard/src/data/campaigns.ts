@@ -18,6 +18,12 @@ const newestCampaignsQuery = (projectId: string) =>
 /** Names of the newest campaigns by their ids. */
 export const campaignNamesQuery = (projectId: string) => queryOptions({ ...newestCampaignsQuery(projectId), select: namesById })
 
+const MAX_RECENT = 10
+
+/** Campaigns whose content a new one can start from, the newest first. */
+export const recentCampaignsQuery = (projectId: string) =>
+  queryOptions({ ...newestCampaignsQuery(projectId), select: (campaigns: Campaign[]) => campaigns.slice(0, MAX_RECENT) })
+
 /** Campaigns that are being sent, or paused. */
 export const campaignsUnderWayQuery = (projectId: string) => queryOptions({ ...newestCampaignsQuery(projectId), select: underWay })
 

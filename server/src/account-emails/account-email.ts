@@ -38,22 +38,16 @@ export async function enqueueAccountEmail(
 export const SEALED_ACCOUNT_EMAIL: SealedColumn = { table: 'account_mails', key: ['id'], purpose: 'account-mail', column: 'sealed_text' }
 
 export const listAccountEmails = (db: Db, limit: number) =>
-  many(
-    db,
-    sql<{ id: string; to: string; subject: string; state: string; createdAt: Date }>`
-      select id, recipient as "to", subject, state, created_at as "createdAt" from account_mails order by id desc limit ${limit}
-    `,
-  )
+  many<{ id: string; to: string; subject: string; state: string; createdAt: Date }>(db)`
+    select id, recipient as "to", subject, state, created_at as "createdAt" from account_mails order by id desc limit ${limit}
+  `
 
 export async function readAccountEmail(db: Db, secrets: Secrets, id: string) {
-  const row = await maybeOne(
-    db,
-    sql<{
-      to: string
-      subject: string
-      sealed: Buffer
-    }>`select recipient as "to", subject, sealed_text as sealed from account_mails where id = ${id}`,
-  )
+  const row = await maybeOne<{
+    to: string
+    subject: string
+    sealed: Buffer
+  }>(db)`select recipient as "to", subject, sealed_text as sealed from account_mails where id = ${id}`
   return row && { to: row.to, subject: row.subject, text: secrets.open('account-mail', row.sealed) }
 }
 

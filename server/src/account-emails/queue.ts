@@ -35,15 +35,12 @@ export const queueKeptAccountEmails = (tx: Tx) =>
   `.execute(tx)
 
 export const claimAccountEmails = (tx: Tx, worker: number, limit: number) =>
-  many(
-    tx,
-    sql<ClaimedAccountEmail>`
-      update account_mails set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null
-      where id in (
-        select id from account_mails where state = 'queued' and due_at <= now() order by due_at limit ${limit} for update skip locked)
-      returning id, recipient, subject, sealed_text as sealed, message_token as token, attempts, failures, created_at as "createdAt"
-    `,
-  )
+  many<ClaimedAccountEmail>(tx)`
+    update account_mails set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null
+    where id in (
+      select id from account_mails where state = 'queued' and due_at <= now() order by due_at limit ${limit} for update skip locked)
+    returning id, recipient, subject, sealed_text as sealed, message_token as token, attempts, failures, created_at as "createdAt"
+  `
 
 /** Emails claimed by dead workers, or by this one in a claim whose result it never received. */
 export const releaseUnheldAccountEmails = (tx: Tx, worker: number, held: string[]) =>
@@ -55,13 +52,10 @@ export const releaseUnheldAccountEmails = (tx: Tx, worker: number, held: string[
 
 /** Records that the email is about to be handed over. False: it must not be. */
 export async function markAccountEmail(tx: Tx, worker: number, { id, attempts }: ClaimedAccountEmail) {
-  const marked = await countAffected(
-    tx,
-    sql`
-      update account_mails set handed_over_at = clock_timestamp()
-      where id = ${id} and worker = ${worker} and attempts = ${attempts} and state = 'sending'
-    `,
-  )
+  const marked = await countAffected(tx)`
+    update account_mails set handed_over_at = clock_timestamp()
+    where id = ${id} and worker = ${worker} and attempts = ${attempts} and state = 'sending'
+  `
   return marked === 1
 }
 

@@ -29,7 +29,7 @@ export async function createUser(
 
 /** False if no account has this address. */
 export const setOperator = async (tx: Tx, email: string, isOperator: boolean) =>
-  (await countAffected(tx, sql`update users set operator = ${isOperator}, updated_at = now() where email = ${email}`)) > 0
+  (await countAffected(tx)`update users set operator = ${isOperator}, updated_at = now() where email = ${email}`) > 0
 
 /** Creates the account with its membership or its verification email, all in one transaction. */
 export async function signUp(
@@ -68,7 +68,7 @@ export async function sendVerification(tx: Tx, port: AccountEmailDeps, { id, ema
 
 /** Sends nothing if no account has this address. The email goes to the stored spelling, never to the one in the request. */
 export async function sendReset(tx: Tx, port: AccountEmailDeps, given: string) {
-  const user = await maybeOne(tx, sql<User>`select id, email from users where email = ${given}`)
+  const user = await maybeOne<User>(tx)`select id, email from users where email = ${given}`
   if (!user) return
   const token = await issueToken(tx, port.secrets, { userId: user.id, purpose: 'reset-password' })
   await enqueueAccountEmail(tx, port, {
@@ -100,7 +100,7 @@ export async function resetPassword(tx: Tx, port: AccountEmailDeps, { token, pas
  * between. A session opened in this transaction is therefore either ended by the reset or never opened.
  */
 export async function lockPassword(tx: Tx, userId: string, passwordHash: string) {
-  const unchanged = await maybeOne(tx, sql`select 1 from users where id = ${userId} and password_hash = ${passwordHash} for no key update`)
+  const unchanged = await maybeOne(tx)`select 1 from users where id = ${userId} and password_hash = ${passwordHash} for no key update`
   if (!unchanged) fail('INVALID_CREDENTIALS')
 }
 

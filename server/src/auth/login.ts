@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { maybeOne, type Pool } from '../db/index.ts'
 import type { createQuotaCounter, Quota } from '../http/limits/quotas.ts'
 import { fail } from '../lib/errors.ts'
@@ -13,7 +12,7 @@ export async function logIn(
   { db, attempts, passwords }: { db: Pool; attempts: ReturnType<typeof createQuotaCounter>; passwords: Passwords },
   { email, password, network }: { email: string; password: string; network: string },
 ): Promise<User & { hash: string }> {
-  const user = await maybeOne(db, sql<User & { hash: string }>`select id, email, password_hash as hash from users where email = ${email}`)
+  const user = await maybeOne<User & { hash: string }>(db)`select id, email, password_hash as hash from users where email = ${email}`
   const quotas: Quota[] = [
     { scope: 'login-ip', subject: network },
     { scope: 'login-pair', subject: `${network} ${email}` },
@@ -28,4 +27,4 @@ export async function logIn(
 }
 
 const isKnownNetwork = (db: Pool, userId: string, network: string) =>
-  maybeOne(db, sql`select 1 from sessions where user_id = ${userId} and network = ${network} and expires_at > now() limit 1`)
+  maybeOne(db)`select 1 from sessions where user_id = ${userId} and network = ${network} and expires_at > now() limit 1`

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { one, transact } from '../db/index.ts'
 import type { createQuotaCounter } from '../http/limits/quotas.ts'
@@ -90,7 +89,7 @@ export function passwordRoutes(app: App, { db, secrets, config: { publicUrl } }:
     async (req, reply) => {
       const { userId } = req.person
       await attempts.take({ scope: 'change-password', subject: userId })
-      const { hash } = await one(db, sql<{ hash: string }>`select password_hash as hash from users where id = ${userId}`)
+      const { hash } = await one<{ hash: string }>(db)`select password_hash as hash from users where id = ${userId}`
       if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
       const passwordHash = await hashPassword(req.body.password)
       const token = await transact(db, async (tx) => {

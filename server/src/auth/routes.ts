@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, type Tx, transact } from '../db/index.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
@@ -193,12 +192,9 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   )
 
   async function findUser(userId: string) {
-    const user = await maybeOne(
-      db,
-      sql<UserRow>`
-        select id, email, email_verified_at is not null as verified, operator, created_at as "createdAt" from users where id = ${userId}
-      `,
-    )
+    const user = await maybeOne<UserRow>(db)`
+      select id, email, email_verified_at is not null as verified, operator, created_at as "createdAt" from users where id = ${userId}
+    `
     return user ?? fail('UNAUTHORIZED')
   }
 }

@@ -40,22 +40,18 @@ type Owner = { userId: string; tokenHash: Buffer }
 /** Undefined when the session does not exist or has expired. */
 export const findUserOfSession = async (db: Db, tokenHashes: Buffer[]) =>
   (
-    await maybeOne(
-      db,
-      sql<{ userId: string }>`select user_id as "userId" from sessions where token_hash = any(${tokenHashes}) and expires_at > now()`,
-    )
+    await maybeOne<{ userId: string }>(db)`
+      select user_id as "userId" from sessions where token_hash = any(${tokenHashes}) and expires_at > now()
+    `
   )?.userId
 
 /** Newest first. */
 export async function listSessions(db: Db, { userId, tokenHash }: Owner): Promise<z.output<typeof SessionView>[]> {
-  const rows = await many(
-    db,
-    sql<Omit<z.output<typeof SessionView>, 'createdAt' | 'expiresAt'> & { createdAt: Date; expiresAt: Date }>`
-      select ${SESSION_ID} as id, token_hash = ${tokenHash} as "isCurrent", network, user_agent as "userAgent", created_at as "createdAt",
-        expires_at as "expiresAt"
-      from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, 1 limit ${MAX_SESSIONS}
-    `,
-  )
+  const rows = await many<Omit<z.output<typeof SessionView>, 'createdAt' | 'expiresAt'> & { createdAt: Date; expiresAt: Date }>(db)`
+    select ${SESSION_ID} as id, token_hash = ${tokenHash} as "isCurrent", network, user_agent as "userAgent", created_at as "createdAt",
+      expires_at as "expiresAt"
+    from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, 1 limit ${MAX_SESSIONS}
+  `
   return rows.map(({ createdAt, expiresAt, ...row }) => ({
     ...row,
     createdAt: createdAt.toISOString(),
@@ -65,11 +61,11 @@ export async function listSessions(db: Db, { userId, tokenHash }: Owner): Promis
 
 /** False when the user has no such session. */
 export const closeSessionById = async (tx: Tx, { userId }: Owner, id: string) =>
-  (await countAffected(tx, sql`delete from sessions where user_id = ${userId} and ${SESSION_ID} = ${id}`)) > 0
+  (await countAffected(tx)`delete from sessions where user_id = ${userId} and ${SESSION_ID} = ${id}`) > 0
 
 /** Returns how many. */
 export const closeOtherSessions = (tx: Tx, { userId, tokenHash }: Owner) =>
-  countAffected(tx, sql`delete from sessions where user_id = ${userId} and token_hash <> ${tokenHash}`)
+  countAffected(tx)`delete from sessions where user_id = ${userId} and token_hash <> ${tokenHash}`
 
 export const closeSession = (tx: Tx, tokenHashes: Buffer[]) => sql`delete from sessions where token_hash = any(${tokenHashes})`.execute(tx)
 

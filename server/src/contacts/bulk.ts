@@ -130,13 +130,10 @@ async function nextPage(tx: Tx, projectId: string, { selection, inSegment, posit
   }
   const where = selection.where
   const after = position && 'after' in position ? position.after : NIL_ID
-  const rows = await many(
-    tx,
-    sql<{ id: string; matches: boolean }>`
-      select id, ${rowMatchesSql(where)} and ${inSegment} as matches from contacts
-      where ${inIdRangeSql(projectId, where)} and id > ${after} order by id limit ${SCANNED_CONTACTS}
-    `,
-  )
+  const rows = await many<{ id: string; matches: boolean }>(tx)`
+    select id, ${rowMatchesSql(where)} and ${inSegment} as matches from contacts
+    where ${inIdRangeSql(projectId, where)} and id > ${after} order by id limit ${SCANNED_CONTACTS}
+  `
   const excluded = new Set(selection.excludeIds.map((id) => id.toLowerCase()))
   const last = rows.at(-1)?.id
   return {

@@ -22,25 +22,22 @@ type Change = {
 
 /** Changes one contact. Returns undefined if it does not exist. `data: null` deletes all custom fields. */
 export async function changeContact(tx: Tx, { projectId, id, email, subscribed, data, source }: Change) {
-  const row = await maybeOne(
-    tx,
-    sql<ContactRow & Difference & { formerEmail: string }>`
-      with before as (
-        select email as former_email, subscribed as was_subscribed,
-          case when ${data === null} then array(select jsonb_object_keys(data)) end as former_keys
-        from contacts where project_id = ${projectId} and id = ${id} for no key update
-      )
-      update contacts set
-        email = coalesce(${email ?? null}, email),
-        data = ${mergedData(data)},
-        subscribed = coalesce(${subscribed ?? null}::boolean, subscribed),
-        subscription_changed_at = case when ${subscribed ?? null}::boolean <> subscribed then now() else subscription_changed_at end,
-        updated_at = now()
-      from before
-      where project_id = ${projectId} and id = ${id}
-      returning ${CONTACT_COLUMNS}, former_email as "formerEmail", email <> former_email as moved, subscribed <> was_subscribed as flipped, former_keys as cleared
-    `,
-  ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
+  const row = await maybeOne<ContactRow & Difference & { formerEmail: string }>(tx)`
+    with before as (
+      select email as former_email, subscribed as was_subscribed,
+        case when ${data === null} then array(select jsonb_object_keys(data)) end as former_keys
+      from contacts where project_id = ${projectId} and id = ${id} for no key update
+    )
+    update contacts set
+      email = coalesce(${email ?? null}, email),
+      data = ${mergedData(data)},
+      subscribed = coalesce(${subscribed ?? null}::boolean, subscribed),
+      subscription_changed_at = case when ${subscribed ?? null}::boolean <> subscribed then now() else subscription_changed_at end,
+      updated_at = now()
+    from before
+    where project_id = ${projectId} and id = ${id}
+    returning ${CONTACT_COLUMNS}, former_email as "formerEmail", email <> former_email as moved, subscribed <> was_subscribed as flipped, former_keys as cleared
+  `.catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
   if (!row) return undefined
   const { flipped, moved, formerEmail, cleared, ...contact } = row
   if (moved) await noteFormerAddress(tx, { projectId, contactId: id, address: formerEmail })
@@ -93,14 +90,11 @@ type SubscriptionChange = {
 
 /** Sets the subscription of many contacts. Returns the ids that exist and those that changed. */
 export async function setSubscription(tx: Tx, { projectId, ids, addresses, subscribed, source }: SubscriptionChange) {
-  const found = await many(
-    tx,
-    sql<{ id: string; email: string; was: boolean }>`
-      select id, email, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
-        ${addresses ? sql`and (id, email) in (select id, email from unnest(${ids}::uuid[], ${addresses}::text[]) as given(id, email))` : sql``}
-      order by email for no key update -- same lock order as upserts
-    `,
-  )
+  const found = await many<{ id: string; email: string; was: boolean }>(tx)`
+    select id, email, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+      ${addresses ? sql`and (id, email) in (select id, email from unnest(${ids}::uuid[], ${addresses}::text[]) as given(id, email))` : sql``}
+    order by email for no key update -- same lock order as upserts
+  `
   const changed = found.filter(({ was }) => was !== subscribed).map(({ id, email }) => ({ id, email, subscribed }))
   await sql`
     update contacts set subscribed = ${subscribed}, subscription_changed_at = now(), updated_at = now()
@@ -118,13 +112,10 @@ export async function setSubscription(tx: Tx, { projectId, ids, addresses, subsc
 /** Deletes contacts and their consents; a job deletes their events, which may be many. Returns the ids that existed. */
 export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: string; ids: string[] }) {
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update`.execute(tx)
-  const deleted = await many(
-    tx,
-    sql<RemovedContact>`
-      delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
-      returning id, subscribed, created_at as "createdAt", created_by as "createdBy"
-    `,
-  )
+  const deleted = await many<RemovedContact>(tx)`
+    delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+    returning id, subscribed, created_at as "createdAt", created_by as "createdBy"
+  `
   if (!deleted.length) return []
   const contactIds = deleted.map(({ id }) => id)
   await countRemoved(tx, { projectId, contacts: deleted })

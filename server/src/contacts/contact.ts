@@ -40,7 +40,7 @@ export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
 })
 
 export const findContact = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql<ContactRow>`${prepared} select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`)
+  maybeOne<ContactRow>(db)`${prepared} select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`
 
 /** A constraint of the table checks the size: only the database knows what the contact already has. */
 export const explainOversizedData = (err: { constraint?: string }): never => {

@@ -57,13 +57,10 @@ export const contactLedger = defineLedger({
 type Counts = { total: number; subscribed: number }
 
 export const countContacts = (db: Db, projectId: string) =>
-  one(
-    db,
-    sql<Counts>`
-      select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed
-      from ${contactLedger.readSql('contact_counts', projectId)}
-    `,
-  )
+  one<Counts>(db)`
+    select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed
+    from ${contactLedger.readSql('contact_counts', projectId)}
+  `
 
 /** Contacts that are being removed, as a statement returned them. */
 export type RemovedContact = { id: string; subscribed: boolean; createdAt: Date; createdBy: string | null }

@@ -8,15 +8,12 @@ type ContactsOfAddress = { holder: string; former: string[] }
 
 /** The contact that has an address, and those that had it. Undefined if no contact has it. */
 export const findContactsOfAddress = (db: Db, projectId: string, address: string) =>
-  maybeOne(
-    db,
-    sql<ContactsOfAddress>`
-      select c.id as holder, array(
-        select contact_id from former_addresses f where f.project_id = c.project_id and f.address = c.email and f.contact_id <> c.id
-        limit ${MAX_FORMER}) as former
-      from contacts c where c.project_id = ${projectId} and c.email = ${address}
-    `,
-  )
+  maybeOne<ContactsOfAddress>(db)`
+    select c.id as holder, array(
+      select contact_id from former_addresses f where f.project_id = c.project_id and f.address = c.email and f.contact_id <> c.id
+      limit ${MAX_FORMER}) as former
+    from contacts c where c.project_id = ${projectId} and c.email = ${address}
+  `
 
 export const noteFormerAddress = (tx: Tx, { projectId, contactId, address }: { projectId: string; contactId: string; address: string }) =>
   sql`

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { readAddress } from '../lib/text/address.ts'
 
@@ -6,10 +5,9 @@ import { readAddress } from '../lib/text/address.ts'
 export async function lookUpContacts(db: Db, projectId: string, emails: string[]) {
   const entries = emails.map((given) => ({ given, address: readAddress(given) }))
   const addresses = entries.flatMap(({ address }) => address ?? [])
-  const rows = await many(
-    db,
-    sql<{ email: string }>`select email from contacts where project_id = ${projectId} and email = any(${addresses}::text[])`,
-  )
+  const rows = await many<{ email: string }>(db)`
+    select email from contacts where project_id = ${projectId} and email = any(${addresses}::text[])
+  `
   const known = new Set(rows.map(({ email }) => email))
   const isKnown = ({ address }: { address: string | null }) => address !== null && known.has(address)
   return {

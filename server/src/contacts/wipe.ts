@@ -7,10 +7,9 @@ import { forgetFormerAddresses } from './former-addresses.ts'
 /** For a project reset or deletion: contacts with their consents and former addresses. */
 export async function wipeContacts(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
-  const contacts = await many(
-    tx,
-    sql<RemovedContact>`${wipeSql('contacts', scope)} returning id, subscribed, created_at as "createdAt", created_by as "createdBy"`,
-  )
+  const contacts = await many<RemovedContact>(tx)`
+    ${wipeSql('contacts', scope)} returning id, subscribed, created_at as "createdAt", created_by as "createdBy"
+  `
   if (!contacts.length) return 0
   await countRemoved(tx, { projectId, contacts, isReset: true })
   const ids = contacts.map(({ id }) => id)

@@ -97,22 +97,44 @@ async function begin(client: pg.PoolClient) {
 /** Ends the transaction unless the condition is true. */
 export const orFail = (condition: RawBuilder<unknown>) => sql`require_true(${condition})`
 
-export const many = async <Row>(db: Db, query: RawBuilder<Row>) => (await query.execute(db)).rows
+type InPlace<Result> = (text: TemplateStringsArray, ...values: unknown[]) => Promise<Result>
 
-export const maybeOne = async <Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined> => (await many(db, query))[0]
-
-export async function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row> {
-  return (await maybeOne(db, query)) ?? Promise.reject(new Error('statement returned no row'))
+/** Runs a statement that is written in place, as in ``many<Row>(db)`select …` ``, or that was built elsewhere: `many(db, query)`. */
+export function many<Row>(db: Db): InPlace<Row[]>
+export function many<Row>(db: Db, query: RawBuilder<Row>): Promise<Row[]>
+export function many<Row>(db: Db, query?: RawBuilder<Row>) {
+  return run(query, async (statement) => (await statement.execute(db)).rows)
 }
 
-/** The number of rows of a query, which limits how many are counted. */
-export async function countRows(db: Db, query: RawBuilder<unknown>) {
-  const { count } = await one(db, sql<{ count: number }>`select count(*)::int as count from (${query}) as counted`)
-  return count
+/** The first row. */
+export function maybeOne<Row>(db: Db): InPlace<Row | undefined>
+export function maybeOne<Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined>
+export function maybeOne<Row>(db: Db, query?: RawBuilder<Row>) {
+  return run(query, async (statement) => (await many(db, statement))[0])
+}
+
+/** The first row of a statement that has one always. */
+export function one<Row>(db: Db): InPlace<Row>
+export function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row>
+export function one<Row>(db: Db, query?: RawBuilder<Row>) {
+  return run(query, async (statement) => (await maybeOne(db, statement)) ?? Promise.reject(new Error('statement returned no row')))
 }
 
 /** The number of rows that the statement inserted, updated or deleted. */
-export const countAffected = async (tx: Tx, query: RawBuilder<unknown>) => Number((await query.execute(tx)).numAffectedRows ?? 0n)
+export function countAffected(tx: Tx): InPlace<number>
+export function countAffected(tx: Tx, query: RawBuilder<unknown>): Promise<number>
+export function countAffected(tx: Tx, query?: RawBuilder<unknown>) {
+  return run(query, async (statement) => Number((await statement.execute(tx)).numAffectedRows ?? 0n))
+}
+
+const run = <Row, Result>(query: RawBuilder<Row> | undefined, execute: (statement: RawBuilder<Row>) => Promise<Result>) =>
+  query ? execute(query) : (text: TemplateStringsArray, ...values: unknown[]) => execute(sql<Row>(text, ...values))
+
+/** The number of rows of a query, which limits how many are counted. */
+export async function countRows(db: Db, query: RawBuilder<unknown>) {
+  const { count } = await one<{ count: number }>(db)`select count(*)::int as count from (${query}) as counted`
+  return count
+}
 
 const ATTEMPTS = 3
 

@@ -11,7 +11,7 @@ export const checkSecret = (db: Pool, secrets: Secrets, { adopt = false }: { ado
   transact(db, async (tx) => {
     const [current, ...previous] = hashesOfKeys(secrets)
     await sql`insert into instance (secret_checks) values (array[${current}::bytea]) on conflict do nothing`.execute(tx)
-    const { stored } = await one(tx, sql<{ stored: Buffer[] }>`select secret_checks as stored from instance for update`)
+    const { stored } = await one<{ stored: Buffer[] }>(tx)`select secret_checks as stored from instance for update`
     const isStored = (hash: Buffer) => stored.some((other) => sameBytes(other, hash))
     const known = [current!, ...previous].filter(isStored)
     if (known.length < stored.length)
@@ -33,6 +33,6 @@ const hashesOfKeys = (secrets: Secrets) => secrets.hashes('secret-check', 'stern
 
 /** The transport of this installation. Undefined until the first node with a transport has started. */
 export async function readTransport(db: Db) {
-  const row = await maybeOne(db, sql<{ transport: TransportKind | null }>`select transport from instance`)
+  const row = await maybeOne<{ transport: TransportKind | null }>(db)`select transport from instance`
   return row?.transport ?? undefined
 }

@@ -39,7 +39,7 @@ export async function joinNodes({ db, log, transport, announce, follow }: Option
 
 async function lockTransport(tx: Tx) {
   await sql`select set_config('lock_timeout', ${`${WAIT_MS}`}, true), set_config('statement_timeout', ${`${WAIT_MS}`}, true)`.execute(tx)
-  const { transport } = await one(tx, sql<{ transport: TransportKind | null }>`select transport from instance for update`)
+  const { transport } = await one<{ transport: TransportKind | null }>(tx)`select transport from instance for update`
   return transport
 }
 

@@ -170,13 +170,10 @@ async function requireTransport(client: pg.Client, ours: TransportKind) {
 const HERE = sql`database = (select oid from pg_database where datname = current_database())`
 
 export async function countPresent(db: Db, kind: keyof typeof KINDS) {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select count(*)::int as count from pg_locks
-      where locktype = 'advisory' and classid = ${CLASS} and objid = ${KINDS[kind]} and ${HERE}
-    `,
-  )
+  const { count } = await one<{ count: number }>(db)`
+    select count(*)::int as count from pg_locks
+    where locktype = 'advisory' and classid = ${CLASS} and objid = ${KINDS[kind]} and ${HERE}
+  `
   return count
 }
 
@@ -184,15 +181,12 @@ const MAX_LISTED = 10
 
 /** Running nodes, as role, process id and address. */
 export async function listPresent(db: Db) {
-  const rows = await many(
-    db,
-    sql<{ name: string }>`
-      select a.application_name || coalesce(' at ' || host(a.client_addr), '') as name
-      from pg_locks l join pg_stat_activity a on a.pid = l.pid
-      where l.locktype = 'advisory' and l.classid = ${CLASS} and l.granted and ${HERE}
-      order by 1 limit ${MAX_LISTED}
-    `,
-  )
+  const rows = await many<{ name: string }>(db)`
+    select a.application_name || coalesce(' at ' || host(a.client_addr), '') as name
+    from pg_locks l join pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'advisory' and l.classid = ${CLASS} and l.granted and ${HERE}
+    order by 1 limit ${MAX_LISTED}
+  `
   return rows.map(({ name }) => name)
 }
 

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql } from 'kysely'
 import { type Db, one } from './index.ts'
 
 /** Database time as text with microseconds, which a Date would truncate. */
-export const databaseTime = async (db: Db) => (await one(db, sql<{ now: string }>`select clock_timestamp()::text as now`)).now
+export const databaseTime = async (db: Db) => (await one<{ now: string }>(db)`select clock_timestamp()::text as now`).now
 
 const POLL_MS = 20
 const WAIT_MS = 1_000
@@ -21,14 +20,11 @@ export async function olderTransactionsEnded(db: Db, since: string): Promise<boo
 
 const hasOlder = async (db: Db, since: string) =>
   (
-    await one(
-      db,
-      sql<{ found: boolean }>`
-        select exists (
-          select from pg_stat_activity
-          where datname = current_database() and pid <> pg_backend_pid() and application_name like 'sterna%'
-            and xact_start <= ${since}::timestamptz
-        ) as found
-      `,
-    )
+    await one<{ found: boolean }>(db)`
+      select exists (
+        select from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and application_name like 'sterna%'
+          and xact_start <= ${since}::timestamptz
+      ) as found
+    `
   ).found

@@ -30,19 +30,8 @@ export interface Schema {
     data: Generated<Json>
     created_at: Generated<Timestamp>
   }
-  activity_count_deltas: {
-    project_id: string
-    id: string
-    type: string
-    day: Timestamp
-    count: string
-  }
-  activity_counts: {
-    project_id: string
-    type: string
-    day: Timestamp
-    count: string
-  }
+  activity_count_deltas: { project_id: string; id: string; type: string; day: Timestamp; count: string }
+  activity_counts: { project_id: string; type: string; day: Timestamp; count: string }
   attachments: {
     project_id: string
     content_id: string
@@ -53,19 +42,8 @@ export interface Schema {
     inline: boolean
     bytes: Buffer
   }
-  attempts: {
-    scope: string
-    subject: Buffer
-    window_ends_at: Timestamp
-    count: number
-  }
-  billing_meters: {
-    project_id: string
-    category: string
-    since: Timestamp
-    reported_to: Timestamp
-    carry: Generated<string>
-  }
+  attempts: { scope: string; subject: Buffer; window_ends_at: Timestamp; count: number }
+  billing_meters: { project_id: string; category: string; since: Timestamp; reported_to: Timestamp; carry: Generated<string> }
   campaign_audit: {
     project_id: string
     campaign_id: string
@@ -180,11 +158,7 @@ export interface Schema {
     gone_opted_out: Generated<number>
     created_at: Generated<Timestamp>
   }
-  contact_counts: {
-    project_id: string
-    total: string
-    subscribed: string
-  }
+  contact_counts: { project_id: string; total: string; subscribed: string }
   contact_days: {
     project_id: string
     day: Timestamp
@@ -199,13 +173,7 @@ export interface Schema {
     gone_opted_in: Generated<number>
     gone_opted_out: Generated<number>
   }
-  contact_fields: {
-    project_id: string
-    key: string
-    type: string
-    contacts: Generated<number>
-    counted_at: Timestamp | null
-  }
+  contact_fields: { project_id: string; key: string; type: string; contacts: Generated<number>; counted_at: Timestamp | null }
   contacts: {
     project_id: string
     id: string
@@ -233,11 +201,7 @@ export interface Schema {
     fingerprint: Buffer | null
     created_at: Generated<Timestamp>
   }
-  deleted_contact_fields: {
-    project_id: string
-    key: string
-    deleted_at: Generated<Timestamp>
-  }
+  deleted_contact_fields: { project_id: string; key: string; deleted_at: Generated<Timestamp> }
   domains: {
     project_id: string
     id: string
@@ -261,12 +225,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }
-  email_counts: {
-    project_id: string
-    kind: string
-    hour: Timestamp
-    count: string
-  }
+  email_counts: { project_id: string; kind: string; hour: Timestamp; count: string }
   email_days: {
     project_id: string
     day: Timestamp
@@ -409,19 +368,8 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }
-  event_count_deltas: {
-    project_id: string
-    id: string
-    name: string
-    day: Timestamp
-    count: number
-  }
-  event_counts: {
-    project_id: string
-    name: string
-    day: Timestamp
-    count: string
-  }
+  event_count_deltas: { project_id: string; id: string; name: string; day: Timestamp; count: number }
+  event_counts: { project_id: string; name: string; day: Timestamp; count: string }
   events: {
     project_id: string
     id: string
@@ -431,11 +379,7 @@ export interface Schema {
     data: Generated<Json>
     created_at: Generated<Timestamp>
   }
-  former_addresses: {
-    project_id: string
-    address: string
-    contact_id: string
-  }
+  former_addresses: { project_id: string; address: string; contact_id: string }
   held_refusals: {
     project_id: string
     email_id: string
@@ -454,12 +398,7 @@ export interface Schema {
     result: Generated<Json>
     created_at: Generated<Timestamp>
   }
-  instance: {
-    singleton: Generated<boolean>
-    secret_checks: Buffer[]
-    transport: string | null
-    created_at: Generated<Timestamp>
-  }
+  instance: { singleton: Generated<boolean>; secret_checks: Buffer[]; transport: string | null; created_at: Generated<Timestamp> }
   invitations: {
     project_id: string
     id: string
@@ -469,28 +408,10 @@ export interface Schema {
     created_at: Generated<Timestamp>
     expires_at: Timestamp
   }
-  job_errors: {
-    project_id: string
-    job_id: string
-    row: number
-    subject: string
-    error: string
-  }
-  job_files: {
-    project_id: string
-    job_id: string
-    content: Buffer
-  }
-  job_pieces: {
-    project_id: string
-    job_id: string
-    piece: number
-    content: string
-  }
-  job_workers: {
-    worker_id: string
-    liveness_key: number
-  }
+  job_errors: { project_id: string; job_id: string; row: number; subject: string; error: string }
+  job_files: { project_id: string; job_id: string; content: Buffer }
+  job_pieces: { project_id: string; job_id: string; piece: number; content: string }
+  job_workers: { worker_id: string; liveness_key: number }
   jobs: {
     project_id: string
     id: string
@@ -504,39 +425,12 @@ export interface Schema {
     created_at: Generated<Timestamp>
     finished_at: Timestamp | null
   }
-  key_usage: {
-    project_id: string
-    kind: string
-    key_version: number
-    used_at: Timestamp
-  }
-  ledger_checks: {
-    project_id: string
-    checked_at: Generated<Timestamp>
-    drift: Json | null
-    drift_at: Timestamp | null
-  }
-  listeners: {
-    project_id: string
-    topic: string
-    listener: string
-  }
-  memberships: {
-    project_id: string
-    user_id: string
-    role: string
-    created_at: Generated<Timestamp>
-  }
-  preview_pages: {
-    project_id: string
-    id: string
-    html: string
-    created_at: Generated<Timestamp>
-  }
-  project_wipes: {
-    project_id: string
-    requested_at: Generated<Timestamp>
-  }
+  key_usage: { project_id: string; kind: string; key_version: number; used_at: Timestamp }
+  ledger_checks: { project_id: string; checked_at: Generated<Timestamp>; drift: Json | null; drift_at: Timestamp | null }
+  listeners: { project_id: string; topic: string; listener: string }
+  memberships: { project_id: string; user_id: string; role: string; created_at: Generated<Timestamp> }
+  preview_pages: { project_id: string; id: string; html: string; created_at: Generated<Timestamp> }
+  project_wipes: { project_id: string; requested_at: Generated<Timestamp> }
   projects: {
     id: string
     name: string
@@ -578,12 +472,7 @@ export interface Schema {
     details: Json | null
     error: string | null
   }
-  rate_windows: {
-    project_id: string
-    started_at: Timestamp
-    leased: number
-    granted: number
-  }
+  rate_windows: { project_id: string; started_at: Timestamp; leased: number; granted: number }
   reactions: {
     project_id: string
     id: string
@@ -619,10 +508,7 @@ export interface Schema {
     acknowledged_by: string | null
     due: Generated<boolean>
   }
-  rollup_recounts: {
-    project_id: string
-    recounted_at: Generated<Timestamp>
-  }
+  rollup_recounts: { project_id: string; recounted_at: Generated<Timestamp> }
   sandbox_messages: {
     project_id: string
     id: string
@@ -633,18 +519,8 @@ export interface Schema {
     source: Buffer
     created_at: Generated<Timestamp>
   }
-  segment_due: {
-    project_id: string
-    contact_id: string
-    segment_id: string
-    due_at: Timestamp
-  }
-  segment_members: {
-    project_id: string
-    segment_id: string
-    contact_id: string
-    added_at: Generated<Timestamp>
-  }
+  segment_due: { project_id: string; contact_id: string; segment_id: string; due_at: Timestamp }
+  segment_members: { project_id: string; segment_id: string; contact_id: string; added_at: Generated<Timestamp> }
   segments: {
     project_id: string
     id: string
@@ -662,11 +538,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }
-  senders: {
-    worker: number
-    lease_until: Timestamp
-    slowed_by: string | null
-  }
+  senders: { worker: number; lease_until: Timestamp; slowed_by: string | null }
   sending_pauses: {
     project_id: string
     domain: string
@@ -688,19 +560,8 @@ export interface Schema {
     created_at: Generated<Timestamp>
     expires_at: Timestamp
   }
-  soft_bounces: {
-    project_id: string
-    address: string
-    email_id: string
-    forgiven: Generated<boolean>
-    created_at: Generated<Timestamp>
-  }
-  stream_rates: {
-    project_id: string
-    id: string
-    per_minute: number
-    unused_since: Generated<Timestamp>
-  }
+  soft_bounces: { project_id: string; address: string; email_id: string; forgiven: Generated<boolean>; created_at: Generated<Timestamp> }
+  stream_rates: { project_id: string; id: string; per_minute: number; unused_since: Generated<Timestamp> }
   streams: {
     project_id: string
     id: string
@@ -711,30 +572,10 @@ export interface Schema {
     expiry_from: Generated<Timestamp>
     created_at: Generated<Timestamp>
   }
-  stripe_events: {
-    id: string
-    type: string
-    received_at: Generated<Timestamp>
-  }
-  suppressions: {
-    project_id: string
-    address: string
-    reason: string
-    created_at: Generated<Timestamp>
-  }
-  suspended_domains: {
-    domain: string
-    suspended: string
-    until: Timestamp
-  }
-  suspended_owners: {
-    suspended: string
-    owner: string
-    address: Buffer
-    reason: string
-    at: Generated<Timestamp>
-    until: Timestamp
-  }
+  stripe_events: { id: string; type: string; received_at: Generated<Timestamp> }
+  suppressions: { project_id: string; address: string; reason: string; created_at: Generated<Timestamp> }
+  suspended_domains: { domain: string; suspended: string; until: Timestamp }
+  suspended_owners: { suspended: string; owner: string; address: Buffer; reason: string; at: Generated<Timestamp>; until: Timestamp }
   suspensions: {
     project_id: string
     id: string
@@ -788,21 +629,8 @@ export interface Schema {
     swept_at: Generated<Timestamp>
     created_at: Generated<Timestamp>
   }
-  uploads: {
-    project_id: string
-    id: string
-    key: string
-    content_type: string
-    size: number
-    created_at: Generated<Timestamp>
-  }
-  usage_periods: {
-    project_id: string
-    category: string
-    period_start: Timestamp
-    used: string
-    warned: Generated<number>
-  }
+  uploads: { project_id: string; id: string; key: string; content_type: string; size: number; created_at: Generated<Timestamp> }
+  usage_periods: { project_id: string; category: string; period_start: Timestamp; used: string; warned: Generated<number> }
   usage_reports: {
     project_id: string
     category: string
@@ -820,13 +648,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     sent_at: Timestamp | null
   }
-  user_tokens: {
-    token_hash: Buffer
-    user_id: string
-    purpose: string
-    created_at: Generated<Timestamp>
-    expires_at: Timestamp
-  }
+  user_tokens: { token_hash: Buffer; user_id: string; purpose: string; created_at: Generated<Timestamp>; expires_at: Timestamp }
   users: {
     id: string
     email: string
@@ -843,19 +665,8 @@ export interface Schema {
     previous_until: Timestamp | null
     created_at: Generated<Timestamp>
   }
-  workflow_days: {
-    project_id: string
-    workflow_id: string
-    day: Timestamp
-    started: string
-    created_at: Generated<Timestamp>
-  }
-  workflow_entries: {
-    project_id: string
-    workflow_id: string
-    contact_id: string
-    created_at: Generated<Timestamp>
-  }
+  workflow_days: { project_id: string; workflow_id: string; day: Timestamp; started: string; created_at: Generated<Timestamp> }
+  workflow_entries: { project_id: string; workflow_id: string; contact_id: string; created_at: Generated<Timestamp> }
   workflow_executions: {
     project_id: string
     id: string

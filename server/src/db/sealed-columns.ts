@@ -17,12 +17,8 @@ const isOfFormerKey = ({ column }: KeyedColumn, { number }: Secrets) => sql`get_
 
 /** The number of values that cannot be read without a former key. */
 export const countOfFormerKeys = async (db: Db, secrets: Secrets, keyed: KeyedColumn) =>
-  (
-    await one(
-      db,
-      sql<{ count: number }>`select count(*)::int as count from ${sql.table(keyed.table)} where ${isOfFormerKey(keyed, secrets)}`,
-    )
-  ).count
+  (await one<{ count: number }>(db)`select count(*)::int as count from ${sql.table(keyed.table)} where ${isOfFormerKey(keyed, secrets)}`)
+    .count
 
 /** Seals the values of former keys with the current one. Returns how many. */
 export async function rewriteSealed(db: Pool, secrets: Secrets, sealed: SealedColumn) {
@@ -38,14 +34,11 @@ export async function rewriteSealed(db: Pool, secrets: Secrets, sealed: SealedCo
 async function rewritePage(tx: Tx, secrets: Secrets, sealed: SealedColumn, after: string[]) {
   const { table, column, purpose, hash } = sealed
   const key = sql.join(sealed.key.map((name) => sql.ref(name)))
-  const page = await many(
-    tx,
-    sql<{ key: string[]; value: Buffer }>`
-      select array[${key}]::text[] as key, ${sql.ref(column)} as value from ${sql.table(table)}
-      where (${key}) > (${sql.join(after.map((id) => sql`${id}::uuid`))}) and ${isOfFormerKey(sealed, secrets)}
-      order by ${key} limit ${PAGE} for no key update
-    `,
-  )
+  const page = await many<{ key: string[]; value: Buffer }>(tx)`
+    select array[${key}]::text[] as key, ${sql.ref(column)} as value from ${sql.table(table)}
+    where (${key}) > (${sql.join(after.map((id) => sql`${id}::uuid`))}) and ${isOfFormerKey(sealed, secrets)}
+    order by ${key} limit ${PAGE} for no key update
+  `
   if (!page.length) return page
   const values = page.map(({ value }) => secrets.open(purpose, value))
   const keys = sealed.key.map((_, index) => sql`${page.map((row) => row.key[index])}::uuid[]`)

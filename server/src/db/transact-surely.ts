@@ -43,4 +43,4 @@ async function wasCommitted(db: Pool, { xid, pid }: Transaction): Promise<boolea
 }
 
 const readStatus = async (db: Pool, xid: string) =>
-  (await maybeOne(db, sql<{ status: string | null }>`select pg_xact_status(${xid}::xid8) as status`))?.status
+  (await maybeOne<{ status: string | null }>(db)`select pg_xact_status(${xid}::xid8) as status`)?.status

@@ -1,7 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { sql } from 'kysely'
 import pg from 'pg'
 import { listStuckReports } from '../billing/reports.ts'
 import { connect, one, type Pool } from '../db/index.ts'
@@ -272,10 +271,9 @@ const MAX_SKEW_MS = 5 * SECOND
 
 async function checkClock(db: Pool) {
   const before = Date.now()
-  const { now, version } = await one(
-    db,
-    sql<{ now: Date; version: string }>`select clock_timestamp() as now, current_setting('server_version') as version`,
-  )
+  const { now, version } = await one<{ now: Date; version: string }>(db)`
+    select clock_timestamp() as now, current_setting('server_version') as version
+  `
   const skew = Math.max(before - now.getTime(), now.getTime() - Date.now(), 0)
   const server = `PostgreSQL ${version}`
   if (skew <= MAX_SKEW_MS) return ok('database', `${server}, with the same time as this node`)

@@ -83,15 +83,13 @@ const MAX_COUNTED = 100_000
 /** Reads only the index of queued emails. The time of an email is in its id. */
 async function readQueues(db: Pool): Promise<z.output<typeof Queue>[]> {
   const counts = await Promise.all(
-    Object.values(PRIORITIES).map((lane) =>
-      one(
-        db,
-        sql<{ waiting: number; oldest: string | null }>`
-          with queued as materialized (
-            select id from emails where state = 'queued' and lane = ${sql.lit(lane)} order by lane, project_id, stream_id, id limit ${MAX_COUNTED})
-          select (select count(*)::int from queued) as waiting, (select id from queued order by id limit 1) as oldest
-        `,
-      ),
+    Object.values(PRIORITIES).map(
+      (lane) =>
+        one<{ waiting: number; oldest: string | null }>(db)`
+        with queued as materialized (
+          select id from emails where state = 'queued' and lane = ${sql.lit(lane)} order by lane, project_id, stream_id, id limit ${MAX_COUNTED})
+        select (select count(*)::int from queued) as waiting, (select id from queued order by id limit 1) as oldest
+      `,
     ),
   )
   return (Object.keys(PRIORITIES) as (keyof typeof PRIORITIES)[]).map((priority, index) => {
@@ -102,12 +100,9 @@ async function readQueues(db: Pool): Promise<z.output<typeof Queue>[]> {
 
 /** Since the hour before this one began, of all projects. Without emails of the sandbox. */
 async function readPace(db: Pool) {
-  const { pace } = await one(
-    db,
-    sql<{ pace: number }>`
-      select coalesce(sum(count), 0)::float8 / (extract(epoch from now() - date_trunc('hour', now()) + interval '1 hour')::float8 / 60) as pace
-      from email_counts where hour >= date_trunc('hour', now()) - interval '1 hour' and kind = 'attempted'
-    `,
-  )
+  const { pace } = await one<{ pace: number }>(db)`
+    select coalesce(sum(count), 0)::float8 / (extract(epoch from now() - date_trunc('hour', now()) + interval '1 hour')::float8 / 60) as pace
+    from email_counts where hour >= date_trunc('hour', now()) - interval '1 hour' and kind = 'attempted'
+  `
   return Math.round(pace * 10) / 10
 }

@@ -75,28 +75,22 @@ async function requireChallenge({ dns, secrets }: Deps, wanted: NewDomain) {
 }
 
 async function saveIdentity(tx: Tx, { projectId, id }: DomainRow, { tokens, zone }: Identity) {
-  const row = await maybeOne(
-    tx,
-    sql<DomainRow>`
-      update domains set ses_tokens = ${JSON.stringify(tokens)}::jsonb, ses_zone = ${zone}
-      where project_id = ${projectId} and id = ${id}
-      returning ${DOMAIN_COLUMNS}
-    `,
-  )
+  const row = await maybeOne<DomainRow>(tx)`
+    update domains set ses_tokens = ${JSON.stringify(tokens)}::jsonb, ses_zone = ${zone}
+    where project_id = ${projectId} and id = ${id}
+    returning ${DOMAIN_COLUMNS}
+  `
   return row ?? fail('CONFLICT', { message: 'The domain was removed while it was being added.' })
 }
 
 /** Across all projects: a name is unique in the installation. */
 const findClaim = (db: Db, name: string) =>
-  maybeOne(
-    db,
-    sql<DomainClaim>`
-      select d.id, d.project_id as "projectId", coalesce(${isProven}, false) as "isVerified", p.deleted_at is not null as "isGone",
-        ${inSandbox} as "inSandbox"
-      from domains d join projects p on p.id = d.project_id
-      where d.domain = ${name}
-    `,
-  )
+  maybeOne<DomainClaim>(db)`
+    select d.id, d.project_id as "projectId", coalesce(${isProven}, false) as "isVerified", p.deleted_at is not null as "isGone",
+      ${inSandbox} as "inSandbox"
+    from domains d join projects p on p.id = d.project_id
+    where d.domain = ${name}
+  `
 
 async function mayReplace({ dns, secrets }: Deps, wanted: NewDomain, claim: DomainClaim) {
   if (claim.projectId === wanted.projectId) return false
@@ -151,17 +145,14 @@ export const SEALED_DKIM_KEY: SealedColumn = {
 }
 
 const insertDomain = (tx: Tx, { secrets }: Deps, { projectId, name, publicKey, privateKey }: NewDomain & DomainKey) =>
-  maybeOne(
-    tx,
-    sql<DomainRow>`
-      insert into domains (project_id, id, domain, status, verified_by, verified_at, dkim_selector, dkim_public_key, dkim_private_key_sealed)
-      select ${projectId}, ${newId()}, ${name},
-        case when ${inSandbox} then 'verified' else 'pending' end,
-        case when ${inSandbox} then 'sandbox' end,
-        case when ${inSandbox} then now() end,
-        ${`sterna-${randomBytes(4).toString('hex')}`}, ${publicKey}, ${secrets.seal('dkim-key', privateKey)}
-      where (select count(*) from domains where project_id = ${projectId}) < ${MAX_DOMAINS}
-      on conflict (domain) do nothing
-      returning ${DOMAIN_COLUMNS}
-    `,
-  )
+  maybeOne<DomainRow>(tx)`
+    insert into domains (project_id, id, domain, status, verified_by, verified_at, dkim_selector, dkim_public_key, dkim_private_key_sealed)
+    select ${projectId}, ${newId()}, ${name},
+      case when ${inSandbox} then 'verified' else 'pending' end,
+      case when ${inSandbox} then 'sandbox' end,
+      case when ${inSandbox} then now() end,
+      ${`sterna-${randomBytes(4).toString('hex')}`}, ${publicKey}, ${secrets.seal('dkim-key', privateKey)}
+    where (select count(*) from domains where project_id = ${projectId}) < ${MAX_DOMAINS}
+    on conflict (domain) do nothing
+    returning ${DOMAIN_COLUMNS}
+  `

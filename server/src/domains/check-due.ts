@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import { enqueue } from '../jobs/enqueue.ts'
@@ -33,13 +32,10 @@ export async function checkDueDomains({ db, config, log, maxRunMs = MAX_CHECK_RU
 
 /** Due again in 5 minutes, in case this process dies before it stores the result. */
 const startDueChecks = (tx: Tx, limit: number) =>
-  many(
-    tx,
-    sql<StartedCheck>`
-      update domains set check_number = check_number + 1, check_began_at = now(), next_check_at = now() + interval '5 minutes'
-      where (project_id, id) in (
-        select project_id, id from domains where next_check_at <= now() and ${isCheckRunning} is not true
-        order by next_check_at limit ${limit} for update skip locked)
-      returning ${STARTED_CHECK_COLUMNS}
-    `,
-  )
+  many<StartedCheck>(tx)`
+    update domains set check_number = check_number + 1, check_began_at = now(), next_check_at = now() + interval '5 minutes'
+    where (project_id, id) in (
+      select project_id, id from domains where next_check_at <= now() and ${isCheckRunning} is not true
+      order by next_check_at limit ${limit} for update skip locked)
+    returning ${STARTED_CHECK_COLUMNS}
+  `

@@ -59,25 +59,19 @@ export const isCheckRunning = sql`(
   check_began_at > coalesce(last_checked_at, '-infinity') and check_began_at > now() - make_interval(secs => ${CHECK_TIMEOUT_SECONDS}))`
 
 const startCheck = (tx: Tx, { projectId, id }: DomainRow) =>
-  maybeOne(
-    tx,
-    sql<StartedCheck>`
-      update domains set check_number = check_number + 1, check_began_at = now()
-      where project_id = ${projectId} and id = ${id} and ${isCheckRunning} is not true
-      returning ${STARTED_CHECK_COLUMNS}
-    `,
-  )
+  maybeOne<StartedCheck>(tx)`
+    update domains set check_number = check_number + 1, check_began_at = now()
+    where project_id = ${projectId} and id = ${id} and ${isCheckRunning} is not true
+    returning ${STARTED_CHECK_COLUMNS}
+  `
 
 /** Waits for the check of another process. Holds no connection between two polls. */
 async function awaitCheck(db: Pool, { projectId, id }: DomainRow): Promise<DomainRow | undefined | 'given up'> {
   for (let wait = POLL_MS; ; wait = Math.min(2 * wait, MAX_POLL_MS)) {
-    const row = await maybeOne(
-      db,
-      sql<DomainRow & { running: boolean | null; hasEnded: boolean }>`
-        select ${DOMAIN_COLUMNS}, ${isCheckRunning} as "running", last_checked_at >= check_began_at as "hasEnded"
-        from domains where project_id = ${projectId} and id = ${id}
-      `,
-    )
+    const row = await maybeOne<DomainRow & { running: boolean | null; hasEnded: boolean }>(db)`
+      select ${DOMAIN_COLUMNS}, ${isCheckRunning} as "running", last_checked_at >= check_began_at as "hasEnded"
+      from domains where project_id = ${projectId} and id = ${id}
+    `
     if (!row || row.hasEnded) return row
     if (!row.running) return 'given up'
     await sleep(wait)
@@ -186,29 +180,26 @@ function settle(tx: Tx, ended: FinishedCheck[], proof: 'dns' | 'ses') {
     tokens: identity?.tokens,
     zone: identity?.zone,
   }))
-  return many(
-    tx,
-    sql<DomainRow>`
-      with checked as (
-        update domains d set
-          status = c.status,
-          verified_by = case when c.status = 'verified' then ${proof} end,
-          verified_at = case when c.status = 'verified' then case when d.verified_by = ${proof} then d.verified_at else now() end end,
-          ses_tokens = coalesce(c.tokens, d.ses_tokens),
-          ses_zone = coalesce(c.zone, d.ses_zone),
-          pending_since = case when d.status = 'verified' and c.status <> 'verified' then now() else d.pending_since end,
-          failures = c.failures,
-          last_error = c."lastError",
-          findings = c.findings,
-          last_checked_at = now(),
-          next_check_at = now() + make_interval(secs => ${CHECK_INTERVAL_SECONDS}),
-          updated_at = case when d.status <> c.status then now() else d.updated_at end
-        from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as c(
-          "projectId" uuid, id uuid, "checkNumber" int, status text, failures int, "lastError" text, findings jsonb, tokens jsonb, zone text)
-        where d.project_id = c."projectId" and d.id = c.id and d.check_number = c."checkNumber"
-        returning d.*
-      )
-      select ${DOMAIN_COLUMNS} from checked
-    `,
-  )
+  return many<DomainRow>(tx)`
+    with checked as (
+      update domains d set
+        status = c.status,
+        verified_by = case when c.status = 'verified' then ${proof} end,
+        verified_at = case when c.status = 'verified' then case when d.verified_by = ${proof} then d.verified_at else now() end end,
+        ses_tokens = coalesce(c.tokens, d.ses_tokens),
+        ses_zone = coalesce(c.zone, d.ses_zone),
+        pending_since = case when d.status = 'verified' and c.status <> 'verified' then now() else d.pending_since end,
+        failures = c.failures,
+        last_error = c."lastError",
+        findings = c.findings,
+        last_checked_at = now(),
+        next_check_at = now() + make_interval(secs => ${CHECK_INTERVAL_SECONDS}),
+        updated_at = case when d.status <> c.status then now() else d.updated_at end
+      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as c(
+        "projectId" uuid, id uuid, "checkNumber" int, status text, failures int, "lastError" text, findings jsonb, tokens jsonb, zone text)
+      where d.project_id = c."projectId" and d.id = c.id and d.check_number = c."checkNumber"
+      returning d.*
+    )
+    select ${DOMAIN_COLUMNS} from checked
+  `
 }

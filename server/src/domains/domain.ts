@@ -73,10 +73,10 @@ export const DOMAIN_COLUMNS = sql`
 const LIST_LIMIT = 1_000
 
 export const findDomain = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql<DomainRow>`select ${DOMAIN_COLUMNS} from domains where project_id = ${projectId} and id = ${id}`)
+  maybeOne<DomainRow>(db)`select ${DOMAIN_COLUMNS} from domains where project_id = ${projectId} and id = ${id}`
 
 export const listDomains = (db: Db, projectId: string) =>
-  many(db, sql<DomainRow>`select ${DOMAIN_COLUMNS} from domains where project_id = ${projectId} order by domain limit ${LIST_LIMIT}`)
+  many<DomainRow>(db)`select ${DOMAIN_COLUMNS} from domains where project_id = ${projectId} order by domain limit ${LIST_LIMIT}`
 
 const SANDBOX_NOTICE =
   'Verified only because this installation sends no email. Once it has a transport, the records must be published and are checked.'

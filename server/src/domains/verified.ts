@@ -35,27 +35,21 @@ export const requireVerified = (senders: Sender[]) => sql`${prepared}
 
 /** The project for which the domain is proven. A name belongs to at most one project. */
 export const findDomainOwner = (db: Db, domain: string) =>
-  maybeOne(
-    db,
-    sql<{ projectId: string; isDisabled: boolean }>`
-      select d.project_id as "projectId", p.disabled as "isDisabled" from domains d join projects p on p.id = d.project_id
-      where d.domain = ${domain} and ${isProven} and p.deleted_at is null
-    `,
-  )
+  maybeOne<{ projectId: string; isDisabled: boolean }>(db)`
+    select d.project_id as "projectId", p.disabled as "isDisabled" from domains d join projects p on p.id = d.project_id
+    where d.domain = ${domain} and ${isProven} and p.deleted_at is null
+  `
 
 /** Returns a lookup of the verified domain of each sender, read in one query. Exact matches only: a subdomain is another domain. */
 export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: Sender) => SenderDomain | undefined> {
   const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
   const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))
   const asked = new Map(named.map(({ projectId, name }) => [`${projectId} ${name}`, { projectId, name }]))
-  const verified = await many(
-    db,
-    sql<SenderDomain & { projectId: string }>`${prepared}
-      select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector"
-      from domains d join ${listed([...asked.values()])} on s.project = d.project_id and s.name = d.domain
-      where ${isProven}
-    `,
-  )
+  const verified = await many<SenderDomain & { projectId: string }>(db)`${prepared}
+    select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector"
+    from domains d join ${listed([...asked.values()])} on s.project = d.project_id and s.name = d.domain
+    where ${isProven}
+  `
   const found = new Map(verified.map(({ projectId, ...domain }) => [`${projectId} ${domain.domain}`, domain]))
   return ({ projectId, address }) => found.get(`${projectId} ${nameOf(address)}`)
 }

@@ -6,12 +6,9 @@ import { enqueue } from '../jobs/enqueue.ts'
 /** A reset keeps domains; a deletion removes them and enqueues the removal of their identities at Amazon SES. */
 export async function wipeDomains(tx: Tx, scope: WipeScope) {
   const which = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
-  const gone = await many(
-    tx,
-    sql<{ domain: string; isIdentity: boolean }>`
-      ${wipeSql('domains', scope, { which })} returning domain, ses_tokens <> '[]' as "isIdentity"
-    `,
-  )
+  const gone = await many<{ domain: string; isIdentity: boolean }>(tx)`
+    ${wipeSql('domains', scope, { which })} returning domain, ses_tokens <> '[]' as "isIdentity"
+  `
   for (const { domain, isIdentity } of gone) if (isIdentity) await enqueue(tx, 'domains.remove-identity', { domain })
   return gone.length
 }

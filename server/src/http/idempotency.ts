@@ -61,7 +61,7 @@ export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 
 export const keyName = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
 
 const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
-  many(tx, sql<{ projectId: string; key: string }>`${prepared} ${claimKeysSql(claims, ttlHours)}`)
+  many<{ projectId: string; key: string }>(tx)`${prepared} ${claimKeysSql(claims, ttlHours)}`
 
 /** Optimistic insert: fails as a whole if any key exists, also an expired one. */
 export const requireKeys = (claims: KeyClaim[]) => sql`${prepared} ${insertKeysSql(claims)}`
@@ -91,19 +91,16 @@ type Original = {
 /** An email names its contact as the first response did, unless one of them was deleted. */
 async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]) {
   if (!lost.length) return new Map<string, Original>()
-  const rows = await many(
-    tx,
-    sql<Original>`
-      select k.project_id as "projectId", k.key, k.request, k.status_code as "statusCode", k.result, k.created_at as "createdAt",
-        (select jsonb_agg(jsonb_build_object('contact', jsonb_build_object('id', e.contact_id, 'email', e.to_address), 'email', created.id)
-           order by created.position)
-         from jsonb_array_elements_text(k.result -> 'emails') with ordinality as created(id, position)
-         left join emails e on e.project_id = k.project_id and e.id = created.id::uuid) as emails
-      from idempotency_keys k
-      where (k.project_id, k.key) in (
-        select * from unnest(${lost.map(({ projectId }) => projectId)}::uuid[], ${lost.map(({ key }) => key)}::text[]))
-    `,
-  )
+  const rows = await many<Original>(tx)`
+    select k.project_id as "projectId", k.key, k.request, k.status_code as "statusCode", k.result, k.created_at as "createdAt",
+      (select jsonb_agg(jsonb_build_object('contact', jsonb_build_object('id', e.contact_id, 'email', e.to_address), 'email', created.id)
+         order by created.position)
+       from jsonb_array_elements_text(k.result -> 'emails') with ordinality as created(id, position)
+       left join emails e on e.project_id = k.project_id and e.id = created.id::uuid) as emails
+    from idempotency_keys k
+    where (k.project_id, k.key) in (
+      select * from unnest(${lost.map(({ projectId }) => projectId)}::uuid[], ${lost.map(({ key }) => key)}::text[]))
+  `
   return new Map(rows.map((row) => [keyName(row), row]))
 }
 
@@ -141,10 +138,9 @@ const PAGES = 1_000
 
 /** Scans the whole table page by page: an index by age would cost every request that has a key. */
 export async function dropExpiredKeys(db: Pool, ttlHours: number) {
-  const { pages } = await one(
-    db,
-    sql<{ pages: number }>`select (pg_relation_size('idempotency_keys') / current_setting('block_size')::int)::int as pages`,
-  )
+  const { pages } = await one<{ pages: number }>(db)`
+    select (pg_relation_size('idempotency_keys') / current_setting('block_size')::int)::int as pages
+  `
   for (let page = 0; page < pages; page += PAGES) {
     await transact(db, (tx) =>
       sql`

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import type { RawBuilder } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
@@ -64,18 +64,15 @@ export async function readPage<Row extends object>(
   query: RawBuilder<Row>,
   limit: number,
 ): Promise<{ rows: Row[]; hasMore: boolean }> {
-  const read = await many(
-    db,
-    sql<Row & Numbered>`
-      with page as materialized (select listed.*, row_number() over () as "rowNumber" from (${query}) as listed),
-      sized as (
-        select page.*, (select count(*)::int from page) as "rowsFound",
-          coalesce(sum(octet_length(page::text)) over (order by "rowNumber" rows between unbounded preceding and 1 preceding), 0)::int as "bytesBefore"
-        from page
-      )
-      select * from sized where "bytesBefore" < ${PAGE_BYTES} order by "rowNumber"
-    `,
-  )
+  const read = await many<Row & Numbered>(db)`
+    with page as materialized (select listed.*, row_number() over () as "rowNumber" from (${query}) as listed),
+    sized as (
+      select page.*, (select count(*)::int from page) as "rowsFound",
+        coalesce(sum(octet_length(page::text)) over (order by "rowNumber" rows between unbounded preceding and 1 preceding), 0)::int as "bytesBefore"
+      from page
+    )
+    select * from sized where "bytesBefore" < ${PAGE_BYTES} order by "rowNumber"
+  `
   const found = read[0]?.rowsFound ?? 0
   const rows = read.slice(0, limit).map(({ rowsFound: _found, bytesBefore: _bytes, rowNumber: _number, ...row }) => row as unknown as Row)
   return { rows, hasMore: found > rows.length }

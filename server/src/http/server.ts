@@ -12,6 +12,7 @@ import Fastify, {
 } from 'fastify'
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Pool } from '../db/index.ts'
+import { createRests } from '../lib/concurrency/rests.ts'
 import type { Config } from '../lib/config.ts'
 import { AppError, type ErrorCode, invalid, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -24,9 +25,11 @@ import { securityHeaders } from './auth/security-headers.ts'
 import { envelope, replyWithError } from './errors.ts'
 import type { Readiness } from './health.ts'
 import { malformed, readJson } from './json.ts'
+import { watchOwners } from './limits/active-owners.ts'
 import { limitBodies } from './limits/body-budget.ts'
 import { limitLargeAnswers } from './limits/large-answers.ts'
 import { createLargeBodyParser, isLargeBody } from './limits/large-bodies.ts'
+import { limitLargeRequests } from './limits/large-requests.ts'
 import { limitSlowReads } from './limits/slow-reads.ts'
 import { compileValidator } from './validate.ts'
 
@@ -49,6 +52,8 @@ declare module 'fastify' {
 export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 
 const BODY_LIMIT = MB
+/** Rest of an owner after a request that took long: after a longer one, the request waited for others rather than others for it. */
+const MAX_REST_MS = 100
 
 export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pick<Config, 'trustProxy'> }) =>
   ({
@@ -95,7 +100,10 @@ export async function createServer(deps: Deps, readiness?: Readiness): Promise<A
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
   limitBodies(app, deps.config)
-  limitSlowReads(app, deps.config)
+  const isAlone = watchOwners(app)
+  const rests = createRests({ maxMs: MAX_REST_MS, isNeeded: (owner) => !isAlone(owner) })
+  limitSlowReads(app, { ...deps.config, rests })
+  limitLargeRequests(app, { rests, isAlone })
   limitLargeAnswers(app)
   app.addHook('preValidation', refuseBadInput)
   return app
@@ -135,7 +143,7 @@ function readBodies(app: App) {
   const parseLarge = createLargeBodyParser()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (req, bytes: Buffer, done) => {
     req.bodySize = bytes.length
-    if (isLargeBody(bytes)) return void parseLarge(bytes, req.project?.id ?? 'anonymous').then((value) => done(null, value), done)
+    if (isLargeBody(bytes)) return void parseLarge(bytes, req.project?.owner ?? 'anonymous').then((value) => done(null, value), done)
     try {
       done(null, bytes.length ? readJson(bytes) : undefined)
     } catch (err) {

@@ -51,12 +51,9 @@ export async function queueJob(tx: Tx, name: WatchedJob, { projectId, type, inpu
 /** Counts under a lock of the project, so that concurrent requests cannot exceed a limit together. */
 export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: string; type: string }) {
   await lock(tx, 'unfinished jobs', projectId)
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      select count(*)::int as count from jobs where project_id = ${projectId} and type = ${type} and finished_at is null
-    `,
-  )
+  const { count } = await one<{ count: number }>(tx)`
+    select count(*)::int as count from jobs where project_id = ${projectId} and type = ${type} and finished_at is null
+  `
   return count
 }
 
@@ -65,7 +62,7 @@ const COLUMNS = sql`id, type, state, progress, result, failed_reason as "failedR
 /** Of any type, or of one of these. */
 export async function findJob(db: Db, { projectId, jobId }: JobId, types?: string[]) {
   const ofType = types ? sql`and type = any(${types})` : sql``
-  const row = await maybeOne(db, sql<JobRow>`select ${COLUMNS} from jobs where project_id = ${projectId} and id = ${jobId} ${ofType}`)
+  const row = await maybeOne<JobRow>(db)`select ${COLUMNS} from jobs where project_id = ${projectId} and id = ${jobId} ${ofType}`
   return row && showJob(row)
 }
 
@@ -91,14 +88,11 @@ export const showJob = (row: JobRow): z.output<typeof JobView> => ({
 
 /** Locks the job for the transaction that does its next chunk, waiting for the current holder. Undefined when it is finished. */
 export const lockJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
-  maybeOne(
-    tx,
-    sql<{ input: Input; position: Position | null; result: Record<string, number> | null }>`
-      select input, position, result from jobs
-      where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
-      for update
-    `,
-  )
+  maybeOne<{ input: Input; position: Position | null; result: Record<string, number> | null }>(tx)`
+    select input, position, result from jobs
+    where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
+    for update
+  `
 
 /** Ends all waiting and active jobs of a project, after their current chunks. */
 export const stopJobs = (tx: Tx, projectId: string) =>
@@ -109,12 +103,9 @@ export const stopJobs = (tx: Tx, projectId: string) =>
 
 /** Input and position, without a lock. Undefined when the job is finished. */
 export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
-  maybeOne(
-    db,
-    sql<{ input: Input; position: Position | null }>`
-      select input, position from jobs where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
-    `,
-  )
+  maybeOne<{ input: Input; position: Position | null }>(db)`
+    select input, position from jobs where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
+  `
 
 /** Longest wait for a job: shorter than the time a process has to stop. */
 const MAX_WAIT_MS = 12_000
@@ -131,12 +122,9 @@ export async function awaitCompletion<Result>(db: Db, job: JobId) {
 
 async function awaitEnd<Result>(db: Db, { projectId, jobId }: JobId) {
   const look = () =>
-    maybeOne(
-      db,
-      sql<{ state: string; finished: boolean; result: Result | null }>`
-        select state, finished_at is not null as finished, result from jobs where project_id = ${projectId} and id = ${jobId}
-      `,
-    )
+    maybeOne<{ state: string; finished: boolean; result: Result | null }>(db)`
+      select state, finished_at is not null as finished, result from jobs where project_id = ${projectId} and id = ${jobId}
+    `
   for (const deadline = performance.now() + MAX_WAIT_MS; ; await sleep(POLL_MS)) {
     // The job is queued, so the request has succeeded: a look that fails is one that finds it unfinished.
     const job = await look().catch(() => UNKNOWN)
@@ -193,13 +181,10 @@ export const saveFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =
 /** Bytes of the file; empty after its end. */
 export const readFileSlice = async (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
   (
-    await maybeOne(
-      db,
-      sql<{ piece: Buffer }>`
-        select substring(content from ${from + 1}::int for ${length}::int) as piece from job_files
-        where project_id = ${projectId} and job_id = ${jobId}
-      `,
-    )
+    await maybeOne<{ piece: Buffer }>(db)`
+      select substring(content from ${from + 1}::int for ${length}::int) as piece from job_files
+      where project_id = ${projectId} and job_id = ${jobId}
+    `
   )?.piece
 
 export type RowError = Pick<Rows['job_errors'], 'row' | 'subject' | 'error'>
@@ -237,18 +222,12 @@ export const wipeJobs = (tx: Tx, { projectId, before, limit }: WipeScope) =>
 
 /** Deletes row errors and pieces first: a job may have millions, which a cascade would delete in one statement. Returns the number of rows deleted. */
 async function deleteJobs(tx: Tx, which: RawBuilder<unknown>, limit: number) {
-  const errors = await countAffected(
-    tx,
-    sql`
-      delete from job_errors where (project_id, job_id, row) in (
-        select e.project_id, e.job_id, e.row from job_errors e
-        where (e.project_id, e.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
-    `,
-  )
+  const errors = await countAffected(tx)`
+    delete from job_errors where (project_id, job_id, row) in (
+      select e.project_id, e.job_id, e.row from job_errors e
+      where (e.project_id, e.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
+  `
   const pieces = errors ? 0 : await deletePieces(tx, which, Math.min(limit, MAX_PIECES))
   if (errors || pieces) return errors + pieces
-  return countAffected(
-    tx,
-    sql`delete from jobs where (project_id, id) in (select project_id, id from jobs where (${which}) limit ${limit})`,
-  )
+  return countAffected(tx)`delete from jobs where (project_id, id) in (select project_id, id from jobs where (${which}) limit ${limit})`
 }

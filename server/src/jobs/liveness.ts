@@ -17,16 +17,13 @@ const recordWorkers = (tx: Tx, { workerIds, livenessKey }: { workerIds: string[]
 export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenessKey: number }) =>
   transact(db, async (tx) => {
     await recordWorkers(tx, living)
-    const dead = await many(
-      tx,
-      sql<{ workerId: string }>`
-        select worker_id as "workerId" from job_workers
-        where liveness_key <> ${living.livenessKey} and ${isGone(sql<number>`liveness_key`)}
-        union
-        select locked_by from graphile_worker._private_jobs
-        where locked_by is not null and locked_at < now() - interval '5 s' and locked_by not in (select worker_id from job_workers)
-      `,
-    )
+    const dead = await many<{ workerId: string }>(tx)`
+      select worker_id as "workerId" from job_workers
+      where liveness_key <> ${living.livenessKey} and ${isGone(sql<number>`liveness_key`)}
+      union
+      select locked_by from graphile_worker._private_jobs
+      where locked_by is not null and locked_at < now() - interval '5 s' and locked_by not in (select worker_id from job_workers)
+    `
     if (!dead.length) return
     const ids = dead.map(({ workerId }) => workerId)
     await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(tx)

@@ -11,12 +11,9 @@ export const savePiece = (tx: Tx, { projectId, jobId }: JobId, { piece, content 
 /** Undefined after the last piece. */
 export const readPiece = async (db: Db, { projectId, jobId }: JobId, piece: number) =>
   (
-    await maybeOne(
-      db,
-      sql<{ content: string }>`
-        select content from job_pieces where project_id = ${projectId} and job_id = ${jobId} and piece = ${piece}
-      `,
-    )
+    await maybeOne<{ content: string }>(db)`
+      select content from job_pieces where project_id = ${projectId} and job_id = ${jobId} and piece = ${piece}
+    `
   )?.content
 
 /** Deletes the files of all but the newest jobs of a type. */
@@ -31,11 +28,8 @@ export const dropOldPieces = (tx: Tx, limit: number) =>
 
 /** Deletes pieces of the jobs that match. Returns how many. */
 export const deletePieces = (tx: Tx, which: RawBuilder<unknown>, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from job_pieces where (project_id, job_id, piece) in (
-        select p.project_id, p.job_id, p.piece from job_pieces p
-        where (p.project_id, p.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
-    `,
-  )
+  countAffected(tx)`
+    delete from job_pieces where (project_id, job_id, piece) in (
+      select p.project_id, p.job_id, p.piece from job_pieces p
+      where (p.project_id, p.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
+  `

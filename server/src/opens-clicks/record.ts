@@ -132,17 +132,14 @@ function eventOf({ projectId, id, contactId, data }: TrackedEmail, interaction: 
 }
 
 const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
-  many(
-    tx,
-    sql<Memory>`
-      select project_id as "projectId", email_id as "emailId", events, machine_events as "machineEvents", machine_opened as "machineOpened",
-        machine_clicked as "machineClicked", machine_opened_at as "machineOpenedAt", machine_clicked_at as "machineClickedAt", recent
-      from email_hits
-      where (project_id, email_id) in (
-        select "projectId", id from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
-          as m("projectId" uuid, id uuid))
-    `,
-  )
+  many<Memory>(tx)`
+    select project_id as "projectId", email_id as "emailId", events, machine_events as "machineEvents", machine_opened as "machineOpened",
+      machine_clicked as "machineClicked", machine_opened_at as "machineOpenedAt", machine_clicked_at as "machineClickedAt", recent
+    from email_hits
+    where (project_id, email_id) in (
+      select "projectId", id from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
+        as m("projectId" uuid, id uuid))
+  `
 
 /** The caller holds the locks of the emails. */
 async function writeMemories(tx: Tx, memories: Memory[]) {

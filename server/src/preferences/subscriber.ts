@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { setSubscription } from '../contacts/change.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { type Db, maybeOne, type Tx } from '../db/index.ts'
@@ -16,14 +15,11 @@ export async function findSubscriber(
   db: Db,
   { projectId, contactId }: LinkOwner,
 ): Promise<{ language: Language; subscriber: Subscriber | undefined } | undefined> {
-  const row = await maybeOne(
-    db,
-    sql<Row>`
-      select c.email, c.subscribed, c.data -> 'locale' as locale, p.name as sender, p.language
-      from projects p left join contacts c on c.project_id = p.id and c.id = ${contactId}
-      where p.id = ${projectId} and p.deleted_at is null
-    `,
-  )
+  const row = await maybeOne<Row>(db)`
+    select c.email, c.subscribed, c.data -> 'locale' as locale, p.name as sender, p.language
+    from projects p left join contacts c on c.project_id = p.id and c.id = ${contactId}
+    where p.id = ${projectId} and p.deleted_at is null
+  `
   if (!row) return undefined
   const { email, subscribed, locale, sender } = row
   const language = languageFor(locale, row.language)

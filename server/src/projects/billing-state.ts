@@ -3,24 +3,18 @@ import { countAffected, maybeOne, one, type Tx } from '../db/index.ts'
 
 /** Stores the customer of a project unless it has one. Returns the stored one. */
 export async function saveCustomer(tx: Tx, projectId: string, customer: string): Promise<string> {
-  const row = await one(
-    tx,
-    sql<{ customer: string }>`
-      update projects set customer = coalesce(customer, ${customer}), updated_at = now() where id = ${projectId} returning customer
-    `,
-  )
+  const row = await one<{ customer: string }>(tx)`
+    update projects set customer = coalesce(customer, ${customer}), updated_at = now() where id = ${projectId} returning customer
+  `
   return row.customer
 }
 
 /** Numbers a look-up of the subscription. Undefined for an unknown customer. */
 export const beginBillingCheck = (tx: Tx, customer: string) =>
-  maybeOne(
-    tx,
-    sql<{ projectId: string; number: number; settledTo: Date | null }>`
-      update projects set billing_check = billing_check + 1 where customer = ${customer} and deleted_at is null
-      returning id as "projectId", billing_check as number, settled_to as "settledTo"
-    `,
-  )
+  maybeOne<{ projectId: string; number: number; settledTo: Date | null }>(tx)`
+    update projects set billing_check = billing_check + 1 where customer = ${customer} and deleted_at is null
+    returning id as "projectId", billing_check as number, settled_to as "settledTo"
+  `
 
 export type BillingState = { subscription: string | null; currency: string | null; periodStart: Date | null; periodEnd: Date | null }
 
@@ -30,14 +24,11 @@ export const saveBillingState = async (
   { projectId, number }: { projectId: string; number: number },
   { subscription, currency, periodStart, periodEnd }: BillingState,
 ) =>
-  (await countAffected(
-    tx,
-    sql`
-      update projects set subscription = ${subscription}, currency = ${currency}, period_start = ${periodStart}, period_end = ${periodEnd},
-        updated_at = case when subscription is distinct from ${subscription} then now() else updated_at end
-      where id = ${projectId} and billing_check = ${number} and deleted_at is null
-    `,
-  )) > 0
+  (await countAffected(tx)`
+    update projects set subscription = ${subscription}, currency = ${currency}, period_start = ${periodStart}, period_end = ${periodEnd},
+      updated_at = case when subscription is distinct from ${subscription} then now() else updated_at end
+    where id = ${projectId} and billing_check = ${number} and deleted_at is null
+  `) > 0
 
 /** Subscriptions that ended until then are settled. */
 export const saveSettledTo = async (tx: Tx, projectId: string, to: Date | undefined) =>

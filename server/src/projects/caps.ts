@@ -59,13 +59,10 @@ export const lockCapsSql = (projectIds: string[], category: UsageCategory) => sq
 /** The same. Returns the projects that have a cap. */
 export async function lockCaps(tx: Tx, projectIds: string[], category: UsageCategory): Promise<string[]> {
   if (!projectIds.length) return []
-  const rows = await many(
-    tx,
-    sql<{ id: string }>`${prepared}
-      with capped as materialized (${cappedSql(projectIds, category)})
-      select id, (select ${LOCK}) as locks from capped
-    `,
-  )
+  const rows = await many<{ id: string }>(tx)`${prepared}
+    with capped as materialized (${cappedSql(projectIds, category)})
+    select id, (select ${LOCK}) as locks from capped
+  `
   return rows.map(({ id }) => id)
 }
 
@@ -82,13 +79,10 @@ type Cap = { projectId: string; limit: number; used: number }
 
 /** The caps of these projects in a category; none for projects without one. */
 export const readCaps = (db: Db, projectIds: string[], category: UsageCategory) =>
-  many(
-    db,
-    sql<Cap>`
-      select p.id as "projectId", ${LIMIT_OF[category]}::float8 as limit, ${usedSql(category)}::float8 as used
-      from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap(category)}
-    `,
-  )
+  many<Cap>(db)`
+    select p.id as "projectId", ${LIMIT_OF[category]}::float8 as limit, ${usedSql(category)}::float8 as used
+    from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap(category)}
+  `
 
 /** Emails that a project may still send or receive in this period. Infinite without a cap. */
 export async function readRoom(db: Db, projectId: string, category: UsageCategory): Promise<number> {
@@ -159,16 +153,13 @@ export async function readUsage(
     sql`${LIMIT_OF[category]}::float8 as ${sql.ref(`${category}Limit`)}`,
     sql`${countedSql(category)}::float8 as ${sql.ref(`${category}Used`)}`,
   ])
-  const row = await one(
-    db,
-    sql<Record<string, number | null> & { start: Date; end: Date; currency: string | null }>`
-      select ${sql.join(columns)}, ${PERIOD_START} as start, p.currency,
-        case when p.period_end > now() then p.period_end
-          when p.period_end is not null then p.period_end + (p.period_end - p.period_start)
-          else date_trunc('month', now(), 'UTC') + interval '1 month' end as end
-      from projects p where p.id = ${projectId}
-    `,
-  )
+  const row = await one<Record<string, number | null> & { start: Date; end: Date; currency: string | null }>(db)`
+    select ${sql.join(columns)}, ${PERIOD_START} as start, p.currency,
+      case when p.period_end > now() then p.period_end
+        when p.period_end is not null then p.period_end + (p.period_end - p.period_start)
+        else date_trunc('month', now(), 'UTC') + interval '1 month' end as end
+    from projects p where p.id = ${projectId}
+  `
   const usage = Object.fromEntries(
     USAGE_CATEGORIES.map((category) => [category, { limit: row[`${category}Limit`] ?? null, usage: row[`${category}Used`]! }]),
   ) as UsageLimits
@@ -188,20 +179,17 @@ export type UsageWarning = { projectId: string; category: UsageCategory; percent
 
 /** The caps whose usage reached 80 or 100 % with these changes; each is returned once per period. */
 export const takeUsageWarnings = (tx: Tx, projectIds: string[]) =>
-  many(
-    tx,
-    sql<UsageWarning>`
-      with judged as (
-        select u.project_id, u.category, u.used, limits.value as cap, case when u.used >= limits.value then 100 else 80 end as percent
-        from usage_periods u join projects p on p.id = u.project_id and p.deleted_at is null
-        cross join lateral (select case u.category ${sql.join(
-          USAGE_CATEGORIES.map((category) => sql`when ${sql.lit(category)} then ${LIMIT_OF[category]}`),
-          sql` `,
-        )} end as value) as limits
-        where u.project_id = any(${projectIds}::uuid[]) and u.used >= 0.8 * limits.value and u.period_start = ${PERIOD_START}
-      )
-      update usage_periods u set warned = j.percent from judged j
-      where u.project_id = j.project_id and u.category = j.category and u.warned < j.percent
-      returning u.project_id as "projectId", u.category, j.percent, j.cap::float8 as limit, u.used::float8 as used
-    `,
-  )
+  many<UsageWarning>(tx)`
+    with judged as (
+      select u.project_id, u.category, u.used, limits.value as cap, case when u.used >= limits.value then 100 else 80 end as percent
+      from usage_periods u join projects p on p.id = u.project_id and p.deleted_at is null
+      cross join lateral (select case u.category ${sql.join(
+        USAGE_CATEGORIES.map((category) => sql`when ${sql.lit(category)} then ${LIMIT_OF[category]}`),
+        sql` `,
+      )} end as value) as limits
+      where u.project_id = any(${projectIds}::uuid[]) and u.used >= 0.8 * limits.value and u.period_start = ${PERIOD_START}
+    )
+    update usage_periods u set warned = j.percent from judged j
+    where u.project_id = j.project_id and u.category = j.category and u.warned < j.percent
+    returning u.project_id as "projectId", u.category, j.percent, j.cap::float8 as limit, u.used::float8 as used
+  `

@@ -41,19 +41,16 @@ export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
 /** Adds entries of `email_ledger` to the counts. The caller holds the lock. */
 export const createCountsFold = (listeners: CountListener[]) =>
   async function addToCounts(tx: Tx, entries: RawBuilder<unknown>) {
-    const changes = await many(
-      tx,
-      sql<EmailCount>`
-        with summed as materialized (
-          select project_id, kind, hour, sum(n) as n from ${countsOfSql(entries)} as changes group by 1, 2, 3 having sum(n) <> 0
-        ), added as (
-          insert into email_counts as c (project_id, kind, hour, count)
-          select project_id, kind, hour, n from summed order by 1, 2, 3
-          on conflict (project_id, kind, hour) do update set count = c.count + excluded.count
-        )
-        select project_id as "projectId", kind, hour, n::float8 as n from summed
-      `,
-    )
+    const changes = await many<EmailCount>(tx)`
+      with summed as materialized (
+        select project_id, kind, hour, sum(n) as n from ${countsOfSql(entries)} as changes group by 1, 2, 3 having sum(n) <> 0
+      ), added as (
+        insert into email_counts as c (project_id, kind, hour, count)
+        select project_id, kind, hour, n from summed order by 1, 2, 3
+        on conflict (project_id, kind, hour) do update set count = c.count + excluded.count
+      )
+      select project_id as "projectId", kind, hour, n::float8 as n from summed
+    `
     if (!changes.length) return
     await addToPeriods(tx, changes)
     for (const listen of listeners) await listen(tx, changes)
@@ -98,46 +95,37 @@ type HourlyCount = { kind: CountKind; hour: Date; n: number }
 
 /** What the counts are, by the hour. Without hours whose changes add up to nothing. */
 export const readEmailCounts = (db: Db, projectId: string, since: Date) =>
-  many(
-    db,
-    sql<HourlyCount>`
-      select kind, hour, sum(n)::float8 as n from ${allEmailCounts(projectId, sql`hour >= ${since}`)}
-      group by 1, 2 having sum(n) <> 0 order by 1, 2
-    `,
-  )
+  many<HourlyCount>(db)`
+    select kind, hour, sum(n)::float8 as n from ${allEmailCounts(projectId, sql`hour >= ${since}`)}
+    group by 1, 2 having sum(n) <> 0 order by 1, 2
+  `
 
 /** What the counts should be, by the emails of the project. Reads all of them since then. */
 export const recountEmails = (db: Db, projectId: string, since: Date) =>
-  many(
-    db,
-    sql<HourlyCount>`
-      select kind, hour, count(*)::float8 as n from (
-        select ${categorySql(sql`e.source_type`)} as kind, ${hourSql(sql`e.created_at`)} as hour
-        from emails e where e.project_id = ${projectId} and e.metered and e.state not in ('skipped', 'cancelled')
-        union all
-        select k.kind, ${hourSql(SENT_OR_REFUSED)}
-        from emails e cross join lateral (values
-          ('attempted', e.sent_at is not null or e.bounced_at is not null),
-          ('bounced', e.bounced_at is not null),
-          ('complained', e.complained_at is not null)) as k(kind, happened)
-        where e.project_id = ${projectId} and e.metered and e.source_type <> 'INBOUND' and k.happened
-      ) as facts
-      where hour >= ${since} group by 1, 2 order by 1, 2
-    `,
-  )
+  many<HourlyCount>(db)`
+    select kind, hour, count(*)::float8 as n from (
+      select ${categorySql(sql`e.source_type`)} as kind, ${hourSql(sql`e.created_at`)} as hour
+      from emails e where e.project_id = ${projectId} and e.metered and e.state not in ('skipped', 'cancelled')
+      union all
+      select k.kind, ${hourSql(SENT_OR_REFUSED)}
+      from emails e cross join lateral (values
+        ('attempted', e.sent_at is not null or e.bounced_at is not null),
+        ('bounced', e.bounced_at is not null),
+        ('complained', e.complained_at is not null)) as k(kind, happened)
+      where e.project_id = ${projectId} and e.metered and e.source_type <> 'INBOUND' and k.happened
+    ) as facts
+    where hour >= ${since} group by 1, 2 order by 1, 2
+  `
 
 /** The time at which an email `e` counts for the reputation: a bounce counts for the hour in which its email was sent. */
 export const SENT_OR_REFUSED = sql`coalesce(e.sent_at, e.bounced_at, e.complained_at)`
 
 /** Counts are kept for more than the longest period of a subscription. */
 export const dropOldEmailCounts = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from email_counts where ctid = any(array(
-        select ctid from email_counts where hour < now() - interval '400 days' limit ${limit}))
-    `,
-  )
+  countAffected(tx)`
+    delete from email_counts where ctid = any(array(
+      select ctid from email_counts where hour < now() - interval '400 days' limit ${limit}))
+  `
 
 const OF_DELETED = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, type Rows } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
@@ -35,12 +34,9 @@ export const KeyUsage = z.object({ public: LastUsed, secret: LastUsed })
 
 /** Uses of earlier keys do not count. */
 export async function readKeyUsage(db: Db, { id, keyVersion }: { id: string; keyVersion: number }): Promise<z.output<typeof KeyUsage>> {
-  const rows = await many(
-    db,
-    sql<{ kind: string; usedAt: Date }>`
-      select kind, used_at as "usedAt" from key_usage where project_id = ${id} and key_version = ${keyVersion}
-    `,
-  )
+  const rows = await many<{ kind: string; usedAt: Date }>(db)`
+    select kind, used_at as "usedAt" from key_usage where project_id = ${id} and key_version = ${keyVersion}
+  `
   const lastUse = (kind: string) => ({ lastUsedAt: rows.find((row) => row.kind === kind)?.usedAt.toISOString() ?? null })
   return { public: lastUse('pk'), secret: lastUse('sk') }
 }

@@ -30,30 +30,24 @@ const INVITATION_DAYS = 7
 type MemberRow = { userId: string; email: string; role: Role; createdAt: Date }
 
 export async function listMembers(db: Db, projectId: string) {
-  const rows = await many(
-    db,
-    sql<MemberRow>`
-      select m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
-      from memberships m join users u on u.id = m.user_id
-      where m.project_id = ${projectId}
-      order by m.created_at, m.user_id
-      limit 1000
-    `,
-  )
+  const rows = await many<MemberRow>(db)`
+    select m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
+    from memberships m join users u on u.id = m.user_id
+    where m.project_id = ${projectId}
+    order by m.created_at, m.user_id
+    limit 1000
+  `
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }))
 }
 
 export async function listInvitations(db: Db, projectId: string) {
-  const rows = await many(
-    db,
-    sql<{ id: string; email: string; role: 'ADMIN' | 'MEMBER'; createdAt: Date; expiresAt: Date }>`
-      select id, email, role, created_at as "createdAt", expires_at as "expiresAt"
-      from invitations
-      where project_id = ${projectId} and expires_at > now()
-      order by created_at, id
-      limit 1000
-    `,
-  )
+  const rows = await many<{ id: string; email: string; role: 'ADMIN' | 'MEMBER'; createdAt: Date; expiresAt: Date }>(db)`
+    select id, email, role, created_at as "createdAt", expires_at as "expiresAt"
+    from invitations
+    where project_id = ${projectId} and expires_at > now()
+    order by created_at, id
+    limit 1000
+  `
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() }))
 }
 
@@ -61,31 +55,29 @@ type Invitee = { projectId: string; email: string; role: 'ADMIN' | 'MEMBER' }
 
 /** A user with a verified address joins at once. Everyone else gets a link: an unverified account may belong to a stranger. */
 export async function inviteMember(tx: Tx, port: AccountEmailDeps, invitee: Invitee): Promise<z.output<typeof Invited>> {
-  const account = await maybeOne(
-    tx,
-    sql<{ id: string; verified: boolean }>`select id, email_verified_at is not null as verified from users where email = ${invitee.email}`,
-  )
+  const account = await maybeOne<{ id: string; verified: boolean }>(tx)`
+    select id, email_verified_at is not null as verified from users where email = ${invitee.email}
+  `
   if (account && (await isMember(tx, invitee.projectId, account.id))) fail('CONFLICT', { message: 'This person is already a member.' })
-  const { name } = await one(tx, sql<{ name: string }>`select name from projects where id = ${invitee.projectId}`)
+  const { name } = await one<{ name: string }>(tx)`select name from projects where id = ${invitee.projectId}`
   return account?.verified
     ? addMember(tx, port, { ...invitee, userId: account.id, project: name })
     : sendInvitation(tx, port, { ...invitee, project: name })
 }
 
 const isMember = (tx: Tx, projectId: string, userId: string) =>
-  maybeOne(tx, sql`select 1 from memberships where project_id = ${projectId} and user_id = ${userId}`)
+  maybeOne(tx)`select 1 from memberships where project_id = ${projectId} and user_id = ${userId}`
 
 async function addMember(
   tx: Tx,
   port: AccountEmailDeps,
   { projectId, userId, email, role, project }: Invitee & { userId: string; project: string },
 ) {
-  const added = await one(
-    tx,
-    sql<{
-      createdAt: Date
-    }>`insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"`,
-  ).catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'This person is already a member.' }) : Promise.reject(err)))
+  const added = await one<{
+    createdAt: Date
+  }>(tx)`
+    insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"
+  `.catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'This person is already a member.' }) : Promise.reject(err)))
   await sql`delete from invitations where project_id = ${projectId} and email = ${email}`.execute(tx)
   await enqueueAccountEmail(tx, port, {
     to: email,
@@ -105,16 +97,13 @@ async function addMember(
 async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email, role, project }: Invitee & { project: string }) {
   const token = randomToken()
   // Inviting again replaces the link: only the newest works.
-  const { createdAt } = await one(
-    tx,
-    sql<{ createdAt: Date }>`
-      insert into invitations (project_id, id, email, role, token_hash, expires_at)
-      values (${projectId}, ${newId()}, ${email}, ${role}, ${port.secrets.hash('invitation', token)}, now() + make_interval(days => ${INVITATION_DAYS}))
-      on conflict (project_id, email) do update set
-        role = excluded.role, token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = now()
-      returning created_at as "createdAt"
-    `,
-  )
+  const { createdAt } = await one<{ createdAt: Date }>(tx)`
+    insert into invitations (project_id, id, email, role, token_hash, expires_at)
+    values (${projectId}, ${newId()}, ${email}, ${role}, ${port.secrets.hash('invitation', token)}, now() + make_interval(days => ${INVITATION_DAYS}))
+    on conflict (project_id, email) do update set
+      role = excluded.role, token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = now()
+    returning created_at as "createdAt"
+  `
   const link = `${port.publicUrl}/accept-invitation?token=${token}&email=${encodeURIComponent(email)}`
   await enqueueAccountEmail(tx, port, {
     to: email,
@@ -146,47 +135,40 @@ export const acceptAllInvitations = (tx: Tx, { userId, email }: { userId: string
   joinInvited(tx, userId, sql`email = ${email}`)
 
 const joinInvited = (tx: Tx, userId: string, which: ReturnType<typeof sql>) =>
-  many(
-    tx,
-    sql<{ projectId: string }>`
-      with accepted as (
-        delete from invitations where (${which}) and expires_at > now() returning project_id, role
-      ), joined as (
-        insert into memberships (project_id, user_id, role)
-        select project_id, ${userId}, role from accepted
-        on conflict (project_id, user_id) do nothing
-      )
-      select accepted.project_id as "projectId" from accepted join projects on projects.id = accepted.project_id where deleted_at is null
-    `,
-  )
+  many<{ projectId: string }>(tx)`
+    with accepted as (
+      delete from invitations where (${which}) and expires_at > now() returning project_id, role
+    ), joined as (
+      insert into memberships (project_id, user_id, role)
+      select project_id, ${userId}, role from accepted
+      on conflict (project_id, user_id) do nothing
+    )
+    select accepted.project_id as "projectId" from accepted join projects on projects.id = accepted.project_id where deleted_at is null
+  `
 
 /** True if the token would be accepted. Checked before an account is created for it. */
 export const isInvited = async (tx: Tx, port: AccountEmailDeps, { token, email }: { token: string; email: string }) =>
   Boolean(
-    await maybeOne(
-      tx,
-      sql`select 1 from invitations where token_hash = any(${port.secrets.hashes('invitation', token)}) and email = ${email} and expires_at > now()`,
-    ),
+    await maybeOne(tx)`
+      select 1 from invitations where token_hash = any(${port.secrets.hashes('invitation', token)}) and email = ${email} and expires_at > now()
+    `,
   )
 
 /** Like `removeMember`, it returns undefined for the owner and for unknown users; `roleOf` tells them apart. */
 export const changeRole = (tx: Tx, { projectId, userId, role }: { projectId: string; userId: string; role: 'ADMIN' | 'MEMBER' }) =>
-  maybeOne(
-    tx,
-    sql<MemberRow>`
-      update memberships m set role = ${role} from users u
-      where m.project_id = ${projectId} and m.user_id = ${userId} and m.role <> 'OWNER' and u.id = m.user_id
-      returning m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
-    `,
-  )
+  maybeOne<MemberRow>(tx)`
+    update memberships m set role = ${role} from users u
+    where m.project_id = ${projectId} and m.user_id = ${userId} and m.role <> 'OWNER' and u.id = m.user_id
+    returning m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
+  `
 
 export const removeMember = (tx: Tx, { projectId, userId }: { projectId: string; userId: string }) =>
-  maybeOne(tx, sql`delete from memberships where project_id = ${projectId} and user_id = ${userId} and role <> 'OWNER' returning user_id`)
+  maybeOne(tx)`delete from memberships where project_id = ${projectId} and user_id = ${userId} and role <> 'OWNER' returning user_id`
 
 export const roleOf = async (db: Db, { projectId, userId }: { projectId: string; userId: string }) =>
-  (await maybeOne(db, sql<{ role: Role }>`select role from memberships where project_id = ${projectId} and user_id = ${userId}`))?.role
+  (await maybeOne<{ role: Role }>(db)`select role from memberships where project_id = ${projectId} and user_id = ${userId}`)?.role
 
 export const withdrawInvitation = (tx: Tx, { projectId, invitationId }: { projectId: string; invitationId: string }) =>
-  maybeOne(tx, sql`delete from invitations where project_id = ${projectId} and id = ${invitationId} returning id`)
+  maybeOne(tx)`delete from invitations where project_id = ${projectId} and id = ${invitationId} returning id`
 
 export const dropExpiredInvitations = (tx: Tx) => sql`delete from invitations where expires_at < now()`.execute(tx)

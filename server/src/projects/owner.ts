@@ -33,10 +33,7 @@ export const projectsOfSql = (owners: string[]) =>
   sql`${owners}::uuid[] || array(select m.project_id from memberships m where m.user_id = any(${owners}::uuid[]) and m.role = 'OWNER')`
 
 const readOwners = (db: Db, projectIds: string[]) =>
-  many(
-    db,
-    sql<{ projectId: string; owner: string }>`
-      select p.id as "projectId", ${ownerSql(sql`p.id`)} as owner
-      from projects p where p.id = any(${projectIds}::uuid[])
-    `,
-  )
+  many<{ projectId: string; owner: string }>(db)`
+    select p.id as "projectId", ${ownerSql(sql`p.id`)} as owner
+    from projects p where p.id = any(${projectIds}::uuid[])
+  `

@@ -135,12 +135,9 @@ export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeo
 
 /** From this commit on the project and its keys are unknown; jobs remove its rows and end its subscription. */
 export async function deleteProject(tx: Tx, projectId: string) {
-  const deleted = await maybeOne(
-    tx,
-    sql<{ subscription: string | null }>`
-      update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null returning subscription
-    `,
-  )
+  const deleted = await maybeOne<{ subscription: string | null }>(tx)`
+    update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null returning subscription
+  `
   if (deleted?.subscription) await enqueue(tx, 'billing.cancel', { subscription: deleted.subscription, projectId })
   await requestWipe(tx, projectId)
 }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
@@ -242,7 +241,7 @@ const POLL_MS = 50
 /** Waits a moment, so that a small project is empty before the response. Workers finish a large one later. */
 async function isWiped(db: Pool, projectId: string) {
   for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; ) {
-    if (!(await maybeOne(db, sql`select 1 from project_wipes where project_id = ${projectId}`))) return true
+    if (!(await maybeOne(db)`select 1 from project_wipes where project_id = ${projectId}`)) return true
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
   return false

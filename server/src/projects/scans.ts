@@ -58,12 +58,12 @@ export async function scanContacts<Result, Other>(
           async (tx) => ({ found: await read(tx) }),
           () => undefined,
         ),
-      waitMs,
+      { waitMs },
     )
   const scanned = await ofOwner(
     owner,
     async () => (await scan('quick', Math.min(ms, QUICK_MS))) ?? (ms > QUICK_MS ? scan('long', ms) : undefined),
-    waitMs,
+    { waitMs },
   ).catch(noTurn)
   return scanned ? scanned.found : orElse()
 }
@@ -81,7 +81,7 @@ export async function inScanTurn<Result, Other>(
 ): Promise<Result | Other> {
   const owner = await readOwner(db, projectId)
   const place = places[isLong ? 'long' : 'quick']
-  const inPlace = () => place(owner, async () => ({ found: await scan() }), BACKGROUND_WAIT_MS)
-  const scanned = await ofOwner(owner, inPlace, BACKGROUND_WAIT_MS).catch(noTurn)
+  const inPlace = () => place(owner, async () => ({ found: await scan() }), { waitMs: BACKGROUND_WAIT_MS })
+  const scanned = await ofOwner(owner, inPlace, { waitMs: BACKGROUND_WAIT_MS }).catch(noTurn)
   return scanned ? scanned.found : orElse()
 }

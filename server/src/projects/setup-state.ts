@@ -20,30 +20,27 @@ const IS_TRACKED = sql`name !~ '^(email|contact|segment)[.]' and count > 0`
 
 /** One field per feature. */
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
-  const state = await one(
-    db,
-    sql<
-      Omit<z.output<typeof SetupState>, 'lastCampaignSentAt'> & {
-        lastCampaignSentAt: Date | null
-      }
-    >`
-      select
-        (select coalesce(sum(total), 0)::int from (
-          select total from contact_counts where project_id = ${projectId}
-          union all select total from contact_count_deltas where project_id = ${projectId}) as counted) as "contactCount",
-        exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain",
-        exists (select from emails where project_id = ${projectId} and sent_at is not null) as "hasSentEmail",
-        exists (select from key_usage where project_id = ${projectId}) as "hasUsedApi",
-        exists (
-          select from event_counts where project_id = ${projectId} and ${IS_TRACKED}
-          union all select from event_count_deltas where project_id = ${projectId} and ${IS_TRACKED}) as "hasTrackedEvent",
-        (select max(sent_at) from campaigns where project_id = ${projectId} and deleted_at is null) as "lastCampaignSentAt",
-        exists (select from workflows where project_id = ${projectId} and enabled) as "hasEnabledWorkflow",
-        exists (select from templates where project_id = ${projectId}) as "hasTemplate",
-        exists (select from projects where id = ${projectId} and subscription is not null) as "hasSubscription",
-        exists (select from segments where project_id = ${projectId}) as "hasSegment"
-    `,
-  )
+  const state = await one<
+    Omit<z.output<typeof SetupState>, 'lastCampaignSentAt'> & {
+      lastCampaignSentAt: Date | null
+    }
+  >(db)`
+    select
+      (select coalesce(sum(total), 0)::int from (
+        select total from contact_counts where project_id = ${projectId}
+        union all select total from contact_count_deltas where project_id = ${projectId}) as counted) as "contactCount",
+      exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain",
+      exists (select from emails where project_id = ${projectId} and sent_at is not null) as "hasSentEmail",
+      exists (select from key_usage where project_id = ${projectId}) as "hasUsedApi",
+      exists (
+        select from event_counts where project_id = ${projectId} and ${IS_TRACKED}
+        union all select from event_count_deltas where project_id = ${projectId} and ${IS_TRACKED}) as "hasTrackedEvent",
+      (select max(sent_at) from campaigns where project_id = ${projectId} and deleted_at is null) as "lastCampaignSentAt",
+      exists (select from workflows where project_id = ${projectId} and enabled) as "hasEnabledWorkflow",
+      exists (select from templates where project_id = ${projectId}) as "hasTemplate",
+      exists (select from projects where id = ${projectId} and subscription is not null) as "hasSubscription",
+      exists (select from segments where project_id = ${projectId}) as "hasSegment"
+  `
   return {
     ...state,
     lastCampaignSentAt: state.lastCampaignSentAt?.toISOString() ?? null,

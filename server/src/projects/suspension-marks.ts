@@ -57,13 +57,10 @@ const withParents = (name: string) => name.split('.').map((_, index, labels) => 
 
 /** Fails if emails of a suspended project went from this domain, or from one above it. */
 export async function assertDomainFree(db: Db, name: string) {
-  const mark = await maybeOne(
-    db,
-    sql<{ domain: string; until: Date }>`
-      select domain, until from suspended_domains where domain = any(${withParents(name)}::text[]) and until > now()
-      order by until desc limit 1
-    `,
-  )
+  const mark = await maybeOne<{ domain: string; until: Date }>(db)`
+    select domain, until from suspended_domains where domain = any(${withParents(name)}::text[]) and until > now()
+    order by until desc limit 1
+  `
   if (!mark) return
   const { domain, until } = mark
   fail('DOMAIN_SUSPENDED', {
@@ -75,47 +72,38 @@ export async function assertDomainFree(db: Db, name: string) {
 
 /** The mark of a person that ends last. */
 export const findOwnerMark = (db: Db, userId: string) =>
-  maybeOne(
-    db,
-    sql<{ reason: string; until: Date }>`
-      select o.reason, o.until from suspended_owners o
-      where (o.owner = ${userId} or o.address = (select ${addressOf(sql.ref('email'))} from users where id = ${userId})) and o.until > now()
-      order by o.until desc limit 1
-    `,
-  )
+  maybeOne<{ reason: string; until: Date }>(db)`
+    select o.reason, o.until from suspended_owners o
+    where (o.owner = ${userId} or o.address = (select ${addressOf(sql.ref('email'))} from users where id = ${userId})) and o.until > now()
+    order by o.until desc limit 1
+  `
 
 /** The suspended projects whose marks are on the owner of this project. */
 export const listMarksOfOwner = async (db: Db, projectId: string): Promise<string[]> =>
   (
-    await many(
-      db,
-      sql<{ suspended: string }>`
-        select o.suspended from memberships m join users u on u.id = m.user_id
-        join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
-        where m.project_id = ${projectId} and m.role = 'OWNER' limit 1000
-      `,
-    )
+    await many<{ suspended: string }>(db)`
+      select o.suspended from memberships m join users u on u.id = m.user_id
+      join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
+      where m.project_id = ${projectId} and m.role = 'OWNER' limit 1000
+    `
   ).map(({ suspended }) => suspended)
 
 /** Projects that are disabled because their owner has one of these suspended projects. */
 export const listHeirs = (db: Db, suspended: string[]) =>
-  many(
-    db,
-    sql<{ id: string; owner: string }>`
-      select distinct s.project_id as id, u.id as owner
-      from suspensions s join memberships m on m.project_id = s.project_id and m.role = 'OWNER' join users u on u.id = m.user_id
-      join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
-      where s.until is null and s.ends_at is not null and s.inherited and o.suspended = any(${suspended}::uuid[])
-      order by 1 limit 1000
-    `,
-  )
+  many<{ id: string; owner: string }>(db)`
+    select distinct s.project_id as id, u.id as owner
+    from suspensions s join memberships m on m.project_id = s.project_id and m.role = 'OWNER' join users u on u.id = m.user_id
+    join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
+    where s.until is null and s.ends_at is not null and s.inherited and o.suspended = any(${suspended}::uuid[])
+    order by 1 limit 1000
+  `
 
 /** Removes the marks of suspended projects. Returns the number of marks. */
 export async function removeMarks(tx: Tx, suspended: string[]): Promise<number> {
   if (!suspended.length) return 0
   return (
-    (await countAffected(tx, sql`delete from suspended_domains where suspended = any(${suspended}::uuid[])`)) +
-    (await countAffected(tx, sql`delete from suspended_owners where suspended = any(${suspended}::uuid[])`))
+    (await countAffected(tx)`delete from suspended_domains where suspended = any(${suspended}::uuid[])`) +
+    (await countAffected(tx)`delete from suspended_owners where suspended = any(${suspended}::uuid[])`)
   )
 }
 
@@ -130,22 +118,17 @@ export type SuspensionMark = {
 
 /** For operators; the latest first. Project and owner are null once they are deleted. */
 export const listMarks = (db: Db, limit: number) =>
-  many(
-    db,
-    sql<SuspensionMark>`
-      select o.suspended, p.name, u.email as owner, o.reason, o.until,
-        array(select d.domain from suspended_domains d where d.suspended = o.suspended order by d.domain limit 20) as domains
-      from suspended_owners o left join projects p on p.id = o.suspended and p.deleted_at is null left join users u on u.id = o.owner
-      where o.until > now() order by o.at desc limit ${limit}
-    `,
-  )
+  many<SuspensionMark>(db)`
+    select o.suspended, p.name, u.email as owner, o.reason, o.until,
+      array(select d.domain from suspended_domains d where d.suspended = o.suspended order by d.domain limit 20) as domains
+    from suspended_owners o left join projects p on p.id = o.suspended and p.deleted_at is null left join users u on u.id = o.owner
+    where o.until > now() order by o.at desc limit ${limit}
+  `
 
 export const dropOldMarks = async (tx: Tx, limit: number) =>
-  (await countAffected(
-    tx,
-    sql`delete from suspended_domains where ctid = any(array(select ctid from suspended_domains where until < now() limit ${limit}))`,
-  )) +
-  (await countAffected(
-    tx,
-    sql`delete from suspended_owners where ctid = any(array(select ctid from suspended_owners where until < now() limit ${limit}))`,
-  ))
+  (await countAffected(tx)`
+    delete from suspended_domains where ctid = any(array(select ctid from suspended_domains where until < now() limit ${limit}))
+  `) +
+  (await countAffected(tx)`
+    delete from suspended_owners where ctid = any(array(select ctid from suspended_owners where until < now() limit ${limit}))
+  `)

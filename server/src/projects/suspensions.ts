@@ -12,26 +12,20 @@ type Suspension = { at: Date; reason: string; until: Date | null; liftedBy: stri
 
 /** The latest first. */
 export const listSuspensions = (db: Db, projectId: string) =>
-  many(
-    db,
-    sql<Suspension>`
-      select at, reason, until, lifted_by as "liftedBy", ends_at as "endsAt", inherited as "isInherited"
-      from suspensions where project_id = ${projectId} order by at desc, id desc limit 10
-    `,
-  )
+  many<Suspension>(db)`
+    select at, reason, until, lifted_by as "liftedBy", ends_at as "endsAt", inherited as "isInherited"
+    from suspensions where project_id = ${projectId} order by at desc, id desc limit 10
+  `
 
 /**
  * From this commit on the project can be read, not changed, and its emails wait. Its domains and its owner are marked. False if it is
  * disabled already, or does not exist.
  */
 export async function disableProject(tx: Tx, projectId: string, reason: string): Promise<boolean> {
-  const disabled = await maybeOne(
-    tx,
-    sql`
-      update projects set disabled = true, disabled_reason = ${reason}, updated_at = now()
-      where id = ${projectId} and not disabled and deleted_at is null returning id
-    `,
-  )
+  const disabled = await maybeOne(tx)`
+    update projects set disabled = true, disabled_reason = ${reason}, updated_at = now()
+    where id = ${projectId} and not disabled and deleted_at is null returning id
+  `
   if (!disabled) return false
   await sql`insert into suspensions (project_id, id, reason) values (${projectId}, ${newId()}, ${reason})`.execute(tx)
   await markSuspension(tx, projectId, reason)
@@ -51,12 +45,9 @@ export async function inheritSuspension(tx: Tx, projectId: string, ownerId: stri
 
 /** The end of a suspension that the project has because of another project of its owner. */
 export const findInherited = (db: Db, projectId: string) =>
-  maybeOne(
-    db,
-    sql<{
-      endsAt: Date
-    }>`select ends_at as "endsAt" from suspensions where project_id = ${projectId} and until is null and inherited limit 1`,
-  )
+  maybeOne<{
+    endsAt: Date
+  }>(db)`select ends_at as "endsAt" from suspensions where project_id = ${projectId} and until is null and inherited limit 1`
 
 type Lift = { by: string; reason?: string }
 
@@ -89,24 +80,18 @@ const MAX_ENDED = 1_000
 
 /** Enables projects whose inherited suspension is over. */
 export async function endInheritedSuspensions(tx: Tx) {
-  const over = await many(
-    tx,
-    sql<{ id: string }>`
-      select project_id as id from suspensions where until is null and ends_at <= now() order by ends_at limit ${MAX_ENDED}
-    `,
-  )
+  const over = await many<{ id: string }>(tx)`
+    select project_id as id from suspensions where until is null and ends_at <= now() order by ends_at limit ${MAX_ENDED}
+  `
   for (const { id } of over) if (!(await endSuspension(tx, id, { by: 'time' }))) await closeSuspensions(tx, id, 'time')
 }
 
 async function endSuspension(tx: Tx, projectId: string, { by, reason }: Lift): Promise<boolean> {
-  const enabled = await maybeOne(
-    tx,
-    sql`
-      update projects set disabled = false, disabled_reason = null, updated_at = now()
-      where id = ${projectId} and disabled and deleted_at is null ${reason === undefined ? sql`` : sql`and disabled_reason = ${reason}`}
-      returning id
-    `,
-  )
+  const enabled = await maybeOne(tx)`
+    update projects set disabled = false, disabled_reason = null, updated_at = now()
+    where id = ${projectId} and disabled and deleted_at is null ${reason === undefined ? sql`` : sql`and disabled_reason = ${reason}`}
+    returning id
+  `
   if (!enabled) return false
   await closeSuspensions(tx, projectId, by)
   return true
@@ -122,13 +107,10 @@ export async function tellOwners(
   projectId: string,
   write: (project: string) => { subject: string; lines: string[] },
 ) {
-  const owners = await many(
-    tx,
-    sql<{ email: string; project: string }>`
-      select u.email, p.name as project from memberships m join users u on u.id = m.user_id join projects p on p.id = m.project_id
-      where m.project_id = ${projectId} and m.role = 'OWNER' order by u.id limit 100
-    `,
-  )
+  const owners = await many<{ email: string; project: string }>(tx)`
+    select u.email, p.name as project from memberships m join users u on u.id = m.user_id join projects p on p.id = m.project_id
+    where m.project_id = ${projectId} and m.role = 'OWNER' order by u.id limit 100
+  `
   // Kept for a month if it cannot be sent: it has no link that expires.
   for (const { email, project } of owners) await enqueueAccountEmail(tx, deps, { to: email, linkHours: 30 * 24, ...write(project) })
 }

@@ -27,14 +27,10 @@ export async function wipeProject(
   { projectId, since }: { projectId: string; since?: string },
   { wipers, sweep }: { wipers: Wiper[]; sweep: Sweep },
 ) {
-  const wipe = await maybeOne(
-    db,
-    // As text: a Date would lose the microseconds, and the row would always seem newer.
-    sql<{ before: string; deleted: boolean }>`
-      select w.requested_at::text as before, p.deleted_at is not null as deleted
-      from project_wipes w join projects p on p.id = w.project_id where w.project_id = ${projectId}
-    `,
-  )
+  const wipe = await maybeOne<{ before: string; deleted: boolean }>(db)`
+    select w.requested_at::text as before, p.deleted_at is not null as deleted
+    from project_wipes w join projects p on p.id = w.project_id where w.project_id = ${projectId}
+  `
   if (!wipe) return
   // A deleted project loses all rows, including those that a running request writes later.
   const scope: WipeScope = { projectId, before: wipe.deleted ? 'infinity' : wipe.before, limit: CHUNK }
@@ -74,12 +70,9 @@ async function removeSome(db: Pool, wipers: Wiper[], scope: WipeScope) {
 
 /** Enqueues unfinished wipes again: their job may have used up its attempts. */
 export const resumeWipes = async (tx: Tx) => {
-  const waiting = await many(
-    tx,
-    sql<{
-      projectId: string
-    }>`select project_id as "projectId" from project_wipes where requested_at < now() - interval '10 minutes' limit 1000`,
-  )
+  const waiting = await many<{
+    projectId: string
+  }>(tx)`select project_id as "projectId" from project_wipes where requested_at < now() - interval '10 minutes' limit 1000`
   for (const { projectId } of waiting) await enqueue(tx, 'projects.wipe', { projectId }, { key: `projects.wipe:${projectId}` })
 }
 

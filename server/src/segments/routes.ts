@@ -201,6 +201,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       summary: 'Explain why a contact is in a segment, or not',
       params: z.object({ id: z.string(), contactId: z.string() }),
       response: MembershipExplanation,
+      slowRead: true,
     },
     async (req) => {
       const segment = await find(req.project.id, req.params.id)

@@ -1,13 +1,11 @@
-import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { type Reference, settleNames } from './language/prepare.ts'
 
 /** Those of the keys that contacts of the project have, or once had. */
 export async function findKnownFields(db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> {
-  const known = await many(
-    db,
-    sql<{ key: string }>`select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])`,
-  )
+  const known = await many<{ key: string }>(db)`
+    select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])
+  `
   return new Set(known.map(({ key }) => key))
 }
 

@@ -31,16 +31,13 @@ export async function savePreviewPage(tx: Tx, secrets: Secrets, { projectId, htm
 }
 
 export const findPreviewPage = (db: Db, { projectId, id }: { projectId: string; id: string }) =>
-  maybeOne(db, sql<{ html: string }>`select html from preview_pages where project_id = ${projectId} and id = ${id}`)
+  maybeOne<{ html: string }>(db)`select html from preview_pages where project_id = ${projectId} and id = ${id}`
 
 export const dropOldPreviewPages = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from preview_pages where (project_id, id) in (
-        select project_id, id from preview_pages
-        where created_at < now() - make_interval(secs => ${FRAME_LIFETIME_MS / 1_000}) order by created_at limit ${limit})
-    `,
-  )
+  countAffected(tx)`
+    delete from preview_pages where (project_id, id) in (
+      select project_id, id from preview_pages
+      where created_at < now() - make_interval(secs => ${FRAME_LIFETIME_MS / 1_000}) order by created_at limit ${limit})
+  `
 
 export const wipePreviewPages = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'preview_pages', scope)

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ContactRow } from '../contacts/contact.ts'
 import { type DataPatch, NO_DATA } from '../contacts/data.ts'
@@ -58,7 +57,7 @@ export async function previewContent(projectId: string, content: PreviewedConten
 
 /** What the footer depends on, as delivery reads it from the content of an email. */
 async function envelopeOf(db: Db, projectId: string, { type, from, fromName }: PreviewedTemplate) {
-  const project = await one(db, sql<{ name: string; language: string }>`select name, language from projects where id = ${projectId}`)
+  const project = await one<{ name: string; language: string }>(db)`select name, language from projects where id = ${projectId}`
   const shownName = resolveFromName({ fromAddress: from ?? SAMPLE_FROM, fromName, projectName: project.name })
   return { type, fromName: shownName, projectLanguage: project.language }
 }

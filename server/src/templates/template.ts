@@ -49,7 +49,7 @@ const showTemplate = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
 })
 
 export async function findTemplate(db: Db, projectId: string, id: string): Promise<TemplateJson | undefined> {
-  const row = await maybeOne(db, sql<Row>`select ${COLUMNS} from templates where project_id = ${projectId} and id = ${id}`)
+  const row = await maybeOne<Row>(db)`select ${COLUMNS} from templates where project_id = ${projectId} and id = ${id}`
   return row && showTemplate(row)
 }
 
@@ -68,15 +68,12 @@ export async function listTemplates(db: Db, projectId: string, query: z.output<t
   const { page, pageSize, sort = 'createdAt', dir = 'desc' } = query
   const where = matching(projectId, query)
   const direction = sql.raw(dir)
-  const sizes = await many(
-    db,
-    sql<{ id: string; bytes: number }>`
-      select id, octet_length(body) as bytes from templates where ${where}
-      order by ${ORDERS[sort]} ${direction}, id ${direction}
-      limit ${pageSize} offset ${(page - 1) * pageSize}
-    `,
-  )
-  const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from templates where ${where}`)
+  const sizes = await many<{ id: string; bytes: number }>(db)`
+    select id, octet_length(body) as bytes from templates where ${where}
+    order by ${ORDERS[sort]} ${direction}, id ${direction}
+    limit ${pageSize} offset ${(page - 1) * pageSize}
+  `
+  const { total } = await one<{ total: number }>(db)`select count(*)::int as total from templates where ${where}`
   return {
     portions: pagePortions(sizes),
     read: (ids: string[]) => readTemplates(db, projectId, ids),
@@ -85,7 +82,7 @@ export async function listTemplates(db: Db, projectId: string, query: z.output<t
 }
 
 async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<TemplateJson[]> {
-  const rows = await many(db, sql<Row>`select ${COLUMNS} from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`)
+  const rows = await many<Row>(db)`select ${COLUMNS} from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`
   const byId = new Map(rows.map((row) => [row.id, row]))
   // Templates deleted meanwhile are left out.
   return ids.flatMap((id) => byId.get(id) ?? []).map(showTemplate)
@@ -102,15 +99,12 @@ type Author = { savedBy?: string | undefined }
 
 export async function createTemplate(tx: Tx, projectId: string, template: Content, { savedBy }: Author = {}): Promise<TemplateJson> {
   const { name, description = null, subject, previewText = null, body, from = null, fromName = null, replyTo = null, type } = template
-  const row = await one(
-    tx,
-    sql<Row>`
-      insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
-        saved_at)
-      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
-      returning ${COLUMNS}
-    `,
-  )
+  const row = await one<Row>(tx)`
+    insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
+      saved_at)
+    values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
+    returning ${COLUMNS}
+  `
   return showTemplate(row)
 }
 
@@ -144,14 +138,11 @@ export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions
     ...given.map(([key, column]) => sql`${sql.ref(column)} = ${newValue(key)}`),
     ...(isVersion ? [sql`version = version + 1`, sql`saved_by = ${savedBy ?? null}`, sql`saved_at = now()`] : []),
   ]
-  const row = await maybeOne(
-    tx,
-    sql<Row>`
-      update templates set ${sql.join([...sets, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
-      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
-      returning ${COLUMNS}
-    `,
-  )
+  const row = await maybeOne<Row>(tx)`
+    update templates set ${sql.join([...sets, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
+    where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
+    returning ${COLUMNS}
+  `
   return row && showTemplate(row)
 }
 
@@ -161,23 +152,20 @@ const COPY = ' (Copy)'
 export const MAX_NAME = 255
 
 export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Author & TemplateKey): Promise<TemplateJson | undefined> {
-  const row = await maybeOne(
-    tx,
-    sql<Row>`
-      insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
-        saved_at)
-      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, preview_text, body, from_address, from_name,
-        reply_to, type, ${savedBy ?? null}, now()
-      from templates where project_id = ${projectId} and id = ${id}
-      returning ${COLUMNS}
-    `,
-  )
+  const row = await maybeOne<Row>(tx)`
+    insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
+      saved_at)
+    select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, preview_text, body, from_address, from_name,
+      reply_to, type, ${savedBy ?? null}, now()
+    from templates where project_id = ${projectId} and id = ${id}
+    returning ${COLUMNS}
+  `
   return row && showTemplate(row)
 }
 
 /** Refused while a scheduled or running campaign, or a workflow, uses it. False when there is no such template. */
 export async function deleteTemplate(tx: Tx, { projectId, id }: TemplateKey) {
-  const deleted = await countAffected(tx, sql`delete from templates where project_id = ${projectId} and id = ${id}`)
+  const deleted = await countAffected(tx)`delete from templates where project_id = ${projectId} and id = ${id}`
   if (deleted) await refuseIfUsed(tx, { projectId, id })
   await deleteVersions(tx, { projectId, id })
   return deleted > 0
@@ -191,13 +179,10 @@ const MAX_NAMED = 20
  * find no template.
  */
 async function refuseIfUsed(tx: Tx, { projectId, id }: TemplateKey) {
-  const campaigns = await many(
-    tx,
-    sql<{ id: string; name: string }>`
-      select id, name from campaigns
-      where project_id = ${projectId} and template_id = ${id} and status in ('SCHEDULED', 'SENDING') order by id limit ${MAX_NAMED}
-    `,
-  )
+  const campaigns = await many<{ id: string; name: string }>(tx)`
+    select id, name from campaigns
+    where project_id = ${projectId} and template_id = ${id} and status in ('SCHEDULED', 'SENDING') order by id limit ${MAX_NAMED}
+  `
   const workflows = await many(tx, workflowsUsingSql({ projectId, kind: 'templates', id: id.toLowerCase(), limit: MAX_NAMED }))
   const usedBy = [
     ...campaigns.map((campaign) => ({ type: 'campaign', ...campaign })),

@@ -47,16 +47,13 @@ type Change = TemplateRef & {
  * A version that a node without versions has changed is overwritten.
  */
 export async function keepVersion(tx: Tx, { projectId, id, changes, revisions }: Change): Promise<boolean> {
-  const kept = await countAffected(
-    tx,
-    sql`
-      insert into template_versions (project_id, template_id, version, ${CONTENT}, saved_by, saved_at)
-      select project_id, id, version, ${CONTENT}, saved_by, saved_at from templates
-      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)} and (${changes})
-      for update
-      on conflict (project_id, template_id, version) do update set ${sql.join(VERSIONED.map((column) => sql`${sql.ref(column)} = excluded.${sql.ref(column)}`))}
-    `,
-  )
+  const kept = await countAffected(tx)`
+    insert into template_versions (project_id, template_id, version, ${CONTENT}, saved_by, saved_at)
+    select project_id, id, version, ${CONTENT}, saved_by, saved_at from templates
+    where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)} and (${changes})
+    for update
+    on conflict (project_id, template_id, version) do update set ${sql.join(VERSIONED.map((column) => sql`${sql.ref(column)} = excluded.${sql.ref(column)}`))}
+  `
   if (kept) await trim(tx, { projectId, id })
   return kept > 0
 }
@@ -92,18 +89,14 @@ const showVersion = <Shown extends Row>({ savedAt, ...row }: Shown) => ({ ...row
 
 /** Newest first. */
 export async function listVersions(db: Db, template: TemplateRef) {
-  const rows = await many(
-    db,
-    sql<Row>`select ${VERSION_COLUMNS} from ${versionsOf(template)} order by v.version desc limit ${MAX_VERSIONS + 1}`,
-  )
+  const rows = await many<Row>(db)`select ${VERSION_COLUMNS} from ${versionsOf(template)} order by v.version desc limit ${MAX_VERSIONS + 1}`
   return rows.map(showVersion)
 }
 
 export async function findVersion(db: Db, template: TemplateRef, version: number) {
-  const row = await maybeOne(
-    db,
-    sql<Row & { body: string }>`select ${VERSION_COLUMNS}, v.body from ${versionsOf(template)} where v.version = ${version}`,
-  )
+  const row = await maybeOne<Row & { body: string }>(db)`
+    select ${VERSION_COLUMNS}, v.body from ${versionsOf(template)} where v.version = ${version}
+  `
   return row && showVersion(row)
 }
 

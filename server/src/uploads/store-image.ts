@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -32,24 +31,18 @@ const insertUpload = (
   tx: Tx,
   { projectId, key, contentType, size }: { projectId: string; key: string; contentType: string; size: number },
 ) =>
-  maybeOne(
-    tx,
-    sql<{ id: string }>`
-      insert into uploads (project_id, id, key, content_type, size)
-      select id, ${newId()}, ${key}, ${contentType}, ${size} from projects
-      where id = ${projectId} and deleted_at is null
-      for share
-      returning id
-    `,
-  )
+  maybeOne<{ id: string }>(tx)`
+    insert into uploads (project_id, id, key, content_type, size)
+    select id, ${newId()}, ${key}, ${contentType}, ${size} from projects
+    where id = ${projectId} and deleted_at is null
+    for share
+    returning id
+  `
 
 /** Concurrent uploads may exceed the quota by their own size. That is little, and a lock would make uploads wait for each other. */
 export async function checkQuota(db: Db, projectId: string, quotaMb: number) {
   if (quotaMb === 0) return
-  const { bytes } = await one(
-    db,
-    sql<{ bytes: string }>`select coalesce(sum(size), 0) as bytes from uploads where project_id = ${projectId}`,
-  )
+  const { bytes } = await one<{ bytes: string }>(db)`select coalesce(sum(size), 0) as bytes from uploads where project_id = ${projectId}`
   if (Number(bytes) >= quotaMb * MB)
     fail('PAYLOAD_TOO_LARGE', {
       message: `The images of this project use all of its ${quotaMb} MB.`,

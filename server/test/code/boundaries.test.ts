@@ -265,7 +265,7 @@ const POOL_WRITES = [
   'http/limits/rate-limit.ts rate_windows',
 ]
 
-const RUN = /\b(?:many|one|maybeOne|countAffected)\(\s*(?!tx\b)\w+,/g
+const RUN = /\b(?:many|one|maybeOne|countAffected)(?:<[^`]*?>)?\(\s*(?!tx\b)\w+(?:,|\)`)/g
 const EXECUTE = /\.execute\(\s*(?![\s()]|tx\b)/g
 const BUILD = /\b(?!tx\b)\w+\.(?=(?:insertInto|updateTable|deleteFrom)\()/g
 
@@ -273,6 +273,19 @@ function argumentsFrom(code: string, start: number) {
   let open = 1
   let end = start
   for (; end < code.length && open; end++) if ('()'.includes(code[end]!)) open += code[end] === '(' ? 1 : -1
+  return code.slice(start, end)
+}
+
+/** The template whose text begins there, with those inside it. */
+function templateFrom(code: string, start: number) {
+  const open = ['`']
+  let end = start
+  for (; end < code.length && open.length; end++) {
+    const isText = open.at(-1) === '`'
+    if (code[end] === '`' && !isText) open.push('`')
+    else if (code[end] === '{' && (!isText || code[end - 1] === '$')) open.push('{')
+    else if (code[end] === (isText ? '`' : '}')) open.pop()
+  }
   return code.slice(start, end)
 }
 
@@ -291,7 +304,9 @@ const firstWrite = (text: string) => {
 /** Statements that write and are run on anything but a `tx`, which is a transaction wherever a parameter has this name. */
 const poolWrites = (files: Source[]) =>
   files.flatMap(({ file, code }) => {
-    const run = [...code.matchAll(RUN)].map(({ index, 0: call }) => argumentsFrom(code, index + call.length))
+    const run = [...code.matchAll(RUN)].map(({ index, 0: call }) =>
+      (call.endsWith('`') ? templateFrom : argumentsFrom)(code, index + call.length),
+    )
     const executed = [...code.matchAll(EXECUTE)].map(({ index }) => code.slice(code.lastIndexOf('\n\n', index), index))
     const built = [...code.matchAll(BUILD)].map(({ index, 0: handle }) => code.slice(index + handle.length, index + 100))
     const tables = [
@@ -408,6 +423,10 @@ test('the rules detect violations', () => {
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
+  expect(poolWrites([{ file: 'a.ts', code: `one<{ a: x; b: () => y }>(db)\`\${a ? sql\`b\` : c} update emails set x = 1\`` }])).toEqual([
+    'a.ts emails',
+  ])
+  expect(poolWrites([{ file: 'a.ts', code: 'many<Row>(db)`select 1`\ncountAffected(tx)`delete from jobs`' }])).toEqual([])
   expect(poolWrites([{ file: 'a.ts', code: 'one(\n  pool,\n  sql`insert into jobs (id) values (f(1))`)' }])).toEqual(['a.ts jobs'])
   expect(poolWrites([{ file: 'a.ts', code: '\n\nconst save = (db: Pool) => sql`delete from jobs`.execute(db)' }])).toEqual(['a.ts jobs'])
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, saveSql(1))\n\nfunction saveSql() {\n  return sql`delete from jobs`\n}\n' }])).toEqual(

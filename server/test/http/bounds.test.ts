@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
-import { SLOW_READS_PER_PROJECT } from '../../src/http/limits/slow-reads.ts'
+import { SLOW_READS_PER_OWNER } from '../../src/http/limits/slow-reads.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Answer, SECRET_KEY, useApp } from '../support/app.ts'
@@ -230,7 +230,7 @@ describe('request bodies in flight', () => {
 
 describe('slow reads', () => {
   let running = 0
-  /** Concurrent slow reads per project. */
+  /** Concurrent slow reads per owner. */
   const now = new Map<string, number>()
   const most = new Map<string, number>()
   const count = (id: string, by: number) => {
@@ -251,9 +251,9 @@ describe('slow reads', () => {
         { config: { caller: 'project', slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
         async (req) => {
           if (!('slow' in (req.query as object))) return {}
-          count(req.project.id, 1)
+          count(req.project.owner, 1)
           await gate
-          count(req.project.id, -1)
+          count(req.project.owner, -1)
           return {}
         },
       ),
@@ -266,20 +266,22 @@ describe('slow reads', () => {
   const ask = (key: string, url: string, count: number) => Array.from({ length: count }, () => node.call('GET', url, { key }))
   const statuses = (answers: Answer[]) => answers.map(({ status }) => status)
 
-  test('of one project run a few at a time, some wait and the rest get Retry-After; other projects are not affected', async () => {
+  test('of one owner run a few at a time, some wait and the rest get Retry-After; other owners are not affected', async () => {
     const [mine, theirs] = [await node.newProject(), await node.newProject()]
-    const asked = ask(mine.sk, '/probe/slow-read?slow', 30)
+    const second = await node.newProject(mine.owner)
+    const asked = [mine, second].flatMap(({ sk }) => ask(sk, '/probe/slow-read?slow', 15))
     const first = await Promise.race(asked)
     expect([first.status, first.headers['retry-after'], first.body.error.code]).toEqual([503, '1', 'SERVICE_UNAVAILABLE'])
-    await eventually(() => expect(running).toBe(SLOW_READS_PER_PROJECT))
+    await eventually(() => expect(running).toBe(SLOW_READS_PER_OWNER))
     expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read', 4)))).toEqual([200, 200, 200, 200])
     const others = ask(theirs.sk, '/probe/slow-read?slow', 4)
-    await eventually(() => expect(running).toBe(2 * SLOW_READS_PER_PROJECT))
+    await eventually(() => expect(running).toBe(2 * SLOW_READS_PER_OWNER))
     open()
     expect(statuses(await Promise.all(others))).toEqual([200, 200, 200, 200])
     const served = statuses(await Promise.all(asked)).filter((status) => status === 200)
-    expect(served.length).toBeGreaterThanOrEqual(SLOW_READS_PER_PROJECT)
-    expect(most.get(mine.id)).toBe(SLOW_READS_PER_PROJECT)
+    expect(served.length).toBeGreaterThanOrEqual(SLOW_READS_PER_OWNER)
+    expect(most.size).toBe(2)
+    expect(Math.max(...most.values())).toBe(SLOW_READS_PER_OWNER)
     expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read?slow', 8)))).toEqual(Array(8).fill(200))
   })
 
@@ -323,6 +325,7 @@ describe('slow reads', () => {
       '/sandbox/messages/:id',
       '/sandbox/messages/:id/preview',
       '/segments/:id/contacts',
+      '/segments/:id/explain/:contactId',
       '/segments/:id/history',
       '/segments/:id/usage',
       '/segments/usage',
@@ -334,6 +337,66 @@ describe('slow reads', () => {
       '/workflows/:id/steps/:stepId/visits',
       '/workflows/fields',
     ])
+  })
+})
+
+describe('requests with large bodies', () => {
+  let [running, most] = [0, 0]
+  let open = () => {}
+  const node = useApp({
+    env: { RATE_LIMIT_PER_MINUTE: '0' },
+    extend: (app) =>
+      void app.post('/probe/large-body', { config: { caller: 'project' } }, async () => {
+        most = Math.max(most, ++running)
+        await new Promise<void>((resolve) => {
+          const before = open
+          open = () => {
+            before()
+            resolve()
+          }
+        })
+        running--
+        return {}
+      }),
+  })
+  const AT_ONCE = 4 * SLOW_READS_PER_OWNER
+  const post = (key: string, bytes: number) => node.call('POST', '/probe/large-body', { key, body: { text: 'x'.repeat(bytes) } })
+  /** Lets the requests under way end, until all have. */
+  async function finish(asked: Promise<Answer>[]) {
+    const statuses = Promise.all(asked.map(async (each) => (await each).status))
+    let isDone = false
+    statuses.then(() => (isDone = true))
+    await eventually(() => {
+      open()
+      open = () => {}
+      expect(isDone).toBe(true)
+    })
+    return statuses
+  }
+
+  test('of one owner run a few at a time while another owner makes requests, and all at once otherwise', async () => {
+    const [mine, theirs] = [await node.newProject(), await node.newProject()]
+    const second = await node.newProject(mine.owner)
+    const ask = (bytes: number) => [mine, second].flatMap(({ sk }) => Array.from({ length: AT_ONCE }, () => post(sk, bytes)))
+    // The other owner goes on making requests for as long as its requests are answered.
+    let isBusy = true
+    const busy = (async () => {
+      while (isBusy) expect((await node.call('GET', '/contacts', { key: theirs.sk })).status).toBe(200)
+    })()
+    const [large, small] = [ask(20_000), ask(1_000)]
+    await eventually(() => expect(running).toBe(AT_ONCE + small.length))
+    expect((await finish([...large, ...small])).every((status) => status === 200)).toBe(true)
+    expect(most).toBe(AT_ONCE + small.length)
+    isBusy = false
+    await busy
+
+    await eventually(async () => {
+      const asked = ask(20_000)
+      await eventually(() => expect(running).toBeGreaterThanOrEqual(AT_ONCE))
+      most = running
+      await finish(asked)
+      expect(most).toBe(asked.length)
+    })
   })
 })
 

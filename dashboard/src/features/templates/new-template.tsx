@@ -2,6 +2,7 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { STARTERS } from '../../content/starters.ts'
 import { storeTemplate } from '../../data/templates.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
@@ -10,7 +11,6 @@ import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input, Select, TextArea } from '../../ui/form/input.tsx'
-import { STARTERS } from './starters.ts'
 
 export function NewTemplate({ label = 'New template' }: { label?: string }) {
   return (

@@ -31,18 +31,32 @@ export function TextArea({ className = '', ...props }: ComponentProps<'textarea'
   return <textarea className={`${CONTROL} h-auto py-2 sm:h-auto ${className}`} {...useFieldProps()} {...props} />
 }
 
+type SelectProps = Omit<ComponentProps<'select'>, 'children'> & {
+  options: Record<string, string>
+  /** Further options, below headings. */
+  groups?: Record<string, Record<string, string>>
+}
+
 /** `options` maps values to labels. */
-export function Select({ options, ...props }: Omit<ComponentProps<'select'>, 'children'> & { options: Record<string, string> }) {
+export function Select({ options, groups = {}, ...props }: SelectProps) {
   return (
     <div className="relative">
       <select className={`${CONTROL} appearance-none pr-9`} {...useFieldProps()} {...props}>
-        {Object.entries(options).map(([value, label]) => (
-          <option key={value} value={value}>
-            {label}
-          </option>
+        <Options options={options} />
+        {Object.entries(groups).map(([heading, group]) => (
+          <optgroup key={heading} label={heading}>
+            <Options options={group} />
+          </optgroup>
         ))}
       </select>
       <ChevronDown className="pointer-events-none absolute top-1/2 right-3 size-4 -translate-y-1/2 text-muted" aria-hidden="true" />
     </div>
   )
 }
+
+const Options = ({ options }: { options: Record<string, string> }) =>
+  Object.entries(options).map(([value, label]) => (
+    <option key={value} value={value}>
+      {label}
+    </option>
+  ))

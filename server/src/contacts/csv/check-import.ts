@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../../db/index.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
@@ -127,12 +126,9 @@ function createNewCounter(db: Db, projectId: string) {
   async function look() {
     const emails = waiting
     waiting = []
-    const { count } = await one(
-      db,
-      sql<{ count: number }>`
-        select count(*)::int as count from contacts where project_id = ${projectId} and email = any(${emails}::text[])
-      `,
-    )
+    const { count } = await one<{ count: number }>(db)`
+      select count(*)::int as count from contacts where project_id = ${projectId} and email = any(${emails}::text[])
+    `
     known += count
   }
 

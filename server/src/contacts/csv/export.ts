@@ -73,10 +73,9 @@ export async function queueExport(tx: Tx, segments: SegmentAccess, projectId: st
 }
 
 async function listKeys(db: Db, projectId: string) {
-  const rows = await many(
-    db,
-    sql<{ key: string }>`select key from contact_fields where project_id = ${projectId} order by key limit ${MAX_COLUMNS}`,
-  )
+  const rows = await many<{ key: string }>(db)`
+    select key from contact_fields where project_id = ${projectId} order by key limit ${MAX_COLUMNS}
+  `
   return rows.map(({ key }) => key)
 }
 

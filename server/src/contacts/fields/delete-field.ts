@@ -74,21 +74,15 @@ async function removePage(tx: Tx, job: JobId, last: boolean) {
  * ids instead of joins: before its first ANALYZE a large project would be joined row by row, which takes seconds.
  */
 async function removeFrom(tx: Tx, { projectId, key, after }: { projectId: string; key: string; after: string }) {
-  const page = await many(
-    tx,
-    sql<{ id: string; has: boolean }>`
-      select id, data ? ${key} as has from contacts where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
-    `,
-  )
+  const page = await many<{ id: string; has: boolean }>(tx)`
+    select id, data ? ${key} as has from contacts where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
+  `
   const ids = page.filter(({ has }) => has).map(({ id }) => id)
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for no key update`.execute(
     tx,
   )
-  const removed = await countAffected(
-    tx,
-    sql`
-      update contacts set data = data - ${key}::text, updated_at = now() where project_id = ${projectId} and id = any(${ids}::uuid[])
-    `,
-  )
+  const removed = await countAffected(tx)`
+    update contacts set data = data - ${key}::text, updated_at = now() where project_id = ${projectId} and id = any(${ids}::uuid[])
+  `
   return { end: page.at(-1)?.id, removed }
 }

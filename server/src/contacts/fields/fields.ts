@@ -63,12 +63,9 @@ export const REVIVED_FIELDS = sql`
 
 /** Which of these keys were deleted and not set again since. Every filter on such a field is false. */
 export async function readDeletedFields(db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> {
-  const rows = await many(
-    db,
-    sql<{ key: string }>`
-      select key from deleted_contact_fields where project_id = ${projectId} and key = any(${keys}::text[])
-    `,
-  )
+  const rows = await many<{ key: string }>(db)`
+    select key from deleted_contact_fields where project_id = ${projectId} and key = any(${keys}::text[])
+  `
   return new Set(rows.map(({ key }) => key))
 }
 
@@ -88,29 +85,23 @@ const coverageOf = (part: number, whole: number) => (whole ? Math.min(1, Math.ro
 type Counted = { key: string; type: FieldType; contacts: number }
 
 const countFieldsNow = (db: Db, projectId: string) =>
-  many(
-    db,
-    sql<Counted>`
-      select f.key, f.type, coalesce(n.contacts, 0)::int as contacts
-      from contact_fields f
-      left join (
-        select key, count(*) as contacts from contacts, jsonb_object_keys(data) as key
-        where project_id = ${projectId} group by key
-      ) n using (key)
-      where f.project_id = ${projectId}
-      order by f.key limit 5000
-    `,
-  )
+  many<Counted>(db)`
+    select f.key, f.type, coalesce(n.contacts, 0)::int as contacts
+    from contact_fields f
+    left join (
+      select key, count(*) as contacts from contacts, jsonb_object_keys(data) as key
+      where project_id = ${projectId} group by key
+    ) n using (key)
+    where f.project_id = ${projectId}
+    order by f.key limit 5000
+  `
 
 async function readFieldCounts(db: Pool, projectId: string) {
-  const fields = await many(
-    db,
-    sql<Counted & { stale: boolean }>`
-      select key, type, contacts, coalesce(counted_at < now() - make_interval(mins => ${RECOUNT_MINUTES}), true) as stale
-      from contact_fields where project_id = ${projectId}
-      order by key limit 5000
-    `,
-  )
+  const fields = await many<Counted & { stale: boolean }>(db)`
+    select key, type, contacts, coalesce(counted_at < now() - make_interval(mins => ${RECOUNT_MINUTES}), true) as stale
+    from contact_fields where project_id = ${projectId}
+    order by key limit 5000
+  `
   if (fields.some(({ stale }) => stale)) {
     await transact(db, (tx) => enqueue(tx, 'contacts.count-fields', { projectId }, { key: `contacts.count-fields:${projectId}` }))
   }
@@ -201,14 +192,11 @@ export async function countWithField(db: Db, projectId: string, key: string) {
 export async function unregisterField(tx: Tx, projectId: string, key: string): Promise<boolean> {
   // Does not wait: a waiter for the exclusive lock would block all later writers.
   if (!(await tryLock(tx, 'contact fields', projectId))) return false
-  const deleted = await countAffected(
-    tx,
-    sql`
-      with unlisted as (delete from contact_fields where project_id = ${projectId} and key = ${key} returning project_id, key)
-      insert into deleted_contact_fields (project_id, key) select project_id, key from unlisted
-      on conflict (project_id, key) do update set deleted_at = now()
-    `,
-  )
+  const deleted = await countAffected(tx)`
+    with unlisted as (delete from contact_fields where project_id = ${projectId} and key = ${key} returning project_id, key)
+    insert into deleted_contact_fields (project_id, key) select project_id, key from unlisted
+    on conflict (project_id, key) do update set deleted_at = now()
+  `
   if (deleted) await reactToProject(tx, projectId, [`field:${key}`])
   return true
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { maybeOne, type Pool, prepared } from '../../db/index.ts'
+import { ownerSql } from '../../db/owner-sql.ts'
 import { createCache } from '../../lib/cache.ts'
 import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
 import { fail, notFound } from '../../lib/errors.ts'
@@ -24,7 +25,8 @@ import { readSessionCookie } from './session-cookie.ts'
  */
 export type Caller = 'anyone' | 'visitor' | 'session' | 'public-key' | 'secret-key' | 'project'
 export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
-type Project = { id: string; keyVersion: number; disabled: boolean }
+/** `owner`: the user who owns it. Pools are shared between owners. */
+type Project = { id: string; owner: string; keyVersion: number; disabled: boolean }
 type Person = { userId: string; tokenHash: Buffer }
 
 declare module 'fastify' {
@@ -168,23 +170,22 @@ function readBearer(req: FastifyRequest) {
   return key ?? fail('MISSING_AUTH')
 }
 
+const CALLER = sql`p.id, ${ownerSql(sql`p.id`)} as owner, p.key_version as "keyVersion", p.disabled`
+
 const findByKey = (db: Pool, kind: 'pk' | 'sk', hashes: Buffer[]) =>
   maybeOne(
     db,
     kind === 'pk'
-      ? sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where public_key_hash = any(${hashes}) and deleted_at is null`
-      : sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where secret_key_hash = any(${hashes}) and deleted_at is null`,
+      ? sql<Project>`${prepared} select ${CALLER} from projects p where public_key_hash = any(${hashes}) and deleted_at is null`
+      : sql<Project>`${prepared} select ${CALLER} from projects p where secret_key_hash = any(${hashes}) and deleted_at is null`,
   )
 
 const findMembership = (db: Pool, projectId: string, userId: string) =>
-  maybeOne(
-    db,
-    sql<Project & { role: Role }>`
-      select p.id, p.key_version as "keyVersion", p.disabled, m.role
-      from memberships m join projects p on p.id = m.project_id
-      where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
-    `,
-  )
+  maybeOne<Project & { role: Role }>(db)`
+    select ${CALLER}, m.role
+    from memberships m join projects p on p.id = m.project_id
+    where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
+  `
 
 /** Finds the session of a cookie; the database stores only its hash. */
 function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
@@ -192,10 +193,7 @@ function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
     const token = readSessionCookie(req, publicUrl)
     if (!token) return undefined
     const hashes = secrets.hashes('session', token)
-    return maybeOne(
-      db,
-      sql<Person>`
-        select user_id as "userId", token_hash as "tokenHash" from sessions where token_hash = any(${hashes}) and expires_at > now()`,
-    )
+    return maybeOne<Person>(db)`
+      select user_id as "userId", token_hash as "tokenHash" from sessions where token_hash = any(${hashes}) and expires_at > now()`
   }
 }

@@ -11,13 +11,10 @@ export type CallerProject = { id: string; keyVersion: number }
  * which saves a round trip.
  */
 export async function checkCallers(tx: Tx, callers: CallerProject[], lockTimeoutMs: number) {
-  const rows = await many(
-    tx,
-    sql<{ id: string; keyVersion: number; disabled: boolean; now: Date }>`${prepared}
-      select id, key_version as "keyVersion", disabled, now() as now, set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true)
-      from projects where id = any(${[...new Set(callers.map(({ id }) => id))]}::uuid[]) and deleted_at is null
-    `,
-  )
+  const rows = await many<{ id: string; keyVersion: number; disabled: boolean; now: Date }>(tx)`${prepared}
+    select id, key_version as "keyVersion", disabled, now() as now, set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true)
+    from projects where id = any(${[...new Set(callers.map(({ id }) => id))]}::uuid[]) and deleted_at is null
+  `
   const known = new Map(rows.map((row) => [row.id, row]))
   const refusals = callers.map(({ id, keyVersion }) => {
     const project = known.get(id)

@@ -28,6 +28,6 @@ export async function countWithin(db: Pool, rows: RawBuilder<unknown>, { upTo, m
 }
 
 async function estimateRows(db: Db, rows: RawBuilder<unknown>) {
-  const { 'QUERY PLAN': plan } = await one(db, sql<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>`explain (format json) ${rows}`)
+  const { 'QUERY PLAN': plan } = await one<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(db)`explain (format json) ${rows}`
   return Math.round(plan[0].Plan['Plan Rows'])
 }

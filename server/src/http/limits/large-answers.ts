@@ -11,14 +11,14 @@ const LARGE = 256 * KB
 /** For this long after a large response, the same read of the same project is expected to be large again. */
 const REMEMBERED_MS = MINUTE
 const MAX_REMEMBERED = 1_000
-/** Large reads that run at once on this node, one for each project. */
+/** Large reads that run at once on this node, one for each owner. */
 const AT_ONCE = 4
 const MAX_WAITING = 16
 const MAX_WAIT_MS = 10_000
 
 /**
- * Reads that recently had large responses run one at a time per project. Such a response takes the database and this process tens of
- * milliseconds each; a few at once would delay the requests of all other projects.
+ * Reads that recently had large responses run one at a time per owner. Such a response takes the database and this process tens of
+ * milliseconds each; a few at once would delay the requests of all other owners.
  */
 export function limitLargeAnswers(app: App) {
   const large = createMemory()
@@ -40,7 +40,7 @@ export function limitLargeAnswers(app: App) {
     if (method !== 'GET' || (config?.caller !== 'project' && config?.caller !== 'secret-key')) return
     route.handler = function (req, reply) {
       if (!large.has(keyOf(req))) return handler.call(this, req, reply)
-      return share(req.project.id, async () => {
+      return share(req.project.owner, async () => {
         // The client may have disconnected while the request waited.
         if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
         return handler.call(this, req, reply)

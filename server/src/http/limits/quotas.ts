@@ -41,17 +41,14 @@ export function createQuotaCounter(db: Pool, secrets: Secrets) {
   async function count(quota: Quota) {
     const { scope } = quota
     const { limit, windowSeconds } = QUOTAS[scope]
-    const tried = await one(
-      db,
-      sql<{ count: number; wait: number }>`
-        insert into attempts as a (scope, subject, window_ends_at, count)
-        values (${scope}, ${hash(quota)}, now() + make_interval(secs => ${windowSeconds}), 1)
-        on conflict (scope, subject) do update set
-          count = case when a.window_ends_at <= now() then 1 else a.count + 1 end,
-          window_ends_at = case when a.window_ends_at <= now() then excluded.window_ends_at else a.window_ends_at end
-        returning count, ceil(extract(epoch from window_ends_at - now()))::int as wait
-      `,
-    )
+    const tried = await one<{ count: number; wait: number }>(db)`
+      insert into attempts as a (scope, subject, window_ends_at, count)
+      values (${scope}, ${hash(quota)}, now() + make_interval(secs => ${windowSeconds}), 1)
+      on conflict (scope, subject) do update set
+        count = case when a.window_ends_at <= now() then 1 else a.count + 1 end,
+        window_ends_at = case when a.window_ends_at <= now() then excluded.window_ends_at else a.window_ends_at end
+      returning count, ceil(extract(epoch from window_ends_at - now()))::int as wait
+    `
     return tried.count > limit ? Math.max(1, tried.wait) : 0
   }
 

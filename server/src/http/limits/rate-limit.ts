@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { one, type Pool } from '../../db/index.ts'
 import { countPresent } from '../../db/presence.ts'
 import { isMissingReference } from '../../db/sql-state.ts'
@@ -89,18 +88,15 @@ export function createRateLimiter(db: Pool, limit: number) {
 }
 
 const leaseShare = (db: Pool, { projectId, share, limit }: { projectId: string; share: number; limit: number }) =>
-  one(
-    db,
-    sql<Lease>`
-      insert into rate_windows as w (project_id, started_at, leased, granted)
-      values (${projectId}, now(), ${share}, ${share})
-      on conflict (project_id) do update set
-        started_at = case when w.started_at <= now() - interval '60 s' then now() else w.started_at end,
-        granted = case when w.started_at <= now() - interval '60 s' then ${share} else greatest(0, least(${share}::int, ${limit}::int - w.leased)) end,
-        leased = case when w.started_at <= now() - interval '60 s' then ${share} else least(w.leased + ${share}::int, ${limit}::int) end
-      returning granted, leased, (extract(epoch from started_at + interval '60 s' - now()) * 1000)::float8 as "remainingMs"
-    `,
-  )
+  one<Lease>(db)`
+    insert into rate_windows as w (project_id, started_at, leased, granted)
+    values (${projectId}, now(), ${share}, ${share})
+    on conflict (project_id) do update set
+      started_at = case when w.started_at <= now() - interval '60 s' then now() else w.started_at end,
+      granted = case when w.started_at <= now() - interval '60 s' then ${share} else greatest(0, least(${share}::int, ${limit}::int - w.leased)) end,
+      leased = case when w.started_at <= now() - interval '60 s' then ${share} else least(w.leased + ${share}::int, ${limit}::int) end
+    returning granted, leased, (extract(epoch from started_at + interval '60 s' - now()) * 1000)::float8 as "remainingMs"
+  `
 
 const dropEnded = (windows: Map<string, Window>) => {
   for (const [projectId, window] of windows) if (window.endsAt < performance.now() && !window.leasing) windows.delete(projectId)

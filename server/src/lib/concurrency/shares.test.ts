@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { createRests } from './rests.ts'
 import { createSharedSemaphore } from './shares.ts'
 
 /** Work that the test ends; records what runs, in the order of its start. */
@@ -85,7 +86,7 @@ test('work that fails frees its slot', async () => {
 test('an owner rests for as long as its work took, up to a limit; other owners do not', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   try {
-    const { start, end, begun } = newBench({ total: 1, each: 1, maxRestMs: 50 })
+    const { start, end, begun } = newBench({ total: 1, each: 1, rests: createRests({ maxMs: 50 }) })
     for (const name of ['a1', 'a2', 'b1']) start(name)
     await vi.advanceTimersByTimeAsync(30)
     await end('a1')
@@ -102,6 +103,34 @@ test('an owner rests for as long as its work took, up to a limit; other owners d
     expect(begun).not.toContain('a3')
     await vi.advanceTimersByTimeAsync(1)
     expect(begun).toContain('a3')
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('rests after the work of several semaphores add up, and an owner that keeps nobody waiting does not rest', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  try {
+    const rests = createRests({ maxMs: 50, isNeeded: (owner) => owner !== 'b' })
+    const [one, other] = [newBench({ rests, each: 1 }), newBench({ rests, each: 2 })]
+    for (const name of ['a1', 'b1']) one.start(name)
+    for (const name of ['a2', 'a3', 'a4', 'a5']) other.start(name)
+    await vi.advanceTimersByTimeAsync(40)
+    // 40 ms for the only slot of the first, 20 ms for each of the two slots of the second.
+    for (const name of ['a1', 'b1']) await one.end(name)
+    for (const name of ['a2', 'a3']) await other.end(name)
+    for (const name of ['a6', 'b2']) one.start(name)
+    expect([one.begun, other.begun]).toEqual([
+      ['a1', 'b1', 'b2'],
+      ['a2', 'a3'],
+    ])
+    await vi.advanceTimersByTimeAsync(79)
+    expect([one.begun.length, other.begun.length]).toEqual([3, 2])
+    await vi.advanceTimersByTimeAsync(1)
+    expect([one.begun, other.begun]).toEqual([
+      ['a1', 'b1', 'b2', 'a6'],
+      ['a2', 'a3', 'a4', 'a5'],
+    ])
   } finally {
     vi.useRealTimers()
   }

@@ -1,3 +1,5 @@
+import type { Rests } from './rests.ts'
+
 type Options = {
   /** Slots in all. */
   total: number
@@ -7,19 +9,21 @@ type Options = {
   maxWaiting: number
   maxWaitMs: number
   refusal: () => Error
-  /** An owner does without its slot for as long as the work took, up to this time: the rest of the process gets its share of time. */
-  maxRestMs?: number
+  /** With it, an owner rests after its work: see `createRests`. */
+  rests?: Rests
 }
 type Waiting = { owner: string; begin: () => void }
+/** `restShare`: how much of the time that the work takes its owner rests afterwards. */
+type WorkOptions = { waitMs?: number; restShare?: number }
 
 /** A semaphore shared by owners: a free slot goes to the waiting owner that holds the fewest, so no owner can starve the others. */
-export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refusal, maxRestMs = 0 }: Options) {
+export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refusal, rests }: Options) {
   const running = new Map<string, number>()
   const waiting = new Set<Waiting>()
   let all = 0
 
   const runningOf = (owner: string) => running.get(owner) ?? 0
-  const mayRun = (owner: string) => all < total && runningOf(owner) < each
+  const mayRun = (owner: string) => all < total && runningOf(owner) < each && !rests?.isResting(owner)
   const waitingOf = (owner: string) => [...waiting].filter((other) => other.owner === owner).length
 
   function enter(owner: string) {
@@ -27,29 +31,21 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     running.set(owner, runningOf(owner) + 1)
   }
 
-  function leave(owner: string, tookMs: number) {
+  function leave(owner: string) {
     all--
-    const restMs = Math.min(tookMs, maxRestMs)
-    if (restMs <= 0) return freeSlot(owner)
-    setTimeout(() => freeSlot(owner), restMs).unref()
-    beginNext()
-  }
-
-  function freeSlot(owner: string) {
     const left = runningOf(owner) - 1
     if (left) running.set(owner, left)
     else running.delete(owner)
-    beginNext()
   }
 
-  /** At most one slot was freed, so at most one piece of work can begin. */
-  function beginNext() {
-    const next = pickNext()
-    if (!next) return
-    waiting.delete(next)
-    enter(next.owner)
-    next.begin()
+  function beginWaiting() {
+    for (let next = pickNext(); next; next = pickNext()) {
+      waiting.delete(next)
+      enter(next.owner)
+      next.begin()
+    }
   }
+  rests?.onEnd(beginWaiting)
 
   function pickNext() {
     let best: Waiting | undefined
@@ -76,14 +72,16 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     })
   }
 
-  return async <T>(owner: string, work: () => Promise<T>, waitMs = maxWaitMs): Promise<T> => {
+  return async <T>(owner: string, work: () => Promise<T>, { waitMs = maxWaitMs, restShare = 1 / each }: WorkOptions = {}): Promise<T> => {
     if (mayRun(owner)) enter(owner)
     else await waitForSlot(owner, waitMs)
     const startedAt = performance.now()
     try {
       return await work()
     } finally {
-      leave(owner, performance.now() - startedAt)
+      leave(owner)
+      rests?.begin(owner, (performance.now() - startedAt) * restShare)
+      beginWaiting()
     }
   }
 }

@@ -3,7 +3,7 @@ import { CircleCheck, CircleX, TriangleAlert } from 'lucide-react'
 import { SendTest } from '../../../content/send-test.tsx'
 import { useApi } from '../../../projects/current.ts'
 import { ErrorState } from '../../../ui/page/error-state.tsx'
-import { checksOf } from './checks.ts'
+import { type CampaignCheck, checksOf } from './checks.ts'
 import { Section } from './section.tsx'
 
 const ICONS = {
@@ -24,10 +24,10 @@ type ChecksSectionProps = {
 export function ChecksSection({ campaign, preflight, error, retry, isDirty }: ChecksSectionProps) {
   const api = useApi()
   const checks = preflight && checksOf(preflight)
-  const state = checks?.some(({ level }) => level === 'wrong') ? 'wrong' : checks ? 'done' : 'open'
   return (
-    <Section title="Checks" state={state} note={isDirty ? 'For the last saved version' : undefined}>
+    <Section title="Checks" state={stateOf(checks)} note={isDirty ? 'For the last saved version' : undefined}>
       {error && !preflight && <ErrorState title="Could not check this campaign" error={error} retry={retry} />}
+      {!checks && !error && <p className="text-muted text-ui">They appear here once you have chosen who gets it.</p>}
       {checks && (
         <ul className="space-y-1.5">
           {checks.map(({ id, level, text }) => (
@@ -41,4 +41,10 @@ export function ChecksSection({ campaign, preflight, error, retry, isDirty }: Ch
       <SendTest send={({ email }) => api.campaigns.test(campaign.id, { email })} isDirty={isDirty} />
     </Section>
   )
+}
+
+function stateOf(checks: CampaignCheck[] | undefined) {
+  if (!checks) return 'open'
+  const has = (level: CampaignCheck['level']) => checks.some((check) => check.level === level)
+  return has('wrong') ? 'wrong' : has('warning') ? 'warning' : 'done'
 }

@@ -9,22 +9,27 @@ import { useAutosave } from '../../../editor/use-autosave.ts'
 import { useDraft } from '../../../editor/use-draft.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { ListLink } from '../../../projects/record-page.tsx'
+import { usePreference } from '../../../session/preferences.ts'
 import { MoreActions } from '../../../ui/dialog/menu.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input } from '../../../ui/form/input.tsx'
 import { CampaignMenu, DeleteCampaign } from '../campaign-menu.tsx'
+import { ownZone } from '../schedule-time.ts'
 import { bodyOf, type CampaignValues, campaignProblemOf, campaignValuesOf } from './campaign-values.ts'
 import { checksOf } from './checks.ts'
 import { ChecksSection } from './checks-section.tsx'
 import { ContentSection } from './content-section.tsx'
+import { type DraftPart, openPartsOf } from './open-parts.ts'
 import { PeopleSection } from './people-section.tsx'
-import { ownZone } from './schedule-time.ts'
 import { SendButton } from './send-dialog.tsx'
 import { type When, WhenSection, whenProblem } from './when-section.tsx'
 
 const savedOf = (campaign: Campaign) => ({ values: campaignValuesOf(campaign), revision: campaign.updatedAt })
 
-/** A draft on one page: people, content, checks, time. Saved by itself as soon as it is complete. */
+/**
+ * A draft on one page: people, content, checks, time. Saved by itself as soon as it is complete. It can be sent once a person has decided
+ * every part of it.
+ */
 export function Composer({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const navigate = useNavigate()
@@ -38,8 +43,18 @@ export function Composer({ campaign }: { campaign: Campaign }) {
   )
   useAutosave(draft, problem)
   const preflight = useQuery(preflightQuery(project.id, campaign.id, campaign.updatedAt))
+  const [confirmed, setConfirmed] = usePreference<DraftPart[]>(`campaign-parts.${campaign.id}`, [])
+  const open = openPartsOf(draft.values, confirmed)
+  const confirm = (part: DraftPart) => setConfirmed([...new Set([...confirmed, part])])
   const wrong = preflight.data && checksOf(preflight.data).find(({ level }) => level === 'wrong')
-  const blocked = problem ?? (draft.isDirty ? 'the last changes are being saved' : undefined) ?? wrong?.text ?? whenProblem(when)
+  // Its numbers are of everyone until an audience is chosen.
+  const checked = open.audience ? undefined : preflight.data
+  const blocked =
+    problem ??
+    Object.values(open)[0] ??
+    (draft.isDirty ? 'the last changes are being saved' : undefined) ??
+    wrong?.text ??
+    whenProblem(when)
   return (
     <EditorFrame
       title={campaign.name}
@@ -53,7 +68,7 @@ export function Composer({ campaign }: { campaign: Campaign }) {
           <MoreActions>
             <CampaignMenu campaign={campaign} onCancel={() => {}} onDelete={() => setDeleting(true)} />
           </MoreActions>
-          <SendButton campaign={campaign} when={when} preflight={preflight.data} problem={blocked} />
+          <SendButton campaign={campaign} when={when} preflight={checked} problem={blocked} />
         </>
       }
     >
@@ -69,15 +84,15 @@ export function Composer({ campaign }: { campaign: Campaign }) {
             />
           </Field>
         </div>
-        <PeopleSection campaign={campaign} draft={draft} preflight={preflight.data} />
-        <ContentSection campaign={campaign} draft={draft} issues={issues} problem={problem} />
-        <ChecksSection
+        <PeopleSection
           campaign={campaign}
+          draft={draft}
           preflight={preflight.data}
-          error={preflight.error}
-          retry={preflight.refetch}
-          isDirty={draft.isDirty}
+          isChosen={open.audience === undefined}
+          onChoose={() => confirm('audience')}
         />
+        <ContentSection campaign={campaign} draft={draft} issues={issues} problem={problem} open={open} onConfirm={confirm} />
+        <ChecksSection campaign={campaign} preflight={checked} error={preflight.error} retry={preflight.refetch} isDirty={draft.isDirty} />
         <WhenSection when={when} onWhen={setWhen} draft={draft} />
       </div>
       {deleting && (

@@ -16,7 +16,9 @@ import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { namesById } from '../../../ui/form/options.ts'
+import { Banner } from '../../../ui/page/banner.tsx'
 import type { CampaignValues } from './campaign-values.ts'
+import type { DraftPart, OpenParts } from './open-parts.ts'
 import { Section } from './section.tsx'
 
 const ROUTE = '/app/p/$projectId/campaigns/$campaignId'
@@ -30,16 +32,20 @@ const recipientsOf = (campaignId: string): FindPeople => ({
   },
 })
 
+const TEXT_PARTS = ['subject', 'body'] as const
+
 type TextName = 'subject' | 'previewText' | 'from' | 'fromName' | 'replyTo'
 type ContentSectionProps = {
   campaign: Campaign
   draft: Draft<CampaignValues>
   issues: CodeIssue[] | undefined
   problem: string | undefined
+  open: OpenParts
+  onConfirm: (part: DraftPart) => void
 }
 
 /** What it says: the same editor as for templates. */
-export function ContentSection({ campaign, draft, issues, problem }: ContentSectionProps) {
+export function ContentSection({ campaign, draft, issues, problem, open, onConfirm }: ContentSectionProps) {
   const navigate = useNavigate()
   const { as, show, dark } = useSearch({ from: ROUTE })
   const people = useMemo(() => recipientsOf(campaign.id), [campaign.id])
@@ -49,9 +55,22 @@ export function ContentSection({ campaign, draft, issues, problem }: ContentSect
     maxLength,
     autoComplete: 'off',
   })
+  const openTexts = TEXT_PARTS.filter((part) => open[part])
   return (
-    <Section title="Content" state={problem ? 'wrong' : 'done'} flush>
+    <Section title="Content" state={problem ? 'wrong' : openTexts.length > 0 ? 'open' : 'done'} flush>
       <div className="space-y-3 px-4 pb-4 sm:px-6 lg:px-8">
+        {openTexts.map((part) => (
+          <Banner
+            key={part}
+            action={
+              <Button size="sm" onClick={() => onConfirm(part)}>
+                Keep the {part}
+              </Button>
+            }
+          >
+            {capitalized(open[part]!)}.
+          </Banner>
+        ))}
         <div className="grid grid-cols-1 gap-3 md:grid-cols-2">
           <Field name="subject" label="Subject">
             <Input {...text('subject', 998)} />
@@ -88,6 +107,8 @@ export function ContentSection({ campaign, draft, issues, problem }: ContentSect
     </Section>
   )
 }
+
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** Replaces the content by that of a template; the toast offers the old one again. */
 function UseTemplate({ draft }: { draft: Draft<CampaignValues> }) {

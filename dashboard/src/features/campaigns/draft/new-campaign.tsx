@@ -2,7 +2,7 @@ import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { storeCampaign } from '../../../data/campaigns.ts'
+import { recentCampaignsQuery, storeCampaign } from '../../../data/campaigns.ts'
 import { domainsQuery } from '../../../data/domains.ts'
 import { configQuery } from '../../../data/installation.ts'
 import { offeredTemplatesQuery } from '../../../data/templates.ts'
@@ -14,25 +14,20 @@ import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
+import { groupsOf, startOf } from './start-from.ts'
 
 export function NewCampaign({ label = 'New campaign' }: { label?: string }) {
   return (
     <CreateDialog
       label={label}
       title="New campaign"
-      description="Makes a draft. Nothing is sent until you have seen who gets it."
+      description="Creates a draft. Nothing is sent until you confirm who gets it."
       shortcut="New campaign"
     >
       {(close) => <NewCampaignForm onCancel={close} />}
     </CreateDialog>
   )
 }
-
-const BLANK = 'blank'
-const BLANK_BODY = `<h1>Hello {{ firstName ?? "there" }}</h1>
-<p>Write your news here.</p>
-<p><a href="https://example.com">Read more</a></p>
-`
 
 function NewCampaignForm({ onCancel }: { onCancel: () => void }) {
   const project = useProject()
@@ -42,8 +37,9 @@ function NewCampaignForm({ onCancel }: { onCancel: () => void }) {
   const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
   const domains = useQuery(domainsQuery(project.id)).data
   const templates = useQuery(offeredTemplatesQuery(project.id)).data ?? []
-  const [begin, setBegin] = useState(BLANK)
-  const template = templates.find(({ id }) => id === begin)
+  const campaigns = useQuery(recentCampaignsQuery(project.id)).data ?? []
+  const [source, setSource] = useState('blank')
+  const start = startOf(source, { templates, campaigns })
   const verified = domains?.find((domain) => domain.verified)?.domain
   const create = useMutation({
     mutationFn: async (body: Body<'POST /campaigns'>) => {
@@ -66,37 +62,30 @@ function NewCampaignForm({ onCancel }: { onCancel: () => void }) {
       </p>
     )
   }
-  const sender = template?.from ?? `hello@${verified ?? trialDomain(project.id)}`
+  const sender = start.from ?? `hello@${verified ?? trialDomain(project.id)}`
   return (
     <Form
       error={create.error}
       onSubmit={(value) =>
         create.mutate({
+          audienceType: 'ALL',
+          fromName: project.name,
+          ...start,
+          subject: start.subject ?? value('name'),
           name: value('name'),
           from: value('from'),
-          ...(template
-            ? {
-                subject: template.subject,
-                body: template.body,
-                previewText: template.previewText,
-                fromName: template.fromName,
-                replyTo: template.replyTo,
-                type: template.type,
-                templateId: template.id,
-              }
-            : { subject: value('name'), body: BLANK_BODY, fromName: project.name }),
-          audienceType: 'ALL',
         })
       }
     >
-      <Field name="name" label="Name" hint="For your team. The subject comes next.">
+      <Field name="name" label="Name" hint="Only your team sees it. You write the subject next.">
         <Input required maxLength={255} autoComplete="off" />
       </Field>
-      <Field name="begin" label="Begin with">
+      <Field name="begin" label="Start from">
         <Select
-          options={{ [BLANK]: 'A blank email', ...Object.fromEntries(templates.map(({ id, name }) => [id, `Template: ${name}`])) }}
-          value={begin}
-          onChange={(event) => setBegin(event.target.value)}
+          options={{ blank: 'A blank email' }}
+          groups={groupsOf({ templates, campaigns })}
+          value={source}
+          onChange={(event) => setSource(event.target.value)}
         />
       </Field>
       <Field name="from" label="From address" hint="On a verified domain.">

@@ -21,30 +21,37 @@ const AUDIENCES = [
   { value: 'FILTERED', label: 'A filter', hint: 'A condition of this campaign only.' },
 ]
 
-type PeopleSectionProps = { campaign: Campaign; draft: Draft<CampaignValues>; preflight: CampaignPreflight | undefined }
+type PeopleSectionProps = {
+  campaign: Campaign
+  draft: Draft<CampaignValues>
+  preflight: CampaignPreflight | undefined
+  /** False while the audience is what the draft was made with. */
+  isChosen: boolean
+  onChoose: () => void
+}
 
 /** Who gets it, as one sum. */
-export function PeopleSection({ campaign, draft, preflight }: PeopleSectionProps) {
+export function PeopleSection({ campaign, draft, preflight, isChosen, onChoose }: PeopleSectionProps) {
   const project = useProject()
   const segments = useQuery(segmentNamesQuery(project.id)).data
   const { audienceType, segmentId, condition, type } = draft.values
-  const isComplete = (preflight?.audience.recipients ?? 0) > 0 && !draft.isDirty
   return (
-    <Section title="People" state={preflight && preflight.audience.recipients === 0 ? 'wrong' : isComplete ? 'done' : 'open'}>
+    <Section title="People" state={stateOf(isChosen, preflight, draft.isDirty)} note={isChosen ? undefined : 'Choose who gets it'}>
       <div className="grid grid-cols-1 gap-4 lg:grid-cols-2">
         <div className="space-y-3">
           <Choices
             legend="Who"
             name="audienceType"
             choices={AUDIENCES}
-            chosen={audienceType}
-            onChoose={(value) =>
+            chosen={isChosen ? audienceType : ''}
+            onChoose={(value) => {
+              onChoose()
               draft.set({
                 // The options are the types.
                 audienceType: value as CampaignValues['audienceType'],
                 ...(value === 'FILTERED' && !condition && { condition: printCondition(CONDITION_EXAMPLES[1]!.condition) }),
               })
-            }
+            }}
           />
           {audienceType === 'SEGMENT' && (
             <Field name="segmentId" label="Segment" {...(segments && Object.keys(segments).length === 0 && { hint: <NoSegments /> })}>
@@ -68,8 +75,10 @@ export function PeopleSection({ campaign, draft, preflight }: PeopleSectionProps
         </div>
       </div>
       {audienceType === 'FILTERED' && <ConditionEditor text={condition} onText={(text) => draft.set({ condition: text })} />}
-      <div className={`rounded-lg bg-sunken px-3 py-2.5 ${draft.isDirty ? 'opacity-60' : ''}`} aria-busy={!preflight}>
-        {preflight ? (
+      <div className={`rounded-lg bg-sunken px-3 py-2.5 ${draft.isDirty ? 'opacity-60' : ''}`} aria-busy={isChosen && !preflight}>
+        {!isChosen ? (
+          <p className="text-muted text-ui">No audience chosen yet.</p>
+        ) : preflight ? (
           <AudienceSum campaignId={campaign.id} audience={preflight.audience} />
         ) : (
           <p className="text-muted text-ui">Counting who gets it…</p>
@@ -77,6 +86,11 @@ export function PeopleSection({ campaign, draft, preflight }: PeopleSectionProps
       </div>
     </Section>
   )
+}
+
+function stateOf(isChosen: boolean, preflight: CampaignPreflight | undefined, isDirty: boolean) {
+  if (!isChosen || !preflight || isDirty) return 'open'
+  return preflight.audience.recipients > 0 ? 'done' : 'wrong'
 }
 
 function NoSegments() {

@@ -17,9 +17,9 @@ import { Time } from '../../../ui/text/time.tsx'
 import { CampaignMenu, CancelCampaign, useShowCampaign } from '../campaign-menu.tsx'
 import { audienceName } from '../campaigns-query.ts'
 import { CampaignContent } from '../report/campaign-content.tsx'
+import { ownZone, shortTime } from '../schedule-time.ts'
 import { AudienceSum } from './audience-sum.tsx'
 import { bodyOf, campaignValuesOf } from './campaign-values.ts'
-import { ownZone, shortTime } from './schedule-time.ts'
 
 /** A campaign that starts this soon is the undo of "send now". */
 const UNDO_MS = 61_000

@@ -1,18 +1,20 @@
 import type { Campaign, CampaignPreflight } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
-import { Send } from 'lucide-react'
+import { Send, TriangleAlert } from 'lucide-react'
 import { useState } from 'react'
 import { useApi } from '../../../projects/current.ts'
 import { RaiseCap } from '../../../projects/raise-cap.tsx'
 import { Dialog, DialogButtons } from '../../../ui/dialog/dialog.tsx'
 import { Fact, Facts } from '../../../ui/dialog/peek-panel.tsx'
 import { Button } from '../../../ui/form/button.tsx'
+import { CheckboxLine } from '../../../ui/form/checkbox.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input } from '../../../ui/form/input.tsx'
 import { countOf, formatCount } from '../../../ui/text/count.tsx'
 import { useShowCampaign } from '../campaign-menu.tsx'
-import { momentOf, shortTime, utcText } from './schedule-time.ts'
+import { momentOf, shortTime, utcText } from '../schedule-time.ts'
+import { type CampaignCheck, checksOf } from './checks.ts'
 import type { When } from './when-section.tsx'
 
 const PEOPLE = { one: 'person', many: 'people' }
@@ -36,6 +38,7 @@ export function SendButton({ campaign, when, preflight, problem }: SendButtonPro
   const label = sendLabel(when, preflight)
   return (
     <>
+      {problem && <span className="hidden max-w-64 truncate text-muted text-xs lg:inline">Not ready: {problem}</span>}
       <Button
         variant="primary"
         size="sm"
@@ -89,6 +92,8 @@ function SendForm({ campaign, when, preflight, label, onDone }: AskedProps & { l
   const api = useApi()
   const show = useShowCampaign()
   const [typed, setTyped] = useState('')
+  const [isRead, setIsRead] = useState(false)
+  const warnings = checksOf(preflight).filter(({ level }) => level === 'warning')
   const { recipients } = preflight.audience
   const phrase = recipients > MANY ? formatCount(recipients) : undefined
   const send = useMutation({
@@ -101,6 +106,7 @@ function SendForm({ campaign, when, preflight, label, onDone }: AskedProps & { l
   return (
     <Form error={send.error} onSubmit={() => send.mutate()}>
       <RaiseCap error={send.error} />
+      {warnings.length > 0 && <Warnings warnings={warnings} isRead={isRead} onRead={setIsRead} />}
       {phrase && (
         <Field name="phrase" label={<>Type {phrase} to confirm the number of people</>}>
           <Input value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" inputMode="numeric" />
@@ -108,11 +114,39 @@ function SendForm({ campaign, when, preflight, label, onDone }: AskedProps & { l
       )}
       <DialogButtons>
         <Button onClick={onDone}>Cancel</Button>
-        <Button type="submit" variant="primary" busy={send.isPending} disabled={phrase !== undefined && digits(typed) !== digits(phrase)}>
+        <Button
+          type="submit"
+          variant="primary"
+          busy={send.isPending}
+          disabled={(warnings.length > 0 && !isRead) || (phrase !== undefined && digits(typed) !== digits(phrase))}
+        >
           {label}
         </Button>
       </DialogButtons>
     </Form>
+  )
+}
+
+type WarningsProps = { warnings: CampaignCheck[]; isRead: boolean; onRead: (isRead: boolean) => void }
+
+/** The warnings of the checks once more, with the tick that accepts them. */
+function Warnings({ warnings, isRead, onRead }: WarningsProps) {
+  return (
+    <div className="space-y-2 rounded-lg bg-warning-soft px-3 py-2.5 text-ui">
+      <ul aria-label="Warnings" className="max-h-40 space-y-1.5 overflow-y-auto">
+        {warnings.map(({ id, text }) => (
+          <li key={id} className="flex items-start gap-2 text-warning">
+            <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden="true" />
+            <span className="min-w-0 wrap-break-word">{text}</span>
+          </li>
+        ))}
+      </ul>
+      <CheckboxLine
+        label={warnings.length === 1 ? 'Send it despite this warning' : 'Send it despite these warnings'}
+        checked={isRead}
+        onChange={() => onRead(!isRead)}
+      />
+    </div>
   )
 }
 

@@ -3,8 +3,8 @@ import { Button } from '../../../ui/form/button.tsx'
 import { Choices } from '../../../ui/form/choices.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
+import { momentOf, presetsOf, utcText, type ZonedTime, zones } from '../schedule-time.ts'
 import type { CampaignValues } from './campaign-values.ts'
-import { momentOf, presetsOf, utcText, type ZonedTime, zones } from './schedule-time.ts'
 import { Section } from './section.tsx'
 
 /** When it is sent: now, or at a time. */

@@ -39,6 +39,12 @@ export function Results({ campaign }: { campaign: Campaign }) {
         <Figure campaign={campaign} label="Complained" value={complainedCount} activity="complained" />
         <Figure campaign={campaign} label="Unsubscribed" value={unsubscribedCount} activity="unsubscribed" />
       </dl>
+      {campaign.failedCount + bouncedCount > 0 && (
+        <p className="mt-2 text-muted text-xs">
+          Failed: the email was not accepted. Bounced: the address refused it, either at once (then it also counts as failed) or after it
+          was accepted (then it counts as sent).
+        </p>
+      )}
     </section>
   )
 }

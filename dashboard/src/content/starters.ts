@@ -13,7 +13,8 @@ const layout = (content: string[]) => `<!doctype html>
     <style>
       body { margin: 0; background: #f4f6f8; color: #1c2730; font: 16px/1.5 -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
       .card { max-width: 560px; margin: 0 auto; padding: 32px; background: #ffffff; }
-      h1 { margin: 0 0 16px; font-size: 22px; line-height: 1.3; }
+      h1 { margin: 0 0 16px; font-size: 24px; line-height: 1.3; }
+      h2 { margin: 24px 0 8px; font-size: 18px; line-height: 1.3; }
       .button { display: inline-block; padding: 12px 20px; border-radius: 6px; background: #0b6e82; color: #ffffff; text-decoration: none; }
       .small { color: #50656f; font-size: 13px; }
       @media (prefers-color-scheme: dark) {
@@ -34,7 +35,7 @@ ${content.map((line) => `      ${line}`).join('\n')}
 const button = (label: string, href: string) => `<p><a class="button" href="${href}">${label}</a></p>`
 const hello = '<p>Hello {{ firstName ?? "there" }},</p>'
 
-/** What a new template can begin with. */
+/** Texts that a new template or campaign can start from. */
 export const STARTERS: Starter[] = [
   {
     id: 'blank',
