@@ -254,7 +254,9 @@ export function createPipeline(deps: Deps) {
       signer: signs ? await keyOf(projectId, signer) : undefined,
     }
     const message = await buildPool.build(priority, request, timeouts.guardOf(content.id))
-    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message, isWireForm: true }
+    // The name of a header may begin with a dot, nothing else at the start of a line that we compose.
+    const isWireForm = !Object.keys(request.headers).some((name) => name.startsWith('.'))
+    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message, isWireForm }
   }
 
   /** The settlement of an email that may no longer leave; undefined when it may. */

@@ -170,6 +170,8 @@ export function takeOver(connection: SMTPConnection) {
 
   async function handOverUnless(reply: Promise<Reply>, handOver: () => Promise<Permit | undefined>) {
     crash('body-sent')
+    // The connection was lost, or the server has replied: nothing is marked for it.
+    if (!waiter) return reply
     const permit = handOver().catch(() => undefined)
     const first = await Promise.race([permit.then((given) => ({ permit: given })), reply])
     // The reply may have come in the same turn.
