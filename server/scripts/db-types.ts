@@ -3,16 +3,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { withDatabase } from '../test/support/postgres.ts'
 
-type Column = { table: string; name: string; type: string; nullable: boolean; defaulted: boolean }
+type Column = { table: string; name: string; type: string; nullable: boolean }
 
-const HEADER = `// Generated from the migrated database by \`npm run db:types\`. Do not edit.
-import type { ColumnType } from 'kysely'
-
-type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
-type Json = ColumnType<unknown, string, string>
-type Timestamp = ColumnType<Date, Date | string, Date | string>
-
-`
+const HEADER = '// Generated from the migrated database by `npm run db:types`. Do not edit.\n\n'
 
 const LINE_WIDTH = 140
 
@@ -22,24 +15,23 @@ const TYPES: Record<string, string> = {
   float8: 'number',
   int4: 'number',
   int8: 'string',
-  jsonb: 'Json',
+  jsonb: 'unknown',
   text: 'string',
-  timestamptz: 'Timestamp',
+  timestamptz: 'Date',
   int2: 'number',
-  date: 'Timestamp',
+  date: 'Date',
   uuid: 'string',
   _bytea: 'Buffer[]',
   _text: 'string[]',
   _uuid: 'string[]',
 }
 
-/** Row types, read from the migrated database, so that they always match it. */
+/** The rows of each table, read from the migrated database, so that they always match it. */
 export async function printSchema(url: string) {
   const client = new pg.Client(url)
   await client.connect()
   const { rows } = await client.query<Column>(`
-    select c.table_name as table, c.column_name as name, c.udt_name as type,
-      c.is_nullable = 'YES' as nullable, c.column_default is not null as defaulted
+    select c.table_name as table, c.column_name as name, c.udt_name as type, c.is_nullable = 'YES' as nullable
     from information_schema.columns c
     join information_schema.tables t using (table_schema, table_name)
     where c.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.table_name <> 'migrations'
@@ -50,7 +42,8 @@ export async function printSchema(url: string) {
   const tables = new Map<string, Column[]>()
   for (const row of rows) tables.set(row.table, [...(tables.get(row.table) ?? []), row])
   const body = [...tables].map(([table, columns]) => printTable(table, columns.map(printColumn)))
-  return `${HEADER}export interface Schema {\n${body.join('\n')}\n}\n`
+  return `${HEADER}/** Rows by table, as a select returns them. */
+export interface Schema {\n${body.join('\n')}\n}\n`
 }
 
 /** On one line if it fits, as the formatter would keep it. */
@@ -59,11 +52,8 @@ function printTable(table: string, columns: string[]) {
   return line.length <= LINE_WIDTH ? line : `  ${table}: {\n${columns.map((column) => `    ${column}\n`).join('')}  }`
 }
 
-function printColumn({ table, name, type, nullable, defaulted }: Column) {
-  const plain = TYPES[type] ?? unknownType(table, name, type)
-  const read = nullable ? `${plain} | null` : plain
-  return `${name}: ${defaulted ? `Generated<${read}>` : read}`
-}
+const printColumn = ({ table, name, type, nullable }: Column) =>
+  `${name}: ${TYPES[type] ?? unknownType(table, name, type)}${nullable ? ' | null' : ''}`
 
 function unknownType(table: string, name: string, type: string): never {
   throw new Error(`${table}.${name} has type ${type}, which db-types does not know yet`)

@@ -10,7 +10,7 @@ import { addToCampaigns, lockCampaigns } from './campaigns/ledger/counters.ts'
 import { campaignExport } from './campaigns/ledger/export.ts'
 import { type CampaignIntervals, startCampaignWork } from './campaigns/sending/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
-import { continueExport } from './contacts/csv/export.ts'
+import { contactExport } from './contacts/csv/export.ts'
 import { continueImport } from './contacts/csv/import.ts'
 import { continueDeleteField } from './contacts/fields/delete-field.ts'
 import { countFields } from './contacts/fields/fields.ts'
@@ -80,7 +80,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'campaigns.export': (job) => continueCsvExport(db, campaignExport, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
   'contacts.import': (job) => continueImport({ db, segments: segmentAccess }, job),
-  'contacts.export': (job) => continueExport({ db, segments: segmentAccess }, job),
+  'contacts.export': (job) => continueCsvExport(db, contactExport(segmentAccess), job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
   'delivery.count-unsubscription': (unsubscription) => transact(db, (tx) => countUnsubscription(tx, unsubscription)),

@@ -23,12 +23,13 @@ type Parts = {
 
 /** Verified addresses, and passwords that are reset or changed. */
 export function passwordRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps, { passwords, port, attempts, findUser }: Parts) {
-  const route = routesOf(app, { tags: ['Accounts'] })
+  const visitor = routesOf(app, { tags: ['Accounts'], caller: 'visitor' })
+  const session = routesOf(app, { tags: ['Accounts'], caller: 'session' })
   const { hashPassword, isPassword } = passwords
 
-  route.post(
+  visitor.post(
     '/auth/verify-email',
-    { summary: 'Verify an email address', body: z.object({ token: Token }), response: Done, caller: 'visitor' },
+    { summary: 'Verify an email address', body: z.object({ token: Token }), response: Done },
     async (req) => {
       await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
       await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
@@ -36,7 +37,7 @@ export function passwordRoutes(app: App, { db, secrets, config: { publicUrl } }:
     },
   )
 
-  route.post('/auth/request-verification', { summary: 'Resend the verification email', response: Done, caller: 'session' }, async (req) => {
+  session.post('/auth/request-verification', { summary: 'Resend the verification email', response: Done }, async (req) => {
     const user = await findUser(req.person.userId)
     if (user.verified) return { success: true as const }
     await attempts.take({ scope: 'verification', subject: user.id })
@@ -44,14 +45,13 @@ export function passwordRoutes(app: App, { db, secrets, config: { publicUrl } }:
     return { success: true as const }
   })
 
-  route.post(
+  visitor.post(
     '/auth/request-password-reset',
     {
       summary: 'Request a password reset',
       description: 'Responds the same whether or not the address has an account.',
       body: z.object({ email: Address }),
       response: Done,
-      caller: 'visitor',
     },
     async (req) => {
       await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip) })
@@ -66,9 +66,9 @@ export function passwordRoutes(app: App, { db, secrets, config: { publicUrl } }:
     if (!wait) await transact(db, (tx) => sendReset(tx, port, email))
   }
 
-  route.post(
+  visitor.post(
     '/auth/reset-password',
-    { summary: 'Reset a password', body: z.object({ token: Token, password: NewPassword }), response: Done, caller: 'visitor' },
+    { summary: 'Reset a password', body: z.object({ token: Token, password: NewPassword }), response: Done },
     async (req) => {
       await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
       const passwordHash = await hashPassword(req.body.password)
@@ -77,14 +77,13 @@ export function passwordRoutes(app: App, { db, secrets, config: { publicUrl } }:
     },
   )
 
-  route.post(
+  session.post(
     '/auth/change-password',
     {
       summary: 'Change your password',
       description: 'Signs out all other sessions.',
       body: z.object({ currentPassword: GivenPassword, password: NewPassword }),
       response: Done,
-      caller: 'session',
     },
     async (req, reply) => {
       const { userId } = req.person

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { maybeOne, type Tx, transact } from '../db/index.ts'
+import type { Caller } from '../http/auth/auth.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
 import { readSessionCookie } from '../http/auth/session-cookie.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
@@ -40,11 +41,9 @@ const UserView = z
 
 type UserRow = User & { verified: boolean; operator: boolean; createdAt: Date }
 
-const showUser = ({ id, email, verified, operator, createdAt }: UserRow): z.output<typeof UserView> => ({
-  id,
-  email,
+const showUser = ({ verified, createdAt, ...user }: UserRow): z.output<typeof UserView> => ({
+  ...user,
   emailVerified: verified,
-  operator,
   createdAt: createdAt.toISOString(),
 })
 
@@ -54,15 +53,15 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   const { hashPassword } = passwords
   const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
-  const route = routesOf(app, { tags: ['Accounts'] })
+  const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller })
+  const [anyone, visitor, session] = [of('anyone'), of('visitor'), of('session')]
 
-  route.post(
+  visitor.post(
     '/auth/signup',
     {
       summary: 'Create an account and sign in',
       body: z.object({ email: Address, password: NewPassword, invitation: Token.optional() }),
       response: SignedIn,
-      caller: 'visitor',
       refusals: ['CONFLICT'],
     },
     async (req, reply) => {
@@ -85,13 +84,12 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     if (!invited) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
   }
 
-  route.post(
+  visitor.post(
     '/auth/login',
     {
       summary: 'Sign in',
       body: z.object({ email: Address, password: GivenPassword }),
       response: SignedIn,
-      caller: 'visitor',
       refusals: ['INVALID_CREDENTIALS'],
     },
     async (req, reply) => {
@@ -106,10 +104,10 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     },
   )
 
-  route.get(
+  anyone.get(
     '/auth/logout',
     // A HEAD request must change nothing.
-    { summary: 'Sign out', response: Done, caller: 'anyone', refusals: ['FORBIDDEN'], exposeHeadRoute: false },
+    { summary: 'Sign out', response: Done, refusals: ['FORBIDDEN'], exposeHeadRoute: false },
     async (req, reply) => {
       refuseForeign(req, publicUrl)
       await transact(db, (tx) => endCurrentSession(tx, req))
@@ -124,13 +122,12 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     if (token) await closeSession(tx, secrets.hashes('session', token))
   }
 
-  route.get(
+  visitor.get(
     '/auth/session',
     {
       summary: 'Get the current user, if signed in',
       description: 'For pages that anyone may open: not being signed in is no error here.',
       response: z.object({ user: UserView.nullable() }),
-      caller: 'visitor',
     },
     async (req) => ({ user: (await findSignedIn(req)) ?? null }),
   )
@@ -141,25 +138,23 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     return userId ? showUser(await findUser(userId)) : undefined
   }
 
-  route.get(
+  anyone.get(
     '/auth/oauth-config',
     {
       summary: 'List configured OAuth providers',
       response: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }),
-      caller: 'anyone',
     },
     () => ({ github: false, google: false, oidc: false }),
   )
 
   passwordRoutes(app, deps, { passwords, port, attempts, findUser })
 
-  route.post(
+  session.post(
     '/auth/accept-invitation',
     {
       summary: 'Accept an invitation',
       body: z.object({ token: Token }),
       response: Done.extend({ projectId: z.uuid() }),
-      caller: 'session',
     },
     async (req) => {
       const user = await findUser(req.person.userId)
@@ -168,26 +163,26 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     },
   )
 
-  route.get('/users/@me', { summary: 'Get the current user', response: UserView, caller: 'session' }, async (req) =>
+  session.get('/users/@me', { summary: 'Get the current user', response: UserView }, async (req) =>
     showUser(await findUser(req.person.userId)),
   )
 
-  route.get('/users/@me/sessions', { summary: 'List your sessions', response: z.array(SessionView), caller: 'session' }, (req) =>
+  session.get('/users/@me/sessions', { summary: 'List your sessions', response: z.array(SessionView) }, (req) =>
     listSessions(db, req.person),
   )
 
-  route.delete(
+  session.delete(
     '/users/@me/sessions/:sessionId',
-    { summary: 'End one of your sessions', params: z.object({ sessionId: z.string() }), response: NO_CONTENT, caller: 'session' },
+    { summary: 'End one of your sessions', params: z.object({ sessionId: z.string() }), response: NO_CONTENT },
     async (req, reply) => {
       const ended = await transact(db, (tx) => closeSessionById(tx, req.person, req.params.sessionId))
       return ended ? reply.status(204).send(null) : notFound('session', req.params.sessionId)
     },
   )
 
-  route.delete(
+  session.delete(
     '/users/@me/sessions',
-    { summary: 'End all your other sessions', response: z.object({ endedCount: z.int() }), caller: 'session' },
+    { summary: 'End all your other sessions', response: z.object({ endedCount: z.int() }) },
     async (req) => ({ endedCount: await transact(db, (tx) => closeOtherSessions(tx, req.person)) }),
   )
 

@@ -7,16 +7,7 @@ import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob, saveEr
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId, NIL_ID } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
-import {
-  type ContactFilter,
-  FilterField,
-  FilterSearch,
-  FilterTime,
-  inIdRangeSql,
-  isEmptyFilter,
-  requireFieldWithValue,
-  rowMatchesSql,
-} from './filter.ts'
+import { inIdRangeSql, isEmptyFilter, JobFilter, rowMatchesSql } from './filter.ts'
 import { type SegmentAccess, selectInSegment } from './segment-access.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
@@ -30,27 +21,13 @@ const PAGE = MAX_IDS
 /** Contacts scanned by one statement, matching or not: bounds it when few contacts of a large project match. */
 const SCANNED_CONTACTS = 2_000
 
-/** Strict: a misspelt key must not select every contact. */
-const Filter = z
-  .strictObject({
-    search: FilterSearch.optional(),
-    subscribed: z.boolean().optional(),
-    segmentId: z.uuid().optional(),
-    field: FilterField.optional(),
-    value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
-    createdFrom: FilterTime.optional(),
-    createdTo: FilterTime.optional(),
-  })
-  .check(requireFieldWithValue)
-  .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
-
 const SIZE = `Give 1 to ${MAX_IDS} contact ids.`
 const Ids = refusedPlainly(z.array(z.string().max(100)).max(MAX_IDS).meta({ minItems: 1 }), SIZE)
 const Selected = z.object({
   mode: z.enum(['ids', 'query']).optional(),
   contactIds: Ids.optional(),
   ids: Ids.optional(),
-  filter: Filter.optional(),
+  filter: JobFilter.optional(),
   excludeIds: z.array(z.string().max(100)).max(10_000).optional(),
   all: z.boolean().optional().describe('Act on every contact when the filter is empty.'),
 })
@@ -61,7 +38,7 @@ export const BulkBody = Selected.meta(ONE_FORM)
 export const AddToSegmentBody = Selected.extend({ segmentId: z.uuid().describe('A static segment.') }).meta(ONE_FORM)
 
 /** Either a list of ids, or every contact that matches when the job reaches it. */
-type Query = { where: ContactFilter & { segmentId?: string }; excludeIds: string[] }
+type Query = { where: z.output<typeof JobFilter>; excludeIds: string[] }
 type Selection = { ids: string[] } | Query
 /** `segmentId`: the segment to add to. */
 type Input = { operation: Operation; selection: Selection; startedBy: Source; segmentId?: string }
@@ -70,9 +47,9 @@ type Result = { operation: Operation; totalRequested: number; successCount: numb
 
 export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds = [], all }: z.output<typeof BulkBody>): Selection {
   if (mode === 'query') {
-    const { segmentId, ...where } = filter
-    if (isEmptyFilter(where) && !segmentId && !all) invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
-    return { where: segmentId ? { ...where, segmentId } : where, excludeIds }
+    if (isEmptyFilter(filter) && !filter.segmentId && !all)
+      invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
+    return { where: filter, excludeIds }
   }
   const given = contactIds ?? ids ?? []
   if (!given.length) failPlainly('BAD_REQUEST', SIZE)

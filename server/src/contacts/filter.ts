@@ -5,16 +5,6 @@ import { readAddress } from '../lib/text/address.ts'
 import { DAY } from '../lib/text/units.ts'
 import { readFieldName } from './fields/fields.ts'
 
-/** Selects the contacts of a list or a bulk job. */
-export type ContactFilter = {
-  search?: string | undefined
-  subscribed?: boolean | undefined
-  field?: string | undefined
-  value?: string | number | boolean | undefined
-  createdFrom?: string | undefined
-  createdTo?: string | undefined
-}
-
 export const FilterSearch = z.string().max(255).describe('Part of the address, case-insensitive.')
 export const FilterField = z.string().min(1).max(260).describe('Name of a field, such as `plan` or `data.plan`; requires `value`.')
 
@@ -25,27 +15,35 @@ export const FilterTime = z
   .string()
   .max(40)
   .check(({ value, issues }) => {
-    if (value !== '' && !readMoment(value))
-      issues.push({
-        code: 'custom',
-        message: 'Must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.',
-        params: { code: 'invalid_string' },
-        input: value,
-      })
+    const message = 'Must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.'
+    if (value !== '' && !readMoment(value)) issues.push({ code: 'custom', message, params: { code: 'invalid_string' }, input: value })
   })
   .describe('A time, or a date, which means the whole day in UTC.')
 
-export const requireFieldWithValue = ({ value: filter, issues }: z.core.ParsePayload<Pick<ContactFilter, 'field' | 'value'>>) => {
+type FieldAndValue = { field?: string | undefined; value?: unknown }
+
+export const requireFieldWithValue = ({ value: filter, issues }: z.core.ParsePayload<FieldAndValue>) => {
   if ((filter.field === undefined) === (filter.value === undefined)) return
-  const missing = filter.field === undefined ? 'field' : 'value'
-  issues.push({
-    code: 'custom',
-    path: [missing],
-    message: '"field" and "value" must be given together.',
-    params: { code: 'required' },
-    input: filter,
-  })
+  const path = [filter.field === undefined ? 'field' : 'value']
+  issues.push({ code: 'custom', path, message: '"field" and "value" must be given together.', params: { code: 'required' }, input: filter })
 }
+
+/** Of a job. Strict: a misspelt key must not select every contact. */
+export const JobFilter = z
+  .strictObject({
+    search: FilterSearch.optional(),
+    subscribed: z.boolean().optional(),
+    segmentId: z.uuid().optional(),
+    field: FilterField.optional(),
+    value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
+    createdFrom: FilterTime.optional(),
+    createdTo: FilterTime.optional(),
+  })
+  .check(requireFieldWithValue)
+  .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
+
+/** Selects the contacts of a list or a job. */
+export type ContactFilter = Omit<z.output<typeof JobFilter>, 'segmentId'>
 
 export const isEmptyFilter = ({ search = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
   search.trim() === '' && subscribed === undefined && field === undefined && !createdFrom && !createdTo

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Rows } from './index.ts'
+import type { Schema } from './schema.ts'
 
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name
-type CamelRow<Table extends keyof Rows> = { [Name in keyof Rows[Table] & string as Camel<Name>]: Rows[Table][Name] }
+type CamelRow<Table extends keyof Schema> = { [Name in keyof Schema[Table] & string as Camel<Name>]: Schema[Table][Name] }
 
 /** The row that a select list gives. What the schema does not know is added: `RowOf<typeof COLUMNS> & { type: EmailType }`. */
 export type RowOf<List> = List extends RawBuilder<infer Row> ? Row : never
@@ -10,5 +10,5 @@ export type RowOf<List> = List extends RawBuilder<infer Row> ? Row : never
 const toSnake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** A select list: columns of a table under their names in code, as in `e.created_at as "createdAt"`. */
-export const columns = <Table extends keyof Rows, Name extends keyof CamelRow<Table> & string>(_: Table, alias: string, names: Name[]) =>
+export const columns = <Table extends keyof Schema, Name extends keyof CamelRow<Table> & string>(_: Table, alias: string, names: Name[]) =>
   sql.raw<Pick<CamelRow<Table>, Name>>(names.map((name) => `${alias}.${toSnake(name)} as "${name}"`).join(', '))

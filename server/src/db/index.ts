@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
 import type { Schema } from './schema.ts'
@@ -11,8 +11,6 @@ export type Pool = Kysely<Schema>
 export type Tx = Transaction<Schema>
 /** For reads that may run on either. */
 export type Db = Pool | Tx
-/** Rows by table, as a select returns them. */
-export type Rows = { [Table in keyof Schema]: Selectable<Schema[Table]> }
 
 export function connect({ url, max, log }: { url: string; max: number; log: Log }): Pool {
   const pool = new pg.Pool({
@@ -130,11 +128,14 @@ export function countAffected(tx: Tx, query?: RawBuilder<unknown>) {
 const run = <Row, Result>(query: RawBuilder<Row> | undefined, execute: (statement: RawBuilder<Row>) => Promise<Result>) =>
   query ? execute(query) : (text: TemplateStringsArray, ...values: unknown[]) => execute(sql<Row>(text, ...values))
 
+/** The first column of a row that is always there. */
+export const scalar =
+  <Value>(db: Db): InPlace<Value> =>
+  async (text, ...values) =>
+    Object.values(await one<Record<string, Value>>(db)(text, ...values))[0]!
+
 /** The number of rows of a query, which limits how many are counted. */
-export async function countRows(db: Db, query: RawBuilder<unknown>) {
-  const { count } = await one<{ count: number }>(db)`select count(*)::int as count from (${query}) as counted`
-  return count
-}
+export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar<number>(db)`select count(*)::int from (${query}) as counted`
 
 const ATTEMPTS = 3
 

@@ -1,37 +1,26 @@
 // Generated from the migrated database by `npm run db:types`. Do not edit.
-import type { ColumnType } from 'kysely'
 
-type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
-type Json = ColumnType<unknown, string, string>
-type Timestamp = ColumnType<Date, Date | string, Date | string>
-
+/** Rows by table, as a select returns them. */
 export interface Schema {
   account_mails: {
     id: string
     recipient: string
     subject: string
     sealed_text: Buffer
-    state: Generated<string>
-    link_expires_at: Timestamp
+    state: string
+    link_expires_at: Date
     message_token: string | null
-    attempts: Generated<number>
-    failures: Generated<number>
-    due_at: Generated<Timestamp>
+    attempts: number
+    failures: number
+    due_at: Date
     worker: number | null
-    handed_over_at: Timestamp | null
+    handed_over_at: Date | null
     error: string | null
-    created_at: Generated<Timestamp>
+    created_at: Date
   }
-  activities: {
-    project_id: string
-    id: string
-    type: string
-    contact_id: string | null
-    data: Generated<Json>
-    created_at: Generated<Timestamp>
-  }
-  activity_count_deltas: { project_id: string; id: string; type: string; day: Timestamp; count: string }
-  activity_counts: { project_id: string; type: string; day: Timestamp; count: string }
+  activities: { project_id: string; id: string; type: string; contact_id: string | null; data: unknown; created_at: Date }
+  activity_count_deltas: { project_id: string; id: string; type: string; day: Date; count: string }
+  activity_counts: { project_id: string; type: string; day: Date; count: string }
   attachments: {
     project_id: string
     content_id: string
@@ -42,8 +31,8 @@ export interface Schema {
     inline: boolean
     bytes: Buffer
   }
-  attempts: { scope: string; subject: Buffer; window_ends_at: Timestamp; count: number }
-  billing_meters: { project_id: string; category: string; since: Timestamp; reported_to: Timestamp; carry: Generated<string> }
+  attempts: { scope: string; subject: Buffer; window_ends_at: Date; count: number }
+  billing_meters: { project_id: string; category: string; since: Date; reported_to: Date; carry: string }
   campaign_audit: {
     project_id: string
     campaign_id: string
@@ -51,21 +40,14 @@ export interface Schema {
     action: string
     actor: string
     user_id: string | null
-    details: Generated<Json>
-    created_at: Generated<Timestamp>
+    details: unknown
+    created_at: Date
   }
-  campaign_excluded: {
-    project_id: string
-    campaign_id: string
-    contact_id: string
-    address: string
-    reason: string
-    created_at: Generated<Timestamp>
-  }
+  campaign_excluded: { project_id: string; campaign_id: string; contact_id: string; address: string; reason: string; created_at: Date }
   campaign_minutes: {
     project_id: string
     campaign_id: string
-    minute: Timestamp
+    minute: Date
     sent: number
     failed: number
     bounced: number
@@ -86,104 +68,96 @@ export interface Schema {
     template_id: string | null
     audience_type: string
     segment_id: string | null
-    audience_condition: Json | null
-    uses: Generated<Json>
+    audience_condition: unknown | null
+    uses: unknown
     rate_per_minute: number | null
-    status: Generated<string>
-    scheduled_for: Timestamp | null
-    started_at: Timestamp | null
-    started_by: Json | null
-    sent_at: Timestamp | null
-    paused_at: Timestamp | null
+    status: string
+    scheduled_for: Date | null
+    started_at: Date | null
+    started_by: unknown | null
+    sent_at: Date | null
+    paused_at: Date | null
     paused_reason: string | null
-    resumed_at: Timestamp | null
+    resumed_at: Date | null
     content_id: string | null
-    frozen_audience: Json | null
+    frozen_audience: unknown | null
     freeze_cursor: string | null
-    freeze_due_at: Generated<Timestamp>
-    freeze_page: Generated<number>
-    freeze_attempts: Generated<number>
-    frozen_at: Timestamp | null
+    freeze_due_at: Date
+    freeze_page: number
+    freeze_attempts: number
+    frozen_at: Date | null
     reserved: number | null
     reserved_for: string | null
     resending: string | null
-    settled_at: Timestamp | null
-    recounted_at: Timestamp | null
-    total_recipients: Generated<number>
-    sent_count: Generated<number>
-    delivered_count: Generated<number>
-    opened_count: Generated<number>
-    clicked_count: Generated<number>
-    machine_opened_count: Generated<number>
-    machine_clicked_count: Generated<number>
-    bounced_count: Generated<number>
-    complained_count: Generated<number>
-    unsubscribed_count: Generated<number>
-    failed_count: Generated<number>
-    skipped_count: Generated<number>
-    excluded_unsubscribed: Generated<number>
-    excluded_suppressed: Generated<number>
-    excluded_invalid: Generated<number>
-    counters_closed_at: Timestamp | null
+    settled_at: Date | null
+    recounted_at: Date | null
+    total_recipients: number
+    sent_count: number
+    delivered_count: number
+    opened_count: number
+    clicked_count: number
+    machine_opened_count: number
+    machine_clicked_count: number
+    bounced_count: number
+    complained_count: number
+    unsubscribed_count: number
+    failed_count: number
+    skipped_count: number
+    excluded_unsubscribed: number
+    excluded_suppressed: number
+    excluded_invalid: number
+    counters_closed_at: Date | null
     closed_refused_count: number | null
-    closed_links: Json | null
-    deleted_at: Timestamp | null
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    closed_links: unknown | null
+    deleted_at: Date | null
+    created_at: Date
+    updated_at: Date
   }
-  consents: {
-    project_id: string
-    contact_id: string
-    id: string
-    subscribed: boolean
-    source: string
-    details: Generated<Json>
-    created_at: Generated<Timestamp>
-  }
+  consents: { project_id: string; contact_id: string; id: string; subscribed: boolean; source: string; details: unknown; created_at: Date }
   contact_count_deltas: {
     project_id: string
     id: string
-    total: Generated<number>
-    subscribed: Generated<number>
-    day: Timestamp | null
+    total: number
+    subscribed: number
+    day: Date | null
     source: string | null
-    created: Generated<number>
-    created_subscribed: Generated<number>
-    opted_in: Generated<number>
-    opted_out: Generated<number>
-    deleted: Generated<number>
-    gone_created: Generated<number>
-    gone_created_subscribed: Generated<number>
-    gone_opted_in: Generated<number>
-    gone_opted_out: Generated<number>
-    created_at: Generated<Timestamp>
+    created: number
+    created_subscribed: number
+    opted_in: number
+    opted_out: number
+    deleted: number
+    gone_created: number
+    gone_created_subscribed: number
+    gone_opted_in: number
+    gone_opted_out: number
+    created_at: Date
   }
   contact_counts: { project_id: string; total: string; subscribed: string }
   contact_days: {
     project_id: string
-    day: Timestamp
+    day: Date
     source: string
-    created: Generated<number>
-    created_subscribed: Generated<number>
-    opted_in: Generated<number>
-    opted_out: Generated<number>
-    deleted: Generated<number>
-    gone_created: Generated<number>
-    gone_created_subscribed: Generated<number>
-    gone_opted_in: Generated<number>
-    gone_opted_out: Generated<number>
+    created: number
+    created_subscribed: number
+    opted_in: number
+    opted_out: number
+    deleted: number
+    gone_created: number
+    gone_created_subscribed: number
+    gone_opted_in: number
+    gone_opted_out: number
   }
-  contact_fields: { project_id: string; key: string; type: string; contacts: Generated<number>; counted_at: Timestamp | null }
+  contact_fields: { project_id: string; key: string; type: string; contacts: number; counted_at: Date | null }
   contacts: {
     project_id: string
     id: string
     email: string
     subscribed: boolean
-    data: Generated<Json>
+    data: unknown
     created_by: string | null
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
-    subscription_changed_at: Generated<Timestamp>
+    created_at: Date
+    updated_at: Date
+    subscription_changed_at: Date
   }
   contents: {
     project_id: string
@@ -195,117 +169,117 @@ export interface Schema {
     from_address: string
     from_name: string | null
     reply_to: string | null
-    headers: Generated<Json>
+    headers: unknown
     template_id: string | null
     template_version: number | null
     fingerprint: Buffer | null
-    created_at: Generated<Timestamp>
+    created_at: Date
   }
-  deleted_contact_fields: { project_id: string; key: string; deleted_at: Generated<Timestamp> }
+  deleted_contact_fields: { project_id: string; key: string; deleted_at: Date }
   domains: {
     project_id: string
     id: string
     domain: string
-    status: Generated<string>
+    status: string
     verified_by: string | null
-    verified_at: Timestamp | null
-    pending_since: Generated<Timestamp>
+    verified_at: Date | null
+    pending_since: Date
     dkim_selector: string
     dkim_public_key: string
     dkim_private_key_sealed: Buffer
-    ses_tokens: Generated<Json>
+    ses_tokens: unknown
     ses_zone: string | null
-    findings: Generated<Json>
+    findings: unknown
     last_error: string | null
-    last_checked_at: Timestamp | null
-    failures: Generated<number>
-    next_check_at: Generated<Timestamp>
-    check_number: Generated<number>
-    check_began_at: Timestamp | null
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    last_checked_at: Date | null
+    failures: number
+    next_check_at: Date
+    check_number: number
+    check_began_at: Date | null
+    created_at: Date
+    updated_at: Date
   }
-  email_counts: { project_id: string; kind: string; hour: Timestamp; count: string }
+  email_counts: { project_id: string; kind: string; hour: Date; count: string }
   email_days: {
     project_id: string
-    day: Timestamp
+    day: Date
     source: string
     campaign_id: string
     template_id: string
     workflow_id: string
-    sent: Generated<number>
-    delivered: Generated<number>
-    opened: Generated<number>
-    clicked: Generated<number>
-    machine_opened: Generated<number>
-    machine_clicked: Generated<number>
-    bounced: Generated<number>
-    complained: Generated<number>
-    unsubscribed: Generated<number>
-    within_1s: Generated<number>
-    within_2s: Generated<number>
-    within_5s: Generated<number>
-    within_10s: Generated<number>
-    within_30s: Generated<number>
-    within_1m: Generated<number>
-    within_5m: Generated<number>
-    within_15m: Generated<number>
-    within_1h: Generated<number>
-    within_6h: Generated<number>
-    later: Generated<number>
+    sent: number
+    delivered: number
+    opened: number
+    clicked: number
+    machine_opened: number
+    machine_clicked: number
+    bounced: number
+    complained: number
+    unsubscribed: number
+    within_1s: number
+    within_2s: number
+    within_5s: number
+    within_10s: number
+    within_30s: number
+    within_1m: number
+    within_5m: number
+    within_15m: number
+    within_1h: number
+    within_6h: number
+    later: number
   }
   email_domain_days: {
     project_id: string
-    day: Timestamp
+    day: Date
     domain: string
-    sent: Generated<number>
-    delivered: Generated<number>
-    opened: Generated<number>
-    clicked: Generated<number>
-    machine_opened: Generated<number>
-    machine_clicked: Generated<number>
-    bounced: Generated<number>
-    complained: Generated<number>
-    unsubscribed: Generated<number>
+    sent: number
+    delivered: number
+    opened: number
+    clicked: number
+    machine_opened: number
+    machine_clicked: number
+    bounced: number
+    complained: number
+    unsubscribed: number
   }
   email_hits: {
     project_id: string
     email_id: string
-    events: Generated<number>
-    machine_events: Generated<number>
-    machine_opened: Generated<boolean>
-    machine_clicked: Generated<boolean>
-    machine_opened_at: Timestamp | null
-    machine_clicked_at: Timestamp | null
-    recent: Generated<Json>
+    events: number
+    machine_events: number
+    machine_opened: boolean
+    machine_clicked: boolean
+    machine_opened_at: Date | null
+    machine_clicked_at: Date | null
+    recent: unknown
   }
   email_hours: {
     project_id: string
-    hour: Timestamp
+    hour: Date
     source: string
     campaign_id: string
     template_id: string
     workflow_id: string
-    sent: Generated<number>
-    delivered: Generated<number>
-    opened: Generated<number>
-    clicked: Generated<number>
-    machine_opened: Generated<number>
-    machine_clicked: Generated<number>
-    bounced: Generated<number>
-    complained: Generated<number>
-    unsubscribed: Generated<number>
-    within_1s: Generated<number>
-    within_2s: Generated<number>
-    within_5s: Generated<number>
-    within_10s: Generated<number>
-    within_30s: Generated<number>
-    within_1m: Generated<number>
-    within_5m: Generated<number>
-    within_15m: Generated<number>
-    within_1h: Generated<number>
-    within_6h: Generated<number>
-    later: Generated<number>
+    sent: number
+    delivered: number
+    opened: number
+    clicked: number
+    machine_opened: number
+    machine_clicked: number
+    bounced: number
+    complained: number
+    unsubscribed: number
+    within_1s: number
+    within_2s: number
+    within_5s: number
+    within_10s: number
+    within_30s: number
+    within_1m: number
+    within_5m: number
+    within_15m: number
+    within_1h: number
+    within_6h: number
+    later: number
   }
   email_ledger: {
     project_id: string
@@ -313,10 +287,10 @@ export interface Schema {
     kind: string
     n: number
     source: string | null
-    hour: Timestamp | null
+    hour: Date | null
     campaign_id: string | null
     email_ids: string[] | null
-    created_at: Generated<Timestamp>
+    created_at: Date
   }
   emails: {
     project_id: string
@@ -325,59 +299,59 @@ export interface Schema {
     contact_id: string | null
     to_address: string
     to_name: string | null
-    follows_contact: Generated<boolean>
-    vars: Generated<Json | null>
-    only_vars: Generated<boolean>
+    follows_contact: boolean
+    vars: unknown | null
+    only_vars: boolean
     subject: string | null
     source_type: string
     campaign_id: string | null
     workflow_execution_id: string | null
     workflow_id: string | null
-    test: Generated<boolean>
+    test: boolean
     metered: boolean | null
     resent_from: string | null
     request_id: string | null
     message_id: string
-    state: Generated<string>
+    state: string
     lane: number
     stream_id: string
-    attempts: Generated<number>
+    attempts: number
     worker: number | null
-    handed_over_at: Timestamp | null
-    unknown_since: Timestamp | null
-    retried_unknown: Generated<boolean>
-    crashes: Generated<number>
-    timeouts: Generated<number>
-    put_back: Generated<number>
-    failures: Generated<number>
-    first_failed_at: Timestamp | null
-    due_at: Timestamp | null
-    requeued_at: Timestamp | null
+    handed_over_at: Date | null
+    unknown_since: Date | null
+    retried_unknown: boolean
+    crashes: number
+    timeouts: number
+    put_back: number
+    failures: number
+    first_failed_at: Date | null
+    due_at: Date | null
+    requeued_at: Date | null
     error: string | null
     error_code: string | null
     provider_id: string | null
-    sent_at: Timestamp | null
-    delivered_at: Timestamp | null
-    opened_at: Timestamp | null
-    clicked_at: Timestamp | null
-    bounced_at: Timestamp | null
-    complained_at: Timestamp | null
-    unsubscribed_at: Timestamp | null
-    opens: Generated<number>
-    clicks: Generated<number>
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    sent_at: Date | null
+    delivered_at: Date | null
+    opened_at: Date | null
+    clicked_at: Date | null
+    bounced_at: Date | null
+    complained_at: Date | null
+    unsubscribed_at: Date | null
+    opens: number
+    clicks: number
+    created_at: Date
+    updated_at: Date
   }
-  event_count_deltas: { project_id: string; id: string; name: string; day: Timestamp; count: number }
-  event_counts: { project_id: string; name: string; day: Timestamp; count: string }
+  event_count_deltas: { project_id: string; id: string; name: string; day: Date; count: number }
+  event_counts: { project_id: string; name: string; day: Date; count: string }
   events: {
     project_id: string
     id: string
     name: string
     contact_id: string | null
     email_id: string | null
-    data: Generated<Json>
-    created_at: Generated<Timestamp>
+    data: unknown
+    created_at: Date
   }
   former_addresses: { project_id: string; address: string; contact_id: string }
   held_refusals: {
@@ -388,26 +362,11 @@ export interface Schema {
     reply: string
     unknown_recipient: boolean
     place: string
-    held_at: Generated<Timestamp>
+    held_at: Date
   }
-  idempotency_keys: {
-    project_id: string
-    key: string
-    request: string
-    status_code: number
-    result: Generated<Json>
-    created_at: Generated<Timestamp>
-  }
-  instance: { singleton: Generated<boolean>; secret_checks: Buffer[]; transport: string | null; created_at: Generated<Timestamp> }
-  invitations: {
-    project_id: string
-    id: string
-    email: string
-    role: string
-    token_hash: Buffer
-    created_at: Generated<Timestamp>
-    expires_at: Timestamp
-  }
+  idempotency_keys: { project_id: string; key: string; request: string; status_code: number; result: unknown; created_at: Date }
+  instance: { singleton: boolean; secret_checks: Buffer[]; transport: string | null; created_at: Date }
+  invitations: { project_id: string; id: string; email: string; role: string; token_hash: Buffer; created_at: Date; expires_at: Date }
   job_errors: { project_id: string; job_id: string; row: number; subject: string; error: string }
   job_files: { project_id: string; job_id: string; content: Buffer }
   job_pieces: { project_id: string; job_id: string; piece: number; content: string }
@@ -416,21 +375,21 @@ export interface Schema {
     project_id: string
     id: string
     type: string
-    state: Generated<string>
-    progress: Generated<number>
-    input: Generated<Json>
-    position: Json | null
-    result: Json | null
+    state: string
+    progress: number
+    input: unknown
+    position: unknown | null
+    result: unknown | null
     failed_reason: string | null
-    created_at: Generated<Timestamp>
-    finished_at: Timestamp | null
+    created_at: Date
+    finished_at: Date | null
   }
-  key_usage: { project_id: string; kind: string; key_version: number; used_at: Timestamp }
-  ledger_checks: { project_id: string; checked_at: Generated<Timestamp>; drift: Json | null; drift_at: Timestamp | null }
+  key_usage: { project_id: string; kind: string; key_version: number; used_at: Date }
+  ledger_checks: { project_id: string; checked_at: Date; drift: unknown | null; drift_at: Date | null }
   listeners: { project_id: string; topic: string; listener: string }
-  memberships: { project_id: string; user_id: string; role: string; created_at: Generated<Timestamp> }
-  preview_pages: { project_id: string; id: string; html: string; created_at: Generated<Timestamp> }
-  project_wipes: { project_id: string; requested_at: Generated<Timestamp> }
+  memberships: { project_id: string; user_id: string; role: string; created_at: Date }
+  preview_pages: { project_id: string; id: string; html: string; created_at: Date }
+  project_wipes: { project_id: string; requested_at: Date }
   projects: {
     id: string
     name: string
@@ -438,12 +397,12 @@ export interface Schema {
     secret_key_hash: Buffer
     public_key_sealed: Buffer
     secret_key_sealed: Buffer
-    key_version: Generated<number>
-    disabled: Generated<boolean>
+    key_version: number
+    disabled: boolean
     disabled_reason: string | null
-    tracking: Generated<string>
-    language: Generated<string>
-    timezone: Generated<string>
+    tracking: string
+    language: string
+    timezone: string
     customer: string | null
     subscription: string | null
     currency: string | null
@@ -451,28 +410,28 @@ export interface Schema {
     billing_limit_campaigns: string | null
     billing_limit_transactional: string | null
     billing_limit_inbound: string | null
-    period_start: Timestamp | null
-    period_end: Timestamp | null
-    billing_check: Generated<number>
-    settled_to: Timestamp | null
-    reset_at: Timestamp | null
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
-    deleted_at: Timestamp | null
+    period_start: Date | null
+    period_end: Date | null
+    billing_check: number
+    settled_to: Date | null
+    reset_at: Date | null
+    created_at: Date
+    updated_at: Date
+    deleted_at: Date | null
   }
   provider_notifications: {
     id: string
     message: string
-    received_at: Generated<Timestamp>
-    due_at: Generated<Timestamp | null>
-    tries: Generated<number>
+    received_at: Date
+    due_at: Date | null
+    tries: number
     kind: string | null
     project_id: string | null
     email_id: string | null
-    details: Json | null
+    details: unknown | null
     error: string | null
   }
-  rate_windows: { project_id: string; started_at: Timestamp; leased: number; granted: number }
+  rate_windows: { project_id: string; started_at: Date; leased: number; granted: number }
   reactions: {
     project_id: string
     id: string
@@ -480,35 +439,28 @@ export interface Schema {
     event_id: string | null
     event_name: string | null
     topics: string[]
-    attempts: Generated<number>
-    due_at: Generated<Timestamp>
-    created_at: Generated<Timestamp>
+    attempts: number
+    due_at: Date
+    created_at: Date
   }
-  refusal_streaks: {
-    project_id: string
-    domain: string
-    fingerprint: string
-    replies: number
-    first_place: string
-    last_at: Generated<Timestamp>
-  }
+  refusal_streaks: { project_id: string; domain: string; fingerprint: string; replies: number; first_place: string; last_at: Date }
   reputations: {
     project_id: string
-    attempted: Generated<string>
-    bounced: Generated<string>
-    complained: Generated<string>
-    all_attempted: Generated<string>
-    all_bounced: Generated<string>
-    all_complained: Generated<string>
-    since: Timestamp | null
-    before_attempted: Generated<string>
-    before_bounced: Generated<string>
-    before_complained: Generated<string>
-    acknowledged_at: Timestamp | null
+    attempted: string
+    bounced: string
+    complained: string
+    all_attempted: string
+    all_bounced: string
+    all_complained: string
+    since: Date | null
+    before_attempted: string
+    before_bounced: string
+    before_complained: string
+    acknowledged_at: Date | null
     acknowledged_by: string | null
-    due: Generated<boolean>
+    due: boolean
   }
-  rollup_recounts: { project_id: string; recounted_at: Generated<Timestamp> }
+  rollup_recounts: { project_id: string; recounted_at: Date }
   sandbox_messages: {
     project_id: string
     id: string
@@ -517,73 +469,66 @@ export interface Schema {
     sender: string
     subject: string
     source: Buffer
-    created_at: Generated<Timestamp>
+    created_at: Date
   }
-  segment_due: { project_id: string; contact_id: string; segment_id: string; due_at: Timestamp }
-  segment_members: { project_id: string; segment_id: string; contact_id: string; added_at: Generated<Timestamp> }
+  segment_due: { project_id: string; contact_id: string; segment_id: string; due_at: Date }
+  segment_members: { project_id: string; segment_id: string; contact_id: string; added_at: Date }
   segments: {
     project_id: string
     id: string
     name: string
     description: string | null
     type: string
-    condition: Json | null
-    uses: Generated<Json>
+    condition: unknown | null
+    uses: unknown
     slug: string
-    track_membership: Generated<boolean>
-    member_count: Generated<number>
-    counted_at: Timestamp | null
-    count_estimated: Generated<boolean>
-    count_ms: Generated<number>
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    track_membership: boolean
+    member_count: number
+    counted_at: Date | null
+    count_estimated: boolean
+    count_ms: number
+    created_at: Date
+    updated_at: Date
   }
-  senders: { worker: number; lease_until: Timestamp; slowed_by: string | null }
+  senders: { worker: number; lease_until: Date; slowed_by: string | null }
   sending_pauses: {
     project_id: string
     domain: string
     reason: string
     cause: string | null
     fingerprint: string | null
-    failed_probes: Generated<number>
-    since: Generated<Timestamp>
-    until: Timestamp
-    probe_until: Timestamp | null
-    verifies: Generated<boolean>
-    escalated: Generated<boolean>
+    failed_probes: number
+    since: Date
+    until: Date
+    probe_until: Date | null
+    verifies: boolean
+    escalated: boolean
   }
-  sessions: {
-    token_hash: Buffer
-    user_id: string
-    network: string
-    user_agent: string | null
-    created_at: Generated<Timestamp>
-    expires_at: Timestamp
-  }
-  soft_bounces: { project_id: string; address: string; email_id: string; forgiven: Generated<boolean>; created_at: Generated<Timestamp> }
-  stream_rates: { project_id: string; id: string; per_minute: number; unused_since: Generated<Timestamp> }
+  sessions: { token_hash: Buffer; user_id: string; network: string; user_agent: string | null; created_at: Date; expires_at: Date }
+  soft_bounces: { project_id: string; address: string; email_id: string; forgiven: boolean; created_at: Date }
+  stream_rates: { project_id: string; id: string; per_minute: number; unused_since: Date }
   streams: {
     project_id: string
     id: string
-    lane: Generated<number>
+    lane: number
     from_domain: string
-    paused_at: Timestamp | null
-    cancelled_at: Timestamp | null
-    expiry_from: Generated<Timestamp>
-    created_at: Generated<Timestamp>
+    paused_at: Date | null
+    cancelled_at: Date | null
+    expiry_from: Date
+    created_at: Date
   }
-  stripe_events: { id: string; type: string; received_at: Generated<Timestamp> }
-  suppressions: { project_id: string; address: string; reason: string; created_at: Generated<Timestamp> }
-  suspended_domains: { domain: string; suspended: string; until: Timestamp }
-  suspended_owners: { suspended: string; owner: string; address: Buffer; reason: string; at: Generated<Timestamp>; until: Timestamp }
+  stripe_events: { id: string; type: string; received_at: Date }
+  suppressions: { project_id: string; address: string; reason: string; created_at: Date }
+  suspended_domains: { domain: string; suspended: string; until: Date }
+  suspended_owners: { suspended: string; owner: string; address: Buffer; reason: string; at: Date; until: Date }
   suspensions: {
     project_id: string
     id: string
-    at: Generated<Timestamp>
+    at: Date
     reason: string
-    inherited: Generated<boolean>
-    ends_at: Timestamp | null
-    until: Timestamp | null
+    inherited: boolean
+    ends_at: Date | null
+    until: Date | null
     lifted_by: string | null
   }
   template_versions: {
@@ -598,8 +543,8 @@ export interface Schema {
     reply_to: string | null
     type: string
     saved_by: string | null
-    saved_at: Timestamp
-    created_at: Generated<Timestamp>
+    saved_at: Date
+    created_at: Date
   }
   templates: {
     project_id: string
@@ -613,123 +558,110 @@ export interface Schema {
     from_name: string | null
     reply_to: string | null
     type: string
-    version: Generated<number>
+    version: number
     saved_by: string | null
-    saved_at: Generated<Timestamp>
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    saved_at: Date
+    created_at: Date
+    updated_at: Date
   }
   tracked_segments: {
     project_id: string
     segment_id: string
-    revision: Generated<number>
+    revision: number
     computed_revision: number | null
-    clearing: Generated<boolean>
-    windows: Generated<Json>
-    swept_at: Generated<Timestamp>
-    created_at: Generated<Timestamp>
+    clearing: boolean
+    windows: unknown
+    swept_at: Date
+    created_at: Date
   }
-  uploads: { project_id: string; id: string; key: string; content_type: string; size: number; created_at: Generated<Timestamp> }
-  usage_periods: { project_id: string; category: string; period_start: Timestamp; used: string; warned: Generated<number> }
+  uploads: { project_id: string; id: string; key: string; content_type: string; size: number; created_at: Date }
+  usage_periods: { project_id: string; category: string; period_start: Date; used: string; warned: number }
   usage_reports: {
     project_id: string
     category: string
-    hour: Timestamp
-    part: Generated<number>
+    hour: Date
+    part: number
     value: string
     customer: string
     identifier: string
-    at: Timestamp | null
-    state: Generated<string>
-    uncertain_since: Timestamp | null
-    attempts: Generated<number>
-    due_at: Generated<Timestamp>
+    at: Date | null
+    state: string
+    uncertain_since: Date | null
+    attempts: number
+    due_at: Date
     error: string | null
-    created_at: Generated<Timestamp>
-    sent_at: Timestamp | null
+    created_at: Date
+    sent_at: Date | null
   }
-  user_tokens: { token_hash: Buffer; user_id: string; purpose: string; created_at: Generated<Timestamp>; expires_at: Timestamp }
+  user_tokens: { token_hash: Buffer; user_id: string; purpose: string; created_at: Date; expires_at: Date }
   users: {
     id: string
     email: string
     password_hash: string
-    email_verified_at: Timestamp | null
-    operator: Generated<boolean>
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    email_verified_at: Date | null
+    operator: boolean
+    created_at: Date
+    updated_at: Date
   }
-  webhook_secrets: {
-    project_id: string
-    secret: Buffer
-    previous: Buffer | null
-    previous_until: Timestamp | null
-    created_at: Generated<Timestamp>
-  }
-  workflow_days: { project_id: string; workflow_id: string; day: Timestamp; started: string; created_at: Generated<Timestamp> }
-  workflow_entries: { project_id: string; workflow_id: string; contact_id: string; created_at: Generated<Timestamp> }
+  webhook_secrets: { project_id: string; secret: Buffer; previous: Buffer | null; previous_until: Date | null; created_at: Date }
+  workflow_days: { project_id: string; workflow_id: string; day: Date; started: string; created_at: Date }
+  workflow_entries: { project_id: string; workflow_id: string; contact_id: string; created_at: Date }
   workflow_executions: {
     project_id: string
     id: string
     workflow_id: string
     version: number
     contact_id: string
-    status: Generated<string>
+    status: string
     current_step_id: string | null
-    visits: Generated<number>
-    arrived_at: Generated<Timestamp>
+    visits: number
+    arrived_at: Date
     arrived_event_id: string | null
-    due_at: Generated<Timestamp | null>
+    due_at: Date | null
     awaits: string | null
-    deadline_at: Timestamp | null
-    attempts: Generated<number>
+    deadline_at: Date | null
+    attempts: number
     webhook_host: string | null
     exit_reason: string | null
-    context: Generated<Json>
-    event: Json | null
+    context: unknown
+    event: unknown | null
     source_event_id: string | null
-    once: Generated<boolean>
-    started_at: Generated<Timestamp>
-    completed_at: Timestamp | null
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    once: boolean
+    started_at: Date
+    completed_at: Date | null
+    created_at: Date
+    updated_at: Date
   }
-  workflow_figures: {
-    project_id: string
-    workflow_id: string
-    subject_id: string
-    kind: string
-    n: string
-    created_at: Generated<Timestamp>
-  }
+  workflow_figures: { project_id: string; workflow_id: string; subject_id: string; kind: string; n: string; created_at: Date }
   workflow_firings: {
     project_id: string
     id: string
     workflow_id: string
-    fired_for: Timestamp
+    fired_for: Date
     status: string
     reason: string | null
     after: string | null
-    enrolled: Generated<number>
-    created_at: Generated<Timestamp>
-    ended_at: Timestamp | null
+    enrolled: number
+    created_at: Date
+    ended_at: Date | null
   }
   workflow_graphs: {
     project_id: string
     workflow_id: string
     version: number
-    graph: Json
-    uses: Generated<Json>
-    pinned: Generated<boolean>
-    created_at: Generated<Timestamp>
+    graph: unknown
+    uses: unknown
+    pinned: boolean
+    created_at: Date
   }
   workflow_refusals: {
     project_id: string
     workflow_id: string
     contact_id: string
-    hour: Timestamp
+    hour: Date
     reason: string
-    count: Generated<number>
-    created_at: Generated<Timestamp>
+    count: number
+    created_at: Date
   }
   workflow_step_executions: {
     project_id: string
@@ -739,35 +671,27 @@ export interface Schema {
     workflow_id: string
     step_id: string
     status: string
-    scheduled_for: Timestamp | null
-    input: Json | null
-    output: Json | null
+    scheduled_for: Date | null
+    input: unknown | null
+    output: unknown | null
     error: string | null
     email_id: string | null
-    started_at: Generated<Timestamp>
-    completed_at: Timestamp | null
+    started_at: Date
+    completed_at: Date | null
   }
-  workflow_tallies: {
-    project_id: string
-    id: string
-    workflow_id: string
-    subject_id: string
-    kind: string
-    n: number
-    created_at: Generated<Timestamp>
-  }
+  workflow_tallies: { project_id: string; id: string; workflow_id: string; subject_id: string; kind: string; n: number; created_at: Date }
   workflows: {
     project_id: string
     id: string
     name: string
     description: string | null
-    trigger_type: Generated<string>
-    trigger_config: Generated<Json>
-    enabled: Generated<boolean>
-    allow_reentry: Generated<boolean>
-    version: Generated<number>
-    next_firing_at: Timestamp | null
-    created_at: Generated<Timestamp>
-    updated_at: Generated<Timestamp>
+    trigger_type: string
+    trigger_config: unknown
+    enabled: boolean
+    allow_reentry: boolean
+    version: number
+    next_firing_at: Date | null
+    created_at: Date
+    updated_at: Date
   }
 }

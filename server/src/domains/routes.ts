@@ -19,7 +19,7 @@ import { createIdentities } from './ses-identity.ts'
 const DomainId = z.object({ id: Id('domain') })
 
 export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKey = newDkimKey) {
-  const route = routesOf(app, { tags: ['Domains'] })
+  const route = routesOf(app, { tags: ['Domains'], caller: 'project' })
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const checkNow = createCheckNow({ db, dns, log, identities })
@@ -35,7 +35,6 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       description: 'Returns the DNS records to publish.',
       body: z.object({ domain: DomainName, projectId: z.uuid().optional() }),
       response: { 201: Domain },
-      caller: 'project',
       role: 'ADMIN',
       refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'DOMAIN_SUSPENDED'],
     },
@@ -59,7 +58,6 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       description: '`current` stands for the project of the key, or of `X-Project-Id`.',
       params: z.object({ projectId: z.string() }),
       response: z.array(Domain),
-      caller: 'project',
     },
     async (req) => {
       const { projectId } = req.params
@@ -76,7 +74,6 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       description: 'Looks up the DNS records now. If a check of the domain is already running, returns its result.',
       params: DomainId,
       response: DomainCheck,
-      caller: 'project',
     },
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
@@ -90,7 +87,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
 
   route.delete(
     '/domains/:id',
-    { summary: 'Delete a domain', params: DomainId, response: NO_CONTENT, caller: 'project', role: 'ADMIN', refusals: ['CONFLICT'] },
+    { summary: 'Delete a domain', params: DomainId, response: NO_CONTENT, role: 'ADMIN', refusals: ['CONFLICT'] },
     async (req, reply) => {
       const { id } = req.params
       const { usesSes } = await readSendingMethod()

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, countRows, type Db, maybeOne, one, type Rows, type Tx } from '../db/index.ts'
+import { countAffected, countRows, type Db, maybeOne, one, type Tx } from '../db/index.ts'
+import type { Schema } from '../db/schema.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { lock } from '../ledger/locks.ts'
 import { newId } from '../lib/id.ts'
@@ -27,7 +28,7 @@ export const JobView = z
 
 export const Queued = z.object({ message: z.string(), jobId: z.uuid() })
 
-export type JobRow = Pick<Rows['jobs'], 'id' | 'type' | 'progress'> & {
+export type JobRow = Pick<Schema['jobs'], 'id' | 'type' | 'progress'> & {
   state: (typeof STATES)[number]
   result: Record<string, unknown> | null
   failedReason: string | null
@@ -187,7 +188,7 @@ export const readFileSlice = async (db: Db, { projectId, jobId }: JobId, { from,
     `
   )?.piece
 
-export type RowError = Pick<Rows['job_errors'], 'row' | 'subject' | 'error'>
+export type RowError = Pick<Schema['job_errors'], 'row' | 'subject' | 'error'>
 
 export async function saveErrors(tx: Tx, { projectId, jobId }: JobId, errors: RowError[]) {
   if (!errors.length) return

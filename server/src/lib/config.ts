@@ -7,6 +7,7 @@ import { SECOND } from './text/units.ts'
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1')
 const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+const list = z.string().transform((text) => text.split(',').map((entry) => entry.trim()))
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''))
 
 /** Does not accept `true` or `1`: those would trust X-Forwarded-For of any client. */
@@ -57,20 +58,14 @@ const Environment = z.object({
   DATABASE_WAIT_SECONDS: wholeNumber(0, 3600).default(60),
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   SECRET_KEY: MasterKey.optional(),
-  SECRET_KEY_PREVIOUS: z
-    .string()
-    .transform((list) => list.split(',').map((key) => key.trim()))
-    .pipe(z.array(MasterKey))
-    .default([]),
+  SECRET_KEY_PREVIOUS: list.pipe(z.array(MasterKey)).default([]),
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
   REQUEST_BODY_BUDGET_MB: wholeNumber(1, 1_000_000).default(128),
   IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
   EVENT_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   EMAIL_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   DISABLE_SIGNUPS: flag.default(false),
-  TRUST_PROXY: z
-    .string()
-    .transform((text) => text.split(',').map((entry) => entry.trim()))
+  TRUST_PROXY: list
     .refine((entries) => entries.every(isProxy), 'must be addresses or CIDRs of your proxies, such as 10.0.0.1,192.168.0.0/16, or loopback')
     .optional(),
   SMTP_URL: z
@@ -87,19 +82,13 @@ const Environment = z.object({
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be the name of a configuration set: letters, digits, - and _')
     .optional(),
-  SNS_TOPIC_ARNS: z
-    .string()
-    .transform((text) => text.split(',').map((entry) => entry.trim()))
+  SNS_TOPIC_ARNS: list
     .refine((entries) => entries.every(isTopic), 'must be ARNs of topics, such as arn:aws:sns:eu-central-1:123456789012:sterna')
     .optional(),
-  DNS_SERVERS: z
-    .string()
-    .transform((text) => text.split(',').map((entry) => entry.trim()))
+  DNS_SERVERS: list
     .refine((entries) => entries.every(isDnsServer), 'must be addresses of DNS servers, such as 9.9.9.9,10.0.0.2:5353 or [2620:fe::fe]:53')
     .optional(),
-  WEBHOOK_ALLOW_PRIVATE: z
-    .string()
-    .transform((text) => text.split(',').map((entry) => entry.trim()))
+  WEBHOOK_ALLOW_PRIVATE: list
     .refine((entries) => entries.every((entry) => ipaddr.isValidCIDR(entry)), 'must be CIDRs, such as 10.0.0.0/8,fd00::/8')
     .optional(),
   EXECUTION_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
@@ -130,14 +119,11 @@ const Environment = z.object({
   AUTO_DISABLE_PROJECTS: flag.default(true),
   STRIPE_SECRET_KEY: z.string().optional(),
   STRIPE_WEBHOOK_SECRET: z.string().optional(),
-  STRIPE_PRICE_ID: z
-    .string()
-    .transform((text) => text.split(',').map((entry) => entry.trim()))
+  STRIPE_PRICE_ID: list
     .refine((prices) => prices.every((price) => /^price_\w{1,250}$/.test(price)) && prices.length <= 20, 'must be ids of prices: price_…')
     .optional(),
-  STRIPE_METERS: z
-    .string()
-    .transform((text) => text.split(',').map((entry) => entry.trim().split('=')))
+  STRIPE_METERS: list
+    .transform((entries) => entries.map((entry) => entry.split('=')))
     .refine(
       (pairs) => pairs.every(isMeter),
       `must be pairs of a category (${METERED.join(', ')}) and the event name of a meter: inbound=received`,
@@ -245,44 +231,39 @@ export type StripeConfig = NonNullable<ReturnType<typeof readStripe>>
 
 const DEFAULT_METERS = Object.fromEntries(METERED.map((category) => [category, `sterna_${category}`]))
 
-/** All settings or none: an incomplete set would fail only at the first payment. */
-function readStripe({
-  STRIPE_SECRET_KEY,
-  STRIPE_WEBHOOK_SECRET,
-  STRIPE_PRICE_ID,
-  STRIPE_METERS,
-  STRIPE_API_BASE,
-}: z.output<typeof Environment>) {
-  const needed = { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, STRIPE_PRICE_ID }
+/** All settings or none: an incomplete set would fail only at the first payment or upload. `also`: those that make sense only with the others. */
+function requireAll(needed: Record<string, unknown>, also: unknown[], explain: (missing: string) => string): boolean {
   const missing = Object.entries(needed).flatMap(([name, value]) => (value ? [] : name))
-  if (!missing.length)
-    return {
-      secretKey: STRIPE_SECRET_KEY!,
-      webhookSecret: STRIPE_WEBHOOK_SECRET!,
-      prices: STRIPE_PRICE_ID!,
-      meters: STRIPE_METERS ?? DEFAULT_METERS,
-      apiBase: STRIPE_API_BASE,
-    }
-  if (missing.length < 3 || STRIPE_METERS || STRIPE_API_BASE)
-    throw new ConfigError(`To bill with Stripe, also set ${missing.join(', ')}; otherwise set no STRIPE_… at all.`)
-  return undefined
+  if (missing.length && (missing.length < Object.keys(needed).length || also.some(Boolean)))
+    throw new ConfigError(explain(missing.join(', ')))
+  return !missing.length
 }
 
-/** All settings or none: an incomplete set would fail only at the first upload. */
+function readStripe(env: z.output<typeof Environment>) {
+  const {
+    STRIPE_SECRET_KEY,
+    STRIPE_WEBHOOK_SECRET,
+    STRIPE_PRICE_ID,
+    STRIPE_METERS: meters = DEFAULT_METERS,
+    STRIPE_API_BASE: apiBase,
+  } = env
+  const isComplete = requireAll(
+    { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, STRIPE_PRICE_ID },
+    [env.STRIPE_METERS, apiBase],
+    (missing) => `To bill with Stripe, also set ${missing}; otherwise set no STRIPE_… at all.`,
+  )
+  if (!isComplete) return undefined
+  return { secretKey: STRIPE_SECRET_KEY!, webhookSecret: STRIPE_WEBHOOK_SECRET!, prices: STRIPE_PRICE_ID!, meters, apiBase }
+}
+
 function readS3(env: z.output<typeof Environment>) {
-  const { S3_ENDPOINT, S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_PUBLIC_URL } = env
-  const needed = { S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }
-  const missing = Object.entries(needed).flatMap(([name, value]) => (value ? [] : name))
-  if (missing.length === 0)
-    return {
-      endpoint: S3_ENDPOINT,
-      bucket: S3_BUCKET!,
-      region: S3_REGION!,
-      accessKeyId: S3_ACCESS_KEY_ID!,
-      secretAccessKey: S3_SECRET_ACCESS_KEY!,
-      publicUrl: S3_PUBLIC_URL,
-    }
-  if (missing.length < 4 || S3_ENDPOINT || S3_PUBLIC_URL)
-    throw new ConfigError(`To store images in a bucket, also set ${missing.join(', ')}; to store them in DATA_DIR, set no S3_… at all.`)
-  return undefined
+  const { S3_ENDPOINT: endpoint, S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_PUBLIC_URL: publicUrl } = env
+  const isComplete = requireAll(
+    { S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY },
+    [endpoint, publicUrl],
+    (missing) => `To store images in a bucket, also set ${missing}; to store them in DATA_DIR, set no S3_… at all.`,
+  )
+  if (!isComplete) return undefined
+  const keys = { accessKeyId: S3_ACCESS_KEY_ID!, secretAccessKey: S3_SECRET_ACCESS_KEY! }
+  return { endpoint, bucket: S3_BUCKET!, region: S3_REGION!, ...keys, publicUrl }
 }

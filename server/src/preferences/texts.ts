@@ -1,32 +1,5 @@
 /** All texts for recipients, in the languages a project can have. `{sender}` and `{address}` are placeholders. */
-type Texts = {
-  unsubscribe: string
-  unsubscribeAsk: string
-  unsubscribeText: string
-  unsubscribed: string
-  unsubscribedText: string
-  subscribe: string
-  subscribeAsk: string
-  subscribeText: string
-  subscribed: string
-  subscribedText: string
-  manage: string
-  manageText: string
-  wanted: string
-  unwanted: string
-  save: string
-  saved: string
-  /** Transactional emails are sent without a subscription. */
-  stillSent: string
-  notFound: string
-  notFoundText: string
-  failed: string
-  failedText: string
-  /** At the end of an email, before the link. */
-  footer: string
-}
-
-const en: Texts = {
+const en = {
   unsubscribe: 'Unsubscribe',
   unsubscribeAsk: 'Unsubscribe?',
   unsubscribeText: '{address} will no longer receive news from {sender}.',
@@ -43,13 +16,17 @@ const en: Texts = {
   unwanted: 'Do not send me news',
   save: 'Save',
   saved: 'Your choice has been saved.',
+  /** Transactional emails are sent without a subscription. */
   stillSent: 'You will still receive emails about your account and your orders.',
   notFound: 'This link does not work',
   notFoundText: 'It may be incomplete or out of date. Please use the link in the latest email you received.',
   failed: 'Something went wrong',
   failedText: 'Nothing was changed. Please try again in a few minutes.',
+  /** At the end of an email, before the link. */
   footer: 'You are receiving this email because you subscribed to news from {sender}.',
 }
+
+type Texts = Record<keyof typeof en, string>
 
 const de: Texts = {
   unsubscribe: 'Abmelden',

@@ -2,11 +2,12 @@ import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
+import { PlainError } from '../http/errors.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { findJob, type JobId, JobView } from '../jobs/job.ts'
 import { readPiece } from '../jobs/pieces.ts'
-import { fail, notFound } from '../lib/errors.ts'
+import { fail, failPlainly, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 
 type ExportedList = {
@@ -15,34 +16,43 @@ type ExportedList = {
   tags: string[]
   /** Type of its rows in `jobs`. */
   type: string
-  /** `emails`, `a campaign`. */
-  noun: string
+  /** `emails`, `a campaign`: in summaries. */
+  noun?: string
   /** Beginning of the name of the file. */
   file: string
+  /** Refuses with a bare `{ error }`, where the specification defines no more. */
+  isPlain?: boolean
 }
+
+export const CSV_FILE = { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }
 
 const ExportParam = z.object({ jobId: z.string() })
 
 /** The status and the file of an export that `queueCsvExport` has queued. */
-export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, noun, file }: ExportedList) {
+export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, noun, file, isPlain }: ExportedList) {
   const route = routesOf(app, { tags, caller: 'project' })
-  route.get(`${path}/export/:jobId`, { summary: `Get the status of an export of ${noun}`, params: ExportParam, response: JobView }, (req) =>
-    find(req),
+  const ofNoun = noun ? ` of ${noun}` : ''
+  const refusal = isPlain ? { 404: PlainError } : {}
+  route.get(
+    `${path}/export/:jobId`,
+    { summary: `Get the status of an export${ofNoun}`, params: ExportParam, response: { 200: JobView, ...refusal } },
+    (req) => find(req),
   )
 
   route.get(
     `${path}/export/:jobId/file`,
     {
-      summary: `Download the file of an export of ${noun}`,
+      summary: `Download the file of an export${ofNoun}`,
       params: ExportParam,
-      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
+      response: { 200: CSV_FILE, ...refusal },
       refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const found = await find(req)
       if (found.state !== 'completed') fail('CONFLICT', { message: 'The export has not been completed.', details: { state: found.state } })
       const job = { projectId: req.project.id, jobId: found.id }
-      const first = (await readPiece(db, job, 0)) ?? notFound('file', found.id)
+      const first =
+        (await readPiece(db, job, 0)) ?? (isPlain ? failPlainly('RESOURCE_NOT_FOUND', 'The file was deleted.') : notFound('file', found.id))
       return reply
         .type('text/csv; charset=utf-8')
         .header('content-disposition', `attachment; filename="${file}-${found.createdAt.slice(0, 10)}.csv"`)
@@ -53,12 +63,14 @@ export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags
   const find = async (req: FastifyRequest) => {
     const { jobId } = req.params as { jobId: string }
     const job = isId(jobId) ? await findJob(db, { projectId: req.project.id, jobId }, [type]) : undefined
-    return job ?? notFound('job', jobId)
+    return job ?? (isPlain ? jobNotFound() : notFound('job', jobId))
   }
 }
 
+export const jobNotFound = () => failPlainly('RESOURCE_NOT_FOUND', 'No such job.')
+
 /** Piece by piece, as fast as the client reads, without holding a database connection in between. */
-export const streamPieces = (db: Db, job: JobId, first: string) =>
+const streamPieces = (db: Db, job: JobId, first: string) =>
   Readable.from(
     (async function* () {
       for (let piece = 0, content: string | undefined = first; content !== undefined; content = await readPiece(db, job, ++piece))

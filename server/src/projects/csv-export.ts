@@ -20,8 +20,10 @@ const RETRY_AFTER_SECONDS = 10
 /** Without it, Excel reads UTF-8 as another encoding. */
 const BYTE_ORDER_MARK = '\ufeff'
 
-/** A row of the list, with a field for each column. */
+/** A row of the list, with a field for each column, unless `cellsOf` reads them. */
 export type ExportedRow = Record<string, unknown> & { position: string; matches: boolean }
+
+type ExportPage<Input> = { projectId: string; input: Input; after: string | undefined; limit: number }
 
 /** A list that jobs export as CSV. */
 export type CsvExport<Input> = {
@@ -29,8 +31,9 @@ export type CsvExport<Input> = {
   /** Type of its rows in `jobs`. */
   type: string
   columns: (input: Input) => readonly string[]
+  cellsOf?: (row: ExportedRow, input: Input) => unknown[]
   /** Selects rows behind a position, in the order of their positions; at most one more than `limit`. Undefined: from the first. */
-  select: (db: Db, page: { projectId: string; input: Input; after: string | undefined; limit: number }) => Promise<RawBuilder<ExportedRow>>
+  select: (db: Db, page: ExportPage<Input>) => Promise<RawBuilder<ExportedRow> | { failure: string }>
   /** The share of the list up to a row, 0 to 1. */
   progressAt: (input: Input, row: { position: string; scanned: number }) => number
 }
@@ -61,11 +64,13 @@ async function exportChunk<Input>(tx: Tx, list: CsvExport<Input>, job: JobId, { 
   const { input, position } = taken
   const before = (taken.result as Result | null) ?? { exportedCount: 0, bytes: 0 }
   const query = await list.select(tx, { projectId: job.projectId, input, after: position?.after, limit: SCANNED_ROWS })
+  if ('failure' in query) return failJob(tx, job, query.failure).then(() => false)
   const { rows, hasMore } = await readPage(tx, query, SCANNED_ROWS)
   const columns = list.columns(input)
+  const cellsOf = list.cellsOf ?? ((row) => columns.map((column) => row[column]))
   const matching = rows.filter(({ matches }) => matches)
   const header = position ? '' : `${BYTE_ORDER_MARK}${columns.join(',')}\r\n`
-  const content = header + matching.map((row) => printRow(row, columns)).join('')
+  const content = header + matching.map((row) => `${cellsOf(row, input).map(printCell).join(',')}\r\n`).join('')
   if (content) await savePiece(tx, job, { piece: position?.piece ?? 0, content })
   const result: Result = { exportedCount: before.exportedCount + matching.length, bytes: before.bytes + Buffer.byteLength(content) }
   if (result.bytes > MAX_BYTES) return failJob(tx, job, TOO_LARGE).then(() => false)
@@ -79,11 +84,9 @@ async function exportChunk<Input>(tx: Tx, list: CsvExport<Input>, job: JobId, { 
 
 const TOO_LARGE = `The file would be larger than ${MAX_BYTES / MB} MB. Export a part of the list.`
 
-const printRow = (row: ExportedRow, columns: readonly string[]) => `${columns.map((column) => printCell(row[column])).join(',')}\r\n`
-
 /** Numbers are not prefixed: a minus sign does not make them formulas. */
 function printCell(value: unknown) {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  return csvCell(value instanceof Date ? value.toISOString() : String(value))
+  return csvCell(typeof value === 'string' ? value : value instanceof Date ? value.toISOString() : JSON.stringify(value))
 }

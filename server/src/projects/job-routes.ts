@@ -4,8 +4,8 @@ import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { countJobs, findJob, type JobRow, JobView, selectJobs, showJob } from '../jobs/job.ts'
-import { fail } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { jobNotFound } from './csv-export-routes.ts'
 
 const JobsQuery = CursorQuery.extend({ active: z.enum(['1', 'true']).optional().describe('Only jobs that have not finished.') })
 
@@ -40,7 +40,7 @@ export function jobRoutes(app: App, { db, secrets }: Deps) {
     async (req) => {
       const { jobId } = req.params
       const job = isId(jobId) ? await findJob(db, { projectId: req.project.id, jobId }) : undefined
-      return job ?? fail('RESOURCE_NOT_FOUND', { message: 'No such job.', plain: true })
+      return job ?? jobNotFound()
     },
   )
 }

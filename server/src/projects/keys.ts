@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { type Db, many, type Rows } from '../db/index.ts'
+import { type Db, many } from '../db/index.ts'
+import type { Schema } from '../db/schema.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 export type Keys = { public: string; secret: string }
-type SealedKeys = Pick<Rows['projects'], 'public_key_sealed' | 'secret_key_sealed'>
-export type StoredKeys = SealedKeys & Pick<Rows['projects'], 'public_key_hash' | 'secret_key_hash'>
+type SealedKeys = Pick<Schema['projects'], 'public_key_sealed' | 'secret_key_sealed'>
+export type StoredKeys = SealedKeys & Pick<Schema['projects'], 'public_key_hash' | 'secret_key_hash'>
 
 export const newKeys = (): Keys => ({ public: `pk_${randomBytes(32).toString('hex')}`, secret: `sk_${randomBytes(32).toString('hex')}` })
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, type Rows, type Tx } from '../db/index.ts'
+import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import type { Schema } from '../db/schema.ts'
 import type { Role } from '../http/auth/auth.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
@@ -40,7 +41,7 @@ export const Project = z
   })
   .meta({ id: 'Project' })
 
-type Row = Rows['projects']
+type Row = Schema['projects']
 type ProjectJson = z.output<typeof Project>
 
 /** One line, because it is used in the subjects of account emails. */
@@ -90,48 +91,38 @@ export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson
 const showLimit = (limit: string | null) => (limit === null ? null : Number(limit))
 
 export async function listProjects(db: Db, secrets: Secrets, userId: string) {
-  const rows = await db
-    .selectFrom('projects')
-    .innerJoin('memberships', 'memberships.project_id', 'projects.id')
-    .selectAll('projects')
-    .select('memberships.role')
-    .where('memberships.user_id', '=', userId)
-    .where('projects.deleted_at', 'is', null)
-    .orderBy('projects.id')
-    .limit(1000)
-    .execute()
-  return rows.map((row) => showProject(secrets, row, row.role as Role))
+  const rows = await many<Row & { role: Role }>(db)`
+    select p.*, m.role from projects p join memberships m on m.project_id = p.id
+    where m.user_id = ${userId} and p.deleted_at is null order by p.id limit 1000
+  `
+  return rows.map((row) => showProject(secrets, row, row.role))
 }
 
 export async function createProject(tx: Tx, secrets: Secrets, { name, ownerId }: { name: string; ownerId: string }) {
-  const row = await tx
-    .insertInto('projects')
-    .values({ id: newId(), name, ...storeKeys(secrets, newKeys()) })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  await tx.insertInto('memberships').values({ project_id: row.id, user_id: ownerId, role: 'OWNER' }).execute()
+  const values = { id: newId(), name, ...storeKeys(secrets, newKeys()) }
+  const row = await one<Row>(tx)`
+    insert into projects (${sql.join(Object.keys(values).map((column) => sql.ref(column)))})
+    values (${sql.join(Object.values(values))}) returning *
+  `
+  await sql`insert into memberships (project_id, user_id, role) values (${row.id}, ${ownerId}, 'OWNER')`.execute(tx)
   const inherited = await inheritSuspension(tx, row.id, ownerId)
   return showProject(secrets, { ...row, ...(inherited && { disabled: true, ...inherited }) }, 'OWNER')
 }
 
+const setProject = (tx: Tx, projectId: string, values: Partial<Row>, more = sql``) => {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  return maybeOne<Row>(tx)`
+    update projects set ${sql.join([...given.map(([column, value]) => sql`${sql.ref(column)} = ${value}`), sql`updated_at = now()`])} ${more}
+    where id = ${projectId} and deleted_at is null returning *
+  `
+}
+
 /** Replaces both keys in one statement: never one old and one new key. */
 export const regenerateKeys = (tx: Tx, secrets: Secrets, projectId: string) =>
-  tx
-    .updateTable('projects')
-    .set((project) => ({ ...storeKeys(secrets, newKeys()), key_version: project('key_version', '+', 1), updated_at: sql<Date>`now()` }))
-    .where('id', '=', projectId)
-    .where('deleted_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
+  setProject(tx, projectId, storeKeys(secrets, newKeys()), sql`, key_version = key_version + 1`)
 
 export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeof ProjectChanges>) =>
-  tx
-    .updateTable('projects')
-    .set({ ...changes, updated_at: sql<Date>`now()` })
-    .where('id', '=', projectId)
-    .where('deleted_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
+  setProject(tx, projectId, changes as Partial<Row>) // its keys are columns
 
 /** From this commit on the project and its keys are unknown; jobs remove its rows and end its subscription. */
 export async function deleteProject(tx: Tx, projectId: string) {

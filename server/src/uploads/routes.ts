@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { readFormFile, withFormFiles } from '../http/form-file.ts'
 import type { App, Deps } from '../http/server.ts'
-import { fail, notFound } from '../lib/errors.ts'
+import { createSharedSemaphore } from '../lib/concurrency/shares.ts'
+import { AppError, fail, notFound } from '../lib/errors.ts'
 import { MB } from '../lib/text/units.ts'
 import { cleanFilename } from './filename.ts'
 import { contentTypeOf } from './key.ts'
 import { imageUrl, openStorage } from './storage.ts'
 import { checkQuota, failUnavailable, storeImage } from './store-image.ts'
-import { createUploadLimit } from './upload-limit.ts'
 
 const Uploaded = z
   .object({
@@ -35,7 +35,8 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
   const tags = ['Uploads']
   const storage = openStorage(config)
   // Memory is bounded by the budget of request bodies, CPU by `recode`. This keeps slow clients of a few projects from taking every slot.
-  const admit = createUploadLimit({ total: 200, perProject: 8 })
+  const refusal = () => new AppError('SERVICE_UNAVAILABLE', { message: 'Too many uploads at once. Try again shortly.', retryAfter: 2 })
+  const admit = createSharedSemaphore({ total: 200, each: 8, maxWaiting: 0, maxWaitMs: 0, refusal })
 
   await withFormFiles(app, (scope) => {
     scope.post(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { createDns } from '../lib/network/dns.ts'
 import { Verification, verifyAddress } from './verify.ts'
@@ -6,17 +7,14 @@ import { Verification, verifyAddress } from './verify.ts'
 export function verifyRoutes(app: App, { config }: Deps) {
   const dns = createDns({ servers: config.dnsServers })
 
-  app.post(
+  routesOf(app, { tags: ['Verify'], caller: 'secret-key' }).post(
     '/v1/verify',
     {
-      config: { caller: 'secret-key', onlyReads: true },
-      schema: {
-        tags: ['Verify'],
-        summary: 'Verify an email address',
-        description: 'Checks spelling, lists of providers, and DNS. Replies within 5 seconds; sends no email and contacts no mail server.',
-        body: z.object({ email: z.string().max(320) }),
-        response: { 200: z.object({ success: z.literal(true), data: Verification }) },
-      },
+      summary: 'Verify an email address',
+      description: 'Checks spelling, lists of providers, and DNS. Replies within 5 seconds; sends no email and contacts no mail server.',
+      body: z.object({ email: z.string().max(320) }),
+      response: z.object({ success: z.literal(true), data: Verification }),
+      onlyReads: true,
     },
     async (req) => ({ success: true as const, data: await verifyAddress(dns, req.body.email) }),
   )

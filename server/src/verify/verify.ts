@@ -23,13 +23,18 @@ export const Verification = z
 
 type DnsFacts = Pick<z.output<typeof Verification>, 'domainExists' | 'hasWebsite' | 'hasMxRecords'> & { problem: string | undefined }
 
+const NOTHING_KNOWN = {
+  ...{ valid: false, isDisposable: false, isAlias: false, isTypo: false, isPlusAddressed: false, isPersonalEmail: false },
+  ...{ domainExists: false, hasWebsite: false, hasMxRecords: false },
+}
+
 /** Leaves one of the promised five seconds for the rest of the request. */
 const LOOKUP_MS = 4_000
 
 /** Checks an address by its spelling, by lists, and by DNS. Makes no other connections. */
 export async function verifyAddress(dns: Dns, given: string): Promise<z.output<typeof Verification>> {
   const email = readAddress(given)
-  if (!email) return notAnAddress(given)
+  if (!email) return { ...NOTHING_KNOWN, email: given, reasons: ['Not a valid email address.'] }
   const at = email.lastIndexOf('@')
   const [local, domain] = [email.slice(0, at), email.slice(at + 1)]
   const [facts, isListed, spell] = await Promise.all([readDnsFacts(dns, domain), loadDisposable(), loadSpelling()])
@@ -63,20 +68,6 @@ export async function verifyAddress(dns: Dns, given: string): Promise<z.output<t
     reasons,
   }
 }
-
-const notAnAddress = (given: string) => ({
-  email: given,
-  valid: false,
-  isDisposable: false,
-  isAlias: false,
-  isTypo: false,
-  isPlusAddressed: false,
-  isPersonalEmail: false,
-  domainExists: false,
-  hasWebsite: false,
-  hasMxRecords: false,
-  reasons: ['Not a valid email address.'],
-})
 
 async function readDnsFacts(dns: Dns, domain: string): Promise<DnsFacts> {
   const [mx, ns, a, aaaa] = await Promise.all([

@@ -1,16 +1,14 @@
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Pool, transact } from '../../db/index.ts'
 import { PlainError } from '../../http/errors.ts'
 import { readFormFile, withFormFiles } from '../../http/form-file.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
-import { findJob, JobView, listErrors, Queued, type RowError } from '../../jobs/job.ts'
-import { readPiece } from '../../jobs/pieces.ts'
-import { AppError, fail, failPlainly, invalid } from '../../lib/errors.ts'
+import { findJob, type JobId, JobView, listErrors, Queued, type RowError } from '../../jobs/job.ts'
+import { AppError, failPlainly, invalid } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { MB } from '../../lib/text/units.ts'
-import { streamPieces } from '../../projects/csv-export-routes.ts'
+import { CSV_FILE, csvExportRoutes, jobNotFound } from '../../projects/csv-export-routes.ts'
 import { AddToSegmentBody, BulkBody, OPERATIONS, queueBulk, readSelection } from '../bulk.ts'
 import type { SegmentAccess } from '../segment-access.ts'
 import { sourceOf } from '../source.ts'
@@ -18,7 +16,7 @@ import { checkImport, ImportCheck } from './check-import.ts'
 import { readMapping } from './csv-mapping.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { printErrors } from './errors-csv.ts'
-import { EXPORT_JOB, ExportBody, queueExport } from './export.ts'
+import { ContactExportBody, contactExport, queueContactExport } from './export.ts'
 import { queueImport } from './import.ts'
 
 /** Errors shown in a status; the CSV has all of them. */
@@ -26,69 +24,53 @@ const SHOWN_ERRORS = 10_000
 
 const JobParam = z.object({ jobId: z.string() })
 
-export async function contactJobRoutes(app: App, { db }: Deps, segments: SegmentAccess) {
-  const route = routesOf(app, { tags: ['Contact jobs'], caller: 'project' })
+const tags = ['Contact jobs']
 
-  for (const operation of ['subscribe', 'unsubscribe', 'delete'] as const) {
+const SUMMARIES: Record<(typeof OPERATIONS)[number], string> = {
+  subscribe: 'Subscribe many contacts',
+  unsubscribe: 'Unsubscribe many contacts',
+  delete: 'Delete many contacts',
+  'add-to-segment': 'Add many contacts to a static segment',
+}
+
+export async function contactJobRoutes(app: App, { db }: Deps, segments: SegmentAccess) {
+  const route = routesOf(app, { tags, caller: 'project' })
+  const statusRoute = (path: string, summary: string, types: string[], showError: (error: RowError) => object) =>
+    route.get(path, { summary, params: JobParam, response: { 200: JobView, 404: PlainError } }, (req) =>
+      readStatus(db, { projectId: req.project.id, jobId: req.params.jobId }, types, showError),
+    )
+
+  // Only that of `add-to-segment` has a segment to add to, which the type of the union cannot express.
+  for (const operation of OPERATIONS) {
     route.post(
       `/contacts/bulk-${operation}`,
       {
-        summary: `${operation[0]!.toUpperCase()}${operation.slice(1)} many contacts`,
+        summary: SUMMARIES[operation],
         description: 'Queues a job.',
-        body: BulkBody,
+        body: operation === 'add-to-segment' ? AddToSegmentBody : BulkBody,
         response: { 202: Queued, 400: PlainError },
         refusals: ['RESOURCE_NOT_FOUND'],
       },
       async (req, reply) => {
-        const input = { operation, selection: readSelection(req.body), startedBy: sourceOf(req) }
+        const { segmentId, ...selected } = req.body as z.output<typeof BulkBody> & { segmentId?: string }
+        const input = { operation, selection: readSelection(selected), startedBy: sourceOf(req), ...(segmentId ? { segmentId } : {}) }
         const jobId = await transact(db, (tx) => queueBulk(tx, segments, req.project.id, input))
-        return reply.status(202).send({ message: `Queued: ${operation}.`, jobId })
+        return reply.status(202).send({ message: `Queued: ${operation.replaceAll('-', ' ')}.`, jobId })
       },
     )
   }
 
-  route.post(
-    '/contacts/bulk-add-to-segment',
-    {
-      summary: 'Add many contacts to a static segment',
-      description: 'Queues a job.',
-      body: AddToSegmentBody,
-      response: { 202: Queued, 400: PlainError },
-      refusals: ['RESOURCE_NOT_FOUND'],
-    },
-    async (req, reply) => {
-      const { segmentId, ...selected } = req.body
-      const input = { operation: 'add-to-segment' as const, selection: readSelection(selected), startedBy: sourceOf(req), segmentId }
-      const jobId = await transact(db, (tx) => queueBulk(tx, segments, req.project.id, input))
-      return reply.status(202).send({ message: 'Queued: add to segment.', jobId })
-    },
-  )
-
-  route.get(
-    '/contacts/bulk/:jobId',
-    { summary: 'Get the status of a bulk job', params: JobParam, response: { 200: JobView, 404: PlainError } },
-    (req) =>
-      statusOf(
-        db,
-        req,
-        OPERATIONS.map((operation) => `bulk-${operation}`),
-        ({ subject, error }) => ({ contactId: subject, error }),
-      ),
-  )
-
-  route.get(
-    '/contacts/import/:jobId',
-    { summary: 'Get the status of an import', params: JobParam, response: { 200: JobView, 404: PlainError } },
-    (req) => statusOf(db, req, ['import'], ({ row, subject, error }) => ({ row, email: subject, error })),
-  )
+  const bulkTypes = OPERATIONS.map((operation) => `bulk-${operation}`)
+  statusRoute('/contacts/bulk/:jobId', 'Get the status of a bulk job', bulkTypes, ({ subject, error }) => ({ contactId: subject, error }))
+  statusRoute('/contacts/import/:jobId', 'Get the status of an import', ['import'], ({ row, subject, error }) => ({
+    row,
+    email: subject,
+    error,
+  }))
 
   route.get(
     '/contacts/import/:jobId/errors',
-    {
-      summary: 'Download all failed rows of an import as CSV',
-      params: JobParam,
-      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
-    },
+    { summary: 'Download all failed rows of an import as CSV', params: JobParam, response: { 200: CSV_FILE, 404: PlainError } },
     async (req, reply) => {
       const job = { projectId: req.project.id, jobId: req.params.jobId }
       if (!isId(job.jobId) || !(await findJob(db, job, ['import']))) return jobNotFound()
@@ -104,73 +86,44 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     {
       summary: 'Export contacts as CSV',
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
-      body: ExportBody,
+      body: ContactExportBody,
       response: { 202: Queued },
       refusals: ['RESOURCE_NOT_FOUND'],
       bodyOptional: true,
     },
     async (req, reply) => {
-      const jobId = await transact(db, (tx) => queueExport(tx, segments, req.project.id, req.body.filter))
+      const jobId = await transact(db, (tx) => queueContactExport(tx, segments, req.project.id, req.body.filter))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
+  csvExportRoutes(app, { db }, { path: '/contacts', tags, type: contactExport(segments).type, file: 'contacts', isPlain: true })
 
-  route.get(
-    '/contacts/export/:jobId',
-    { summary: 'Get the status of an export', params: JobParam, response: { 200: JobView, 404: PlainError } },
-    async (req) => (await findExport(req)) ?? jobNotFound(),
-  )
+  await withFormFiles(app, (scope) => importRoute(scope, db, segments))
+}
 
-  route.get(
-    '/contacts/export/:jobId/file',
+const importRoute = (app: App, db: Pool, segments: SegmentAccess) =>
+  routesOf(app, { tags, caller: 'project' }).post(
+    '/contacts/import',
     {
-      summary: 'Download the file of an export',
-      params: JobParam,
-      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
-      refusals: ['CONFLICT'],
+      summary: 'Import contacts from CSV',
+      consumes: ['multipart/form-data'],
+      response: { 200: ImportCheck, 202: Queued, 400: PlainError },
+      formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS },
+      refusals: ['RESOURCE_NOT_FOUND'],
     },
     async (req, reply) => {
-      const found = (await findExport(req)) ?? jobNotFound()
-      if (found.state !== 'completed') fail('CONFLICT', { message: 'The export has not been completed.', details: { state: found.state } })
-      const job = { projectId: req.project.id, jobId: found.id }
-      const first = (await readPiece(db, job, 0)) ?? fail('RESOURCE_NOT_FOUND', { message: 'The file was deleted.', plain: true })
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', `attachment; filename="contacts-${found.createdAt.slice(0, 10)}.csv"`)
-        .send(streamPieces(db, job, first) as never) // a stream is not JSON
+      const { content: uploaded, fields } = await readFormFile(req, refuse)
+      const projectId = req.project.id
+      const mapping = fields.has('mapping') ? readMapping(fields.get('mapping')!) : undefined
+      const rowsBefore = readRowsBefore(fields.get('rowsBefore'))
+      if (readFlag('dryRun', fields.get('dryRun')))
+        return checkImport(db, { projectId, uploaded, mapping, rowsBefore }).catch(explainUnreadable)
+      const segmentId = fields.get('segmentId')?.trim() || undefined
+      const input = { uploaded, mapping, segmentId, rowsBefore, startedBy: sourceOf(req) }
+      const jobId = await queueImport({ db, segments }, projectId, input).catch(explainUnreadable)
+      return reply.status(202).send({ message: 'The import is queued.', jobId })
     },
   )
-
-  const findExport = async (req: FastifyRequest) => {
-    const { jobId } = req.params as { jobId: string }
-    return isId(jobId) ? findJob(db, { projectId: req.project.id, jobId }, [EXPORT_JOB]) : undefined
-  }
-
-  await withFormFiles(app, (scope) => {
-    routesOf(scope, { tags: ['Contact jobs'], caller: 'project' }).post(
-      '/contacts/import',
-      {
-        summary: 'Import contacts from CSV',
-        consumes: ['multipart/form-data'],
-        response: { 200: ImportCheck, 202: Queued, 400: PlainError },
-        formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS },
-        refusals: ['RESOURCE_NOT_FOUND'],
-      },
-      async (req, reply) => {
-        const { content: uploaded, fields } = await readFormFile(req, refuse)
-        const projectId = req.project.id
-        const mapping = fields.has('mapping') ? readMapping(fields.get('mapping')!) : undefined
-        const rowsBefore = readRowsBefore(fields.get('rowsBefore'))
-        if (readFlag('dryRun', fields.get('dryRun')))
-          return checkImport(db, { projectId, uploaded, mapping, rowsBefore }).catch(explainUnreadable)
-        const segmentId = fields.get('segmentId')?.trim() || undefined
-        const input = { uploaded, mapping, segmentId, rowsBefore, startedBy: sourceOf(req) }
-        const jobId = await queueImport({ db, segments }, projectId, input).catch(explainUnreadable)
-        return reply.status(202).send({ message: 'The import is queued.', jobId })
-      },
-    )
-  })
-}
 
 const refuse = (message: string) => failPlainly('BAD_REQUEST', message)
 
@@ -202,10 +155,7 @@ function readFlag(field: string, text = ''): boolean {
   return ['', 'false', '0'].includes(text) ? false : invalid(field, 'Must be true or false.', 'invalid_type')
 }
 
-const jobNotFound = (): never => fail('RESOURCE_NOT_FOUND', { message: 'No such job.', plain: true })
-
-async function statusOf(db: Pool, req: FastifyRequest, types: string[], showError: (error: RowError) => object) {
-  const job = { projectId: req.project.id, jobId: (req.params as { jobId: string }).jobId }
+async function readStatus(db: Pool, job: JobId, types: string[], showError: (error: RowError) => object) {
   const found = (isId(job.jobId) && (await findJob(db, job, types))) || jobNotFound()
   if (!found.result) return found
   const errors = await listErrors(db, job, { limit: SHOWN_ERRORS })

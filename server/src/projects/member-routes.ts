@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import type { AccountEmailDeps } from '../account-emails/account-email.ts'
+import { type Pool, transact } from '../db/index.ts'
+import type { createQuotaCounter } from '../http/limits/quotas.ts'
+import { NO_CONTENT, type routesOf } from '../http/resource.ts'
+import { Id } from '../http/validate.ts'
+import { fail, notFound } from '../lib/errors.ts'
+import {
+  changeRole,
+  GivenRole,
+  Invitation,
+  Invite,
+  Invited,
+  inviteMember,
+  listInvitations,
+  listMembers,
+  Member,
+  removeMember,
+  roleOf,
+  withdrawInvitation,
+} from './members.ts'
+
+export const ProjectId = z.object({ id: Id('project') })
+const MemberId = ProjectId.extend({ userId: Id('member') })
+const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
+
+type Parts = {
+  db: Pool
+  port: AccountEmailDeps
+  attempts: ReturnType<typeof createQuotaCounter>
+  byAdmin: ReturnType<typeof routesOf>
+  byMember: ReturnType<typeof routesOf>
+}
+
+export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
+  byMember.get('/projects/:id/members', { summary: 'List members', response: z.array(Member) }, (req) => listMembers(db, req.project.id))
+
+  byAdmin.post(
+    '/projects/:id/members',
+    { summary: 'Invite a member', body: Invite, response: { 201: Invited }, refusals: ['CONFLICT'] },
+    async (req, reply) => {
+      const projectId = req.project.id
+      await attempts.take({ scope: 'invite', subject: projectId })
+      // Per address: many projects together must not flood one mailbox.
+      await attempts.take({ scope: 'invited', subject: req.body.email })
+      return reply.status(201).send(await transact(db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
+    },
+  )
+
+  byAdmin.patch(
+    '/projects/:id/members/:userId',
+    { summary: 'Change the role of a member', params: MemberId, body: z.object({ role: GivenRole }), response: Member },
+    async (req) => {
+      const who = { projectId: req.project.id, userId: req.params.userId }
+      const member = await transact(db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
+      if (!member) return refuseOwnerOrUnknown(who)
+      return { ...member, createdAt: member.createdAt.toISOString() }
+    },
+  )
+
+  byMember.delete(
+    '/projects/:id/members/:userId',
+    { summary: 'Remove a member or leave the project', params: MemberId, response: NO_CONTENT },
+    async (req, reply) => {
+      const who = { projectId: req.project.id, userId: req.params.userId }
+      if (req.role === 'MEMBER' && who.userId !== req.person.userId) fail('FORBIDDEN', { message: 'Only an owner or admin may do this.' })
+      const removed = await transact(db, (tx) => removeMember(tx, who))
+      return removed ? reply.status(204).send(null) : refuseOwnerOrUnknown(who)
+    },
+  )
+
+  byAdmin.get('/projects/:id/invitations', { summary: 'List pending invitations', response: z.array(Invitation) }, (req) =>
+    listInvitations(db, req.project.id),
+  )
+
+  byAdmin.delete(
+    '/projects/:id/invitations/:invitationId',
+    { summary: 'Revoke an invitation', params: InvitationId, response: NO_CONTENT },
+    async (req, reply) => {
+      const { invitationId } = req.params
+      const withdrawn = await transact(db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))
+      return withdrawn ? reply.status(204).send(null) : notFound('invitation', invitationId)
+    },
+  )
+
+  async function refuseOwnerOrUnknown(who: { projectId: string; userId: string }): Promise<never> {
+    if (await roleOf(db, who)) fail('FORBIDDEN', { message: 'The owner cannot be removed or demoted.' })
+    return notFound('member', who.userId)
+  }
+}
