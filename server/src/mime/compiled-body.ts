@@ -14,7 +14,7 @@ export type CompiledBody = {
 }
 
 /** Values escaped for HTML, and as shown: all of them simple. `targets`: those of `BodyShape`. */
-export type BodyValues = {
+type BodyValues = {
   id: string
   escaped: string[]
   plain: string[]
@@ -22,7 +22,7 @@ export type BodyValues = {
   tokens?: MessageTokens | undefined
 }
 /** Tokens of the tracked links of one message. `email` is the start of all of them, `open` the token of the pixel. */
-export type MessageTokens = { email: string; open: string }
+type MessageTokens = { email: string; open: string }
 
 /** How links are tracked. `targetToken` is the rest of a token, which is the same for all messages of a content. */
 export type BodyTracking = {
