@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 
@@ -102,6 +103,20 @@ const packagesStayOutside = {
 async function buildDashboard(out) {
   const { build } = await import('vite')
   await build({ root: join(ROOT, 'dashboard'), logLevel: 'warn', mode: 'production', build: { outDir: out, emptyOutDir: true } })
+  for (const file of filesOf(out).filter((path) => COMPRESSIBLE.test(path))) writeCompressed(file)
+}
+
+const COMPRESSIBLE = /\.(?:js|css|html|svg)$/
+
+/** Once, while building: the server then sends the file that the browser accepts. */
+function writeCompressed(file) {
+  const content = readFileSync(file)
+  const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants
+  writeFileSync(
+    `${file}.br`,
+    brotliCompressSync(content, { params: { [BROTLI_PARAM_QUALITY]: 11, [BROTLI_PARAM_SIZE_HINT]: content.length } }),
+  )
+  writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }))
 }
 
 function fingerprint(paths) {

@@ -1,10 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router'
-import { AcceptInvitationPage } from './features/account/accept-invitation.tsx'
-import { ForgotPasswordPage } from './features/account/forgot-password.tsx'
-import { ResetPasswordPage } from './features/account/reset-password.tsx'
 import { SignInPage } from './features/account/sign-in.tsx'
 import { SignUpPage } from './features/account/sign-up.tsx'
-import { VerifyEmailPage } from './features/account/verify-email.tsx'
 import { OpenProjectPage } from './features/onboarding/open-project.tsx'
 import { listSearch } from './list/list-search.ts'
 import { ownPath, parseSearch, type Search, stringifySearch, text } from './search.ts'
@@ -32,23 +28,27 @@ const signUp = createRoute({
     email: text(email),
   }),
 })
-const forgotPassword = createRoute({ getParentRoute: top, path: '/forgot-password', component: ForgotPasswordPage })
+const forgotPassword = createRoute({
+  getParentRoute: top,
+  path: '/forgot-password',
+  component: lazyRouteComponent(() => import('./features/account/forgot-password.tsx'), 'ForgotPasswordPage'),
+})
 const resetPassword = createRoute({
   getParentRoute: top,
   path: '/reset-password',
-  component: ResetPasswordPage,
+  component: lazyRouteComponent(() => import('./features/account/reset-password.tsx'), 'ResetPasswordPage'),
   validateSearch: ({ token }: Search) => ({ token: text(token) ?? '' }),
 })
 const verifyEmail = createRoute({
   getParentRoute: top,
   path: '/verify-email',
-  component: VerifyEmailPage,
+  component: lazyRouteComponent(() => import('./features/account/verify-email.tsx'), 'VerifyEmailPage'),
   validateSearch: ({ token }: Search) => ({ token: text(token) ?? '' }),
 })
 const acceptInvitation = createRoute({
   getParentRoute: top,
   path: '/accept-invitation',
-  component: AcceptInvitationPage,
+  component: lazyRouteComponent(() => import('./features/account/accept-invitation.tsx'), 'AcceptInvitationPage'),
   validateSearch: ({ token, email }: Search): { token: string; email?: string } => ({ token: text(token) ?? '', email: text(email) }),
 })
 

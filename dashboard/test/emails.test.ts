@@ -100,7 +100,7 @@ test('an email that waits says why, and a failed one is sent again as a new one'
 test('addresses and domains are suppressed, tested, found and lifted', async () => {
   const { page, project } = await openProject()
   await page.goto(`/app/p/${project.id}/suppressions`)
-  await heading(page, 'Nobody is blocked')
+  await heading(page, 'No suppressions')
   await button(page, 'Suppress someone…').click()
   await page.getByLabel('Addresses or domains').fill('Ada <ada@example.com>, example.org\nno@domain@at@all.x')
   await button(page, 'Suppress 3 entries').click()

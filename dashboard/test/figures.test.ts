@@ -61,7 +61,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await page.waitForURL(/kind=email\.bounced/)
   await expect.poll(() => rows(page).count()).toBe(1)
   await button(page, 'Email bounced').click()
-  await page.getByRole('link', { name: 'Open what it is about' }).click()
+  await page.getByRole('link', { name: 'Open it', exact: true }).click()
   await heading(page, 'Capped')
 
   await page.keyboard.type('gn')

@@ -191,6 +191,6 @@ test('steps that somebody else has changed are a conflict, and what the server r
   await page.getByText('Someone else changed this while you were editing.', { exact: false }).waitFor()
   expect(takeErrors()).toEqual([`409 PUT /workflows/${created.id}/graph`])
   await button(page, 'Load theirs').click()
-  await heading(page, 'Steps without a way to them')
+  await heading(page, 'Unreachable steps')
   await page.getByText('Theirs').first().waitFor()
 })

@@ -671,8 +671,10 @@ export type Doctor = {
   }[]
   queues: {
     priority: 'transactional' | 'bulk'
-    /** Emails that are ready to be sent; counted up to 100,000. */
+    /** Emails that are ready to be sent; counted up to 100,000, with the paused ones. */
     waiting: number
+    /** Emails of paused campaigns. */
+    paused: number
     oldestAt: string | null
   }[]
   /** Average of this hour and the one before. Without emails of the sandbox. */
@@ -1871,6 +1873,21 @@ export interface Operations {
     }
   }
 
+  /**
+   * Verify your own email address without a link
+   *
+   * For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email.
+   */
+  'POST /auth/confirm-address': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      success: true
+    }
+  }
+
   /** Sign in */
   'POST /auth/login': {
     params: undefined
@@ -2703,6 +2720,8 @@ export interface Operations {
         }
         signup: {
           signupsDisabled: boolean
+          /** False until the first account, that of the operator, was created. */
+          hasAccounts: boolean
         }
         email: {
           /** How email is sent. `null` until the first worker has started. */
@@ -3807,6 +3826,24 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /**
+   * Create a link to an invitation
+   *
+   * To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address.
+   */
+  'POST /projects/{id}/invitations/{invitationId}/link': {
+    params: {
+      id: string
+      invitationId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      url: string
+    }
   }
 
   /** Get when the API keys were last used */
@@ -6026,6 +6063,10 @@ export class AuthApi extends Resource {
   readonly changePassword = (body: Body<'POST /auth/change-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/change-password'>> =>
     this.call('POST /auth/change-password', { body }, options)
 
+  /** Verify your own email address without a link. For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email. */
+  readonly confirmAddress = (options: CallOptions = {}): Promise<Result<'POST /auth/confirm-address'>> =>
+    this.call('POST /auth/confirm-address', {}, options)
+
   /** Sign in */
   readonly logIn = (body: Body<'POST /auth/login'>, options: CallOptions = {}): Promise<Result<'POST /auth/login'>> =>
     this.call('POST /auth/login', { body }, options)
@@ -6501,6 +6542,10 @@ export class InvitationsApi extends Resource {
   /** Revoke an invitation */
   readonly withdraw = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/invitations/{invitationId}'>> =>
     this.call('DELETE /projects/{id}/invitations/{invitationId}', { params: { id, invitationId } }, options)
+
+  /** Create a link to an invitation. To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address. */
+  readonly link = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/invitations/{invitationId}/link'>> =>
+    this.call('POST /projects/{id}/invitations/{invitationId}/link', { params: { id, invitationId } }, options)
 }
 
 export class JobsApi extends Resource {

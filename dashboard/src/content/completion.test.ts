@@ -25,7 +25,7 @@ test('a field that is no plain name, or that a standard variable hides, is writt
   expect(writeField('first name')).toBe("data['first name']")
   expect(writeField('email')).toBe("data['email']")
   expect(writeField("it's")).toBe("data['it\\'s']")
-  expect(fieldWords([{ field: 'plan', coverage: 0.725 }])).toEqual([{ label: 'plan', detail: '73 % of contacts', apply: 'plan' }])
+  expect(fieldWords([{ field: 'plan', coverage: 0.725 }])).toEqual([{ label: 'plan', detail: '73% of contacts', apply: 'plan' }])
 })
 
 test('every filter that is offered exists on the server', () => {

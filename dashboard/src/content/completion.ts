@@ -1,3 +1,4 @@
+import { formatPercent } from '../ui/text/count.tsx'
 /** What can be completed at the end of a text inside a tag of the template language. */
 export type CompletionPlace = { kind: 'variable' | 'filter' | 'tag' /** What is typed already. */; typed: string }
 
@@ -86,7 +87,7 @@ export function writeField(field: string): string {
 export function fieldWords(fields: ContactField[]): Word[] {
   return fields.map(({ field, coverage }) => ({
     label: field,
-    detail: `${Math.round(coverage * 100)} % of contacts`,
+    detail: `${formatPercent(coverage)} of contacts`,
     apply: writeField(field),
   }))
 }

@@ -89,7 +89,7 @@ type SampleFieldProps = { sample: string; onSample: (sample: string) => void; is
 function SampleField({ sample, onSample, isInvalid }: SampleFieldProps) {
   return (
     <div className="border-line border-t pt-2">
-      <Field name="sample" label="With this data" hint={isInvalid ? 'Must be a JSON object.' : 'JSON. A field that is null is taken away.'}>
+      <Field name="sample" label="With this data" hint={isInvalid ? 'Must be a JSON object.' : 'JSON. A field that is null is removed.'}>
         <TextArea
           rows={3}
           className="font-mono"

@@ -11,6 +11,8 @@ export const meQuery = queryOptions({
   },
 })
 
+export const invalidateMe = (queries: QueryClient) => queries.invalidateQueries(meQuery)
+
 /** A write as a query: the query key runs it exactly once per token, however often the page renders. */
 export const verificationQuery = (token: string) =>
   queryOptions({

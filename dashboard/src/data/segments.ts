@@ -13,6 +13,11 @@ export const segmentsQuery = (projectId: string) =>
 /** Names of all segments by their ids. */
 export const segmentNamesQuery = (projectId: string) => queryOptions({ ...segmentsQuery(projectId), select: namesById })
 
+/** Ids and names of all segments by their slugs, which their events have. */
+export const segmentsBySlugQuery = (projectId: string) => queryOptions({ ...segmentsQuery(projectId), select: bySlug })
+
+const bySlug = (segments: Segment[]) => Object.fromEntries(segments.map(({ slug, id, name }) => [slug, { id, name }]))
+
 export const segmentQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: key(projectId, 'one', id), queryFn: () => apiOf(projectId).segments.get(id) })
 

@@ -4,7 +4,7 @@ type Type = Activity['type']
 
 /** What happened, in words that follow the time. */
 export const ACTIVITY_WORDS: Record<Type, string> = {
-  'event.triggered': 'Event',
+  'event.triggered': 'Event tracked',
   'email.sent': 'Email sent',
   'email.delivered': 'Email delivered',
   'email.opened': 'Email opened',

@@ -1,14 +1,14 @@
 import type { ReactNode } from 'react'
 import { changeOf } from '../ui/chart/chart-scale.ts'
 import { PathLink } from '../ui/page/path-link.tsx'
-import { formatCount } from '../ui/text/count.tsx'
+import { formatChange, formatCount } from '../ui/text/count.tsx'
 
 type FigureProps = {
   label: string
   value: ReactNode
   /** The denominator, or what the number leaves out. */
   note?: ReactNode
-  /** The same number now and in the period before. */
+  /** The same number now and in the previous period. */
   change?: { now: number; before: number; format?: (value: number) => string }
   /** The list behind the number: a path with its query. */
   to?: string
@@ -45,16 +45,11 @@ export function Figure({ label, value, note, change, to, children }: FigureProps
   )
 }
 
-/** `+12 %` with the number before as tooltip. Not coloured: more is not always better. */
+/** `+12%` with the number before as tooltip. Not coloured: more is not always better. */
 function Change({ now, before, format = formatCount }: { now: number; before: number; format?: (value: number) => string }) {
   const share = changeOf(now, before)
-  const words =
-    share === undefined
-      ? now > 0
-        ? 'up from 0'
-        : 'no change'
-      : new Intl.NumberFormat(undefined, { style: 'percent', signDisplay: 'exceptZero', maximumFractionDigits: 0 }).format(share)
-  return <span title={`${format(before)} in the period before`}>{words}</span>
+  const words = share === undefined ? (now > 0 ? 'up from 0' : 'no change') : formatChange(share)
+  return <span title={`${format(before)} in the previous period`}>{words}</span>
 }
 
 export function Figures({ children }: { children: ReactNode }) {

@@ -27,10 +27,7 @@ export function JobTray() {
     dismissJob(project.id, id)
   }
   return (
-    <section
-      aria-label="Jobs"
-      className="max-h-[40dvh] space-y-2 overflow-y-auto rounded-lg border border-line bg-surface p-2 shadow-float"
-    >
+    <section aria-label="Jobs" className="max-h-[30dvh] shrink-0 space-y-2 overflow-y-auto rounded-lg border border-line bg-surface p-2">
       {own.map((job) => (
         <OwnItem key={job.id} job={job} onDismiss={dismiss} />
       ))}

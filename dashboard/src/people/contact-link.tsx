@@ -9,7 +9,7 @@ export function ContactLink({ contact }: { contact: { id: string; email: string 
     <Link
       to="/app/p/$projectId/contacts/$contactId"
       params={{ projectId, contactId: contact.id }}
-      className="relative z-10 truncate rounded-sm hover:text-accent hover:underline hover:underline-offset-4"
+      className="relative z-10 inline-block min-h-6 max-w-full truncate rounded-sm py-0.5 align-middle hover:text-accent hover:underline hover:underline-offset-4"
       title={contact.email}
     >
       {contact.email}

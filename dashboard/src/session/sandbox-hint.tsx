@@ -9,7 +9,7 @@ export function SandboxHint() {
     <>
       {' '}
       This server does not send emails. Its operator can read the link with{' '}
-      <code className="whitespace-nowrap rounded bg-ink/8 px-1 py-0.5 text-[0.9em]">npm run sterna -- mail list</code>.
+      <code className="whitespace-nowrap rounded bg-ink/8 px-1 py-0.5 text-[0.9em]">npm run sterna -- mail show</code>.
     </>
   )
 }

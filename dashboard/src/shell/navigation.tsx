@@ -38,7 +38,7 @@ export function DoctorLink(props: NavigationProps) {
   const verdict = useQuery({ ...doctorQuery, enabled: isOperator }).data?.verdict
   if (!isOperator) return null
   return (
-    <NavigationLink entry={DOCTOR} badge={verdict && verdict !== 'ok' ? (verdict === 'FAIL' ? 'Fails' : 'Look') : undefined} {...props} />
+    <NavigationLink entry={DOCTOR} badge={verdict && verdict !== 'ok' ? (verdict === 'FAIL' ? 'Fails' : 'Check') : undefined} {...props} />
   )
 }
 

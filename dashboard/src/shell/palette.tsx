@@ -33,7 +33,7 @@ type PaletteProps = { onClose: () => void; onSheet: () => void }
 /** Search and commands. Data is searched by the server only; pages and actions are filtered here. */
 export function Palette({ onClose, onSheet }: PaletteProps) {
   const [q, setQ] = useState('')
-  const groups = usePaletteGroups(q.trim(), onSheet)
+  const { groups, isSearching } = usePaletteGroups(q.trim(), onSheet)
   const navigate = useNavigate()
   function open({ path, run }: PaletteItem) {
     onClose()
@@ -53,14 +53,15 @@ export function Palette({ onClose, onSheet }: PaletteProps) {
           className="fixed top-[12dvh] left-1/2 z-50 flex max-h-[70dvh] w-[min(36rem,calc(100vw-1.5rem))] -translate-x-1/2 flex-col overflow-hidden rounded-xl border border-line bg-surface shadow-float outline-none"
         >
           <Dialog.Title className="sr-only">Search and commands</Dialog.Title>
-          <Commands q={q} onQuery={setQ} groups={groups} onOpen={open} />
+          <Commands q={q} onQuery={setQ} groups={groups} isSearching={isSearching} onOpen={open} />
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>
   )
 }
 
-function usePaletteGroups(q: string, onSheet: () => void): PaletteGroup[] {
+/** The groups, and whether the server still searches. */
+function usePaletteGroups(q: string, onSheet: () => void): { groups: PaletteGroup[]; isSearching: boolean } {
   const project = useProject()
   const api = useApi()
   const settled = useSettled(q)
@@ -83,7 +84,8 @@ function usePaletteGroups(q: string, onSheet: () => void): PaletteGroup[] {
     { heading: 'Pages', items: matchItems(pages, q) },
     { heading: 'Actions', items: matchItems(useActions(onSheet), q) },
   ]
-  return [...found, ...known].filter(({ items }) => items.length > 0)
+  const isSearching = q !== '' && (q !== settled || search.isFetching)
+  return { groups: [...found, ...known].filter(({ items }) => items.length > 0), isSearching }
 }
 
 /** The secret key is not among them: a palette is used while others look on. */
@@ -133,9 +135,15 @@ function useSettled(value: string): string {
   return settled
 }
 
-type CommandsProps = { q: string; onQuery: (q: string) => void; groups: PaletteGroup[]; onOpen: (item: PaletteItem) => void }
+type CommandsProps = {
+  q: string
+  onQuery: (q: string) => void
+  groups: PaletteGroup[]
+  isSearching: boolean
+  onOpen: (item: PaletteItem) => void
+}
 
-function Commands({ q, onQuery, groups, onOpen }: CommandsProps) {
+function Commands({ q, onQuery, groups, isSearching, onOpen }: CommandsProps) {
   const first = groups[0]?.items[0]?.id ?? ''
   const [chosen, setChosen] = useState(first)
   const [top, setTop] = useState(first)
@@ -168,7 +176,7 @@ function Commands({ q, onQuery, groups, onOpen }: CommandsProps) {
         </span>
       </div>
       <Command.List label="Results" className="min-h-0 flex-1 overflow-y-auto p-1">
-        <Command.Empty className="px-3 py-6 text-center text-muted text-ui">Nothing found</Command.Empty>
+        <Command.Empty className="px-3 py-6 text-center text-muted text-ui">{isSearching ? 'Searching…' : 'Nothing found'}</Command.Empty>
         {groups.map(({ heading, items }) => (
           <Command.Group key={heading} heading={<p className="px-2 py-1 text-muted text-xs">{heading}</p>} className="py-1">
             {items.map((item) => (

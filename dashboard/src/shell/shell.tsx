@@ -1,14 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate, useParams } from '@tanstack/react-router'
 import { Compass, PanelLeft, Search } from 'lucide-react'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from 'react'
 import { projectsQuery } from '../data/projects.ts'
 import { JobTray } from '../jobs/job-tray.tsx'
 import { CurrentProject, useProject } from '../projects/current.ts'
 import { rememberProject } from '../projects/last-opened.ts'
 import { usePreference } from '../session/preferences.ts'
 import { UserMenu } from '../session/user-menu.tsx'
-import { VerifyBanner } from '../session/verify-banner.tsx'
 import { buttonClass, IconButton } from '../ui/form/button.tsx'
 import { Banner } from '../ui/page/banner.tsx'
 import { EmptyState } from '../ui/page/empty-state.tsx'
@@ -51,6 +50,8 @@ function Frame() {
   const [collapsed, setCollapsed] = usePreference('navigation-collapsed', false)
   const [isPaletteOpen, setPaletteOpen] = useState(false)
   const [isSheetOpen, setSheetOpen] = useState(false)
+  // The tray is shown in one place: each job is polled once.
+  const isWide = useSyncExternalStore(watchWidth, () => WIDE.matches)
   usePageShortcuts()
   useShortcuts([
     { keys: 'mod+k', label: 'Search and commands', group: 'Everywhere', run: () => setPaletteOpen(true) },
@@ -69,6 +70,7 @@ function Frame() {
       <div className={`min-h-dvh lg:grid ${collapsed ? 'lg:grid-cols-[56px_minmax(0,1fr)]' : 'lg:grid-cols-[232px_minmax(0,1fr)]'}`}>
         <SideNavigation
           collapsed={collapsed}
+          hasTray={isWide}
           onCollapse={() => setCollapsed(!collapsed)}
           onSearch={openPalette}
           onSheet={() => setSheetOpen(true)}
@@ -77,16 +79,16 @@ function Frame() {
           <TopBar onSearch={openPalette} onSheet={() => setSheetOpen(true)} />
           <main id="content" tabIndex={-1} className="outline-none">
             <div className="space-y-2 px-4 py-3 empty:hidden sm:px-6 lg:px-8">
-              <VerifyBanner />
               <DisabledBanner />
             </div>
             <Outlet />
           </main>
+          {!isWide && (
+            <div className="sticky bottom-0 z-20 border-line border-t bg-surface p-2 empty:hidden">
+              <JobTray />
+            </div>
+          )}
         </div>
-      </div>
-      {/* One tray for all widths, so that each job is polled once: above the end of the navigation, or at the bottom of a small screen. */}
-      <div className="fixed inset-x-3 bottom-3 z-20 empty:hidden lg:right-auto lg:bottom-22 lg:left-2.5 lg:w-53">
-        <JobTray />
       </div>
       <ShortcutSheet open={isSheetOpen} onOpenChange={setSheetOpen} />
       {isPaletteOpen && (
@@ -105,9 +107,17 @@ function usePageShortcuts() {
   useShortcuts(ENTRIES.map(({ to, label, keys }) => ({ keys, label, group: 'Go to', run: () => navigate({ to, params: { projectId } }) })))
 }
 
-type SideProps = { collapsed: boolean; onCollapse: () => void; onSearch: () => void; onSheet: () => void }
+/** Where the navigation is a column beside the page. */
+const WIDE = window.matchMedia('(min-width: 64rem)')
 
-function SideNavigation({ collapsed, onCollapse, onSearch, onSheet }: SideProps) {
+function watchWidth(listener: () => void) {
+  WIDE.addEventListener('change', listener)
+  return () => WIDE.removeEventListener('change', listener)
+}
+
+type SideProps = { collapsed: boolean; hasTray: boolean; onCollapse: () => void; onSearch: () => void; onSheet: () => void }
+
+function SideNavigation({ collapsed, hasTray, onCollapse, onSearch, onSheet }: SideProps) {
   return (
     <aside className="sticky top-0 hidden h-dvh flex-col gap-3 border-line border-r bg-surface p-2.5 lg:flex">
       <ProjectSwitcher collapsed={collapsed} />
@@ -121,6 +131,7 @@ function SideNavigation({ collapsed, onCollapse, onSearch, onSheet }: SideProps)
         {!collapsed && <Kbd keys="mod+k" />}
       </button>
       <Navigation collapsed={collapsed} />
+      {hasTray && !collapsed && <JobTray />}
       <div>
         <DoctorLink collapsed={collapsed} />
         <SettingsLink collapsed={collapsed} />

@@ -4,20 +4,28 @@ import type { AxeResults, RunOptions } from 'axe-core'
 import type { Page } from 'playwright-core'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const STRUCTURE = new Set(['heading-order', 'landmark-unique'])
 type WithAxe = { axe: { run: (context: Document, options: RunOptions) => Promise<AxeResults> } }
 
 /**
- * Violations of the rules of axe that are serious or critical. Evaluated by the browser's protocol, which no CSP restricts. Frames hold
- * emails, which have no scripts: axe would only wait for them. Style sheets and media are not loaded once more, for a rule about sound.
+ * Violations of the rules of axe that are serious or critical, or about headings and landmarks, by which screen readers navigate. Evaluated
+ * by the browser's protocol, which no CSP restricts. Frames hold emails, which have no scripts: axe would only wait for them. Style sheets
+ * and media are not loaded once more, for a rule about sound.
  */
 async function seriousViolations(page: Page) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE)
   const { violations } = await page.evaluate(() =>
-    (window as unknown as WithAxe).axe.run(document, { iframes: false, preload: false, resultTypes: ['violations'] }),
+    (window as unknown as WithAxe).axe.run(document, {
+      iframes: false,
+      preload: false,
+      resultTypes: ['violations'],
+      // Off by default: 24 px, or room around it.
+      rules: { 'target-size': { enabled: true } },
+    }),
   )
   return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`)
+    .filter(({ id, impact }) => impact === 'serious' || impact === 'critical' || STRUCTURE.has(id))
+    .map(({ id, nodes }) => `${id}, ${nodes.length} times: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`)
 }
 
 /** Rows of one list on a page: more make it slow. */

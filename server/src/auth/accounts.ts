@@ -38,15 +38,15 @@ export async function signUp(
   { email, passwordHash, invitation }: { email: string; passwordHash: string; invitation?: string | undefined },
 ) {
   const user = await createUser(tx, { email, passwordHash })
-  if (invitation === undefined) await sendVerification(tx, port, user)
-  else await joinByInvitation(tx, port, { token: invitation, user })
+  const joined = invitation === undefined ? undefined : await joinByInvitation(tx, port, { token: invitation, user })
+  if (!joined?.isMailed) await sendVerification(tx, port, user)
   return user
 }
 
-/** The invitation was sent to the address, so it also verifies the address. */
+/** The link in the email also verifies the address, because it was sent only there. A link that an admin copied does not. */
 export async function joinByInvitation(tx: Tx, port: AccountEmailDeps, { token, user }: { token: string; user: User }) {
   const joined = (await acceptInvitation(tx, port, { token, userId: user.id, email: user.email })) ?? fail('INVALID_TOKEN')
-  await markVerified(tx, user)
+  if (joined.isMailed) await markVerified(tx, user)
   return joined
 }
 
@@ -111,7 +111,7 @@ export async function setPassword(tx: Tx, userId: string, passwordHash: string) 
 }
 
 /** Also accepts the pending invitations of the address. */
-async function markVerified(tx: Tx, { id, email }: User) {
+export async function markVerified(tx: Tx, { id, email }: User) {
   await sql`update users set email_verified_at = now(), updated_at = now() where id = ${id} and email_verified_at is null`.execute(tx)
   await acceptAllInvitations(tx, { userId: id, email })
 }

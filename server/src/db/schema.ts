@@ -9,7 +9,7 @@ export interface Schema {
     sealed_text: Buffer
     state: string
     link_expires_at: Date
-    message_token: string | null
+    message_token: string
     attempts: number
     failures: number
     due_at: Date
@@ -366,7 +366,16 @@ export interface Schema {
   }
   idempotency_keys: { project_id: string; key: string; request: string; status_code: number; result: unknown; created_at: Date }
   instance: { singleton: boolean; secret_checks: Buffer[]; transport: string | null; created_at: Date }
-  invitations: { project_id: string; id: string; email: string; role: string; token_hash: Buffer; created_at: Date; expires_at: Date }
+  invitations: {
+    project_id: string
+    id: string
+    email: string
+    role: string
+    token_hash: Buffer
+    created_at: Date
+    expires_at: Date
+    link_hash: Buffer | null
+  }
   job_errors: { project_id: string; job_id: string; row: number; subject: string; error: string }
   job_files: { project_id: string; job_id: string; content: Buffer }
   job_pieces: { project_id: string; job_id: string; piece: number; content: string }
@@ -415,6 +424,7 @@ export interface Schema {
     billing_check: number
     settled_to: Date | null
     reset_at: Date | null
+    emails_removed_at: Date | null
     created_at: Date
     updated_at: Date
     deleted_at: Date | null
@@ -460,7 +470,6 @@ export interface Schema {
     acknowledged_by: string | null
     due: boolean
   }
-  rollup_recounts: { project_id: string; recounted_at: Date }
   sandbox_messages: {
     project_id: string
     id: string
@@ -503,6 +512,7 @@ export interface Schema {
     probe_until: Date | null
     verifies: boolean
     escalated: boolean
+    probed_alone: number
   }
   sessions: { token_hash: Buffer; user_id: string; network: string; user_agent: string | null; created_at: Date; expires_at: Date }
   soft_bounces: { project_id: string; address: string; email_id: string; forgiven: boolean; created_at: Date }

@@ -35,7 +35,8 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
 
 const Queue = z.object({
   priority: z.enum(['transactional', 'bulk']),
-  waiting: z.int().describe('Emails that are ready to be sent; counted up to 100,000.'),
+  waiting: z.int().describe('Emails that are ready to be sent; counted up to 100,000, with the paused ones.'),
+  paused: z.int().describe('Emails of paused campaigns.'),
   oldestAt: Timestamp.nullable(),
 })
 
@@ -85,16 +86,28 @@ async function readQueues(db: Pool): Promise<z.output<typeof Queue>[]> {
   const counts = await Promise.all(
     Object.values(PRIORITIES).map(
       (lane) =>
-        one<{ waiting: number; oldest: string | null }>(db)`
+        one<{ waiting: number; paused: number; oldest: string | null }>(db)`
         with queued as materialized (
-          select id from emails where state = 'queued' and lane = ${sql.lit(lane)} order by lane, project_id, stream_id, id limit ${MAX_COUNTED})
-        select (select count(*)::int from queued) as waiting, (select id from queued order by id limit 1) as oldest
+          select id, project_id, stream_id from emails where state = 'queued' and lane = ${sql.lit(lane)}
+          order by lane, project_id, stream_id, id limit ${MAX_COUNTED}
+        ), paused as materialized (
+          -- The stream of a campaign is its id.
+          select q.id from queued q join campaigns c on c.project_id = q.project_id and c.id = q.stream_id where c.paused_at is not null
+        )
+        select (select count(*)::int from queued) - (select count(*)::int from paused) as waiting,
+          (select count(*)::int from paused) as paused,
+          (select id from queued where id not in (select id from paused) order by id limit 1) as oldest
       `,
     ),
   )
   return (Object.keys(PRIORITIES) as (keyof typeof PRIORITIES)[]).map((priority, index) => {
-    const { waiting, oldest } = counts[index]!
-    return { priority, waiting, oldestAt: oldest && new Date(Number.parseInt(oldest.replaceAll('-', '').slice(0, 12), 16)).toISOString() }
+    const { waiting, paused, oldest } = counts[index]!
+    return {
+      priority,
+      waiting,
+      paused,
+      oldestAt: oldest && new Date(Number.parseInt(oldest.replaceAll('-', '').slice(0, 12), 16)).toISOString(),
+    }
   })
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { one } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import type { Config, TransportKind } from '../lib/config.ts'
 import type { App, Deps } from './server.ts'
@@ -10,7 +11,10 @@ const ConfigView = z.object({
     billing: z.object({ enabled: z.boolean() }),
     storage: z.object({ kind: z.enum(['disk', 's3']) }),
     authProviders: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }),
-    signup: z.object({ signupsDisabled: z.boolean() }),
+    signup: z.object({
+      signupsDisabled: z.boolean(),
+      hasAccounts: z.boolean().describe('False until the first account, that of the operator, was created.'),
+    }),
     email: z.object({
       transport: z.enum(['sandbox', 'smtp', 'ses']).nullable().describe('How email is sent. `null` until the first worker has started.'),
       sandbox: z.boolean(),
@@ -30,18 +34,20 @@ export function configRoutes(app: App, { config, db }: Deps) {
       config: { caller: 'anyone' },
       schema: { tags: ['Service'], summary: 'Get the features of this installation', response: { 200: ConfigView } },
     },
-    async () => showConfig(config, await readKind()),
+    async () => showConfig(config, await readKind(), await hasAccounts(db)),
   )
 }
 
-const showConfig = (config: Config, transport: TransportKind | null): z.output<typeof ConfigView> => ({
+const hasAccounts = async (db: Deps['db']) => (await one<{ found: boolean }>(db)`select exists (select from users) as found`).found
+
+const showConfig = (config: Config, transport: TransportKind | null, accounts: boolean): z.output<typeof ConfigView> => ({
   environment: config.environment,
   urls: { api: config.publicUrl, dashboard: config.publicUrl },
   features: {
     billing: { enabled: config.stripe !== undefined },
     storage: { kind: config.s3 ? 's3' : 'disk' },
     authProviders: { github: false, google: false, oidc: false },
-    signup: { signupsDisabled: config.signupsDisabled },
+    signup: { signupsDisabled: config.signupsDisabled, hasAccounts: accounts },
     email: { transport, sandbox: transport === 'sandbox' },
     smtp: { enabled: false },
   },

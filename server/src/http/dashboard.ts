@@ -2,9 +2,12 @@ import fastifyStatic from '@fastify/static'
 import { notFound } from '../lib/errors.ts'
 import type { App } from './server.ts'
 
-/** Serves the built dashboard: hashed files cached for a year, and its page for every path that is not a route of the API. */
+/**
+ * Serves the built dashboard: hashed files cached for a year, and its page for every path that is not a route of the API. The build has a
+ * compressed copy beside each file.
+ */
 export async function serveDashboard(app: App, folder: string) {
-  await app.register(fastifyStatic, { root: folder, serve: false, cacheControl: false })
+  await app.register(fastifyStatic, { root: folder, serve: false, cacheControl: false, preCompressed: true })
 
   app.get('/assets/*', { config: { caller: 'anyone' }, schema: { hide: true } }, (req, reply) =>
     reply.header('cache-control', 'public, max-age=31536000, immutable').sendFile(`assets/${(req.params as { '*': string })['*']}`),

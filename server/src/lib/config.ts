@@ -113,6 +113,7 @@ const Environment = z.object({
   INBOUND_SMTP_HOST: z.string().optional(),
   INBOUND_SMTP_TLS_KEY: z.string().optional(),
   INBOUND_SMTP_TLS_CERT: z.string().optional(),
+  SANDBOX_DELIVERIES: flag.default(true),
   SEND_RATE_PER_SECOND: wholeNumber(1, 100_000).optional(),
   MAX_ATTACHMENTS: wholeNumber(0, 100).default(10),
   MAX_ATTACHMENT_MB: wholeNumber(0, 30).default(10),
@@ -192,6 +193,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     inbound: env.INBOUND_SMTP_PORT
       ? { port: env.INBOUND_SMTP_PORT, host: env.INBOUND_SMTP_HOST, keyFile: env.INBOUND_SMTP_TLS_KEY, certFile: env.INBOUND_SMTP_TLS_CERT }
       : undefined,
+    sandboxDelivers: env.SANDBOX_DELIVERIES,
     sendRatePerSecond: env.SEND_RATE_PER_SECOND,
     maxAttachments: env.MAX_ATTACHMENTS,
     maxAttachmentMb: env.MAX_ATTACHMENT_MB,

@@ -7,6 +7,7 @@ import { Id } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import {
   changeRole,
+  createInvitationLink,
   GivenRole,
   Invitation,
   Invite,
@@ -71,6 +72,22 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
 
   byAdmin.get('/projects/:id/invitations', { summary: 'List pending invitations', response: z.array(Invitation) }, (req) =>
     listInvitations(db, req.project.id),
+  )
+
+  byAdmin.post(
+    '/projects/:id/invitations/:invitationId/link',
+    {
+      summary: 'Create a link to an invitation',
+      description:
+        'To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address.',
+      params: InvitationId,
+      response: z.object({ url: z.string() }),
+    },
+    async (req) => {
+      const { invitationId } = req.params
+      const link = await transact(db, (tx) => createInvitationLink(tx, port, { projectId: req.project.id, invitationId }))
+      return link ?? notFound('invitation', invitationId)
+    },
   )
 
   byAdmin.delete(

@@ -101,10 +101,9 @@ async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email
     insert into invitations (project_id, id, email, role, token_hash, expires_at)
     values (${projectId}, ${newId()}, ${email}, ${role}, ${port.secrets.hash('invitation', token)}, now() + make_interval(days => ${INVITATION_DAYS}))
     on conflict (project_id, email) do update set
-      role = excluded.role, token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = now()
+      role = excluded.role, token_hash = excluded.token_hash, link_hash = null, expires_at = excluded.expires_at, created_at = now()
     returning created_at as "createdAt"
   `
-  const link = `${port.publicUrl}/accept-invitation?token=${token}&email=${encodeURIComponent(email)}`
   await enqueueAccountEmail(tx, port, {
     to: email,
     subject: `You are invited to ${project}`,
@@ -112,7 +111,7 @@ async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email
     lines: [
       `You are invited to the project "${project}" on Sterna.`,
       '',
-      `Accept: ${link}`,
+      `Accept: ${linkOf(port, token, email)}`,
       '',
       `The link works once, for ${INVITATION_DAYS} days.`,
     ],
@@ -120,15 +119,39 @@ async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email
   return { userId: null, email, role, status: 'INVITED' as const, createdAt: createdAt.toISOString() }
 }
 
-/** The link verifies the address, because it was sent only there. Returns the joined project, or undefined. */
+/** Returns the joined project and whether the link was the mailed one, which only the owner of the address got; or undefined. */
 export async function acceptInvitation(
   tx: Tx,
   port: AccountEmailDeps,
   { token, userId, email }: { token: string; userId: string; email: string },
 ) {
-  const [joined] = await joinInvited(tx, userId, sql`token_hash = any(${port.secrets.hashes('invitation', token)}) and email = ${email}`)
-  return joined
+  const join = (column: 'token_hash' | 'link_hash') =>
+    joinInvited(tx, userId, sql`${sql.ref(column)} = any(${hashesOf(port, token)}) and email = ${email}`)
+  const [mailed] = await join('token_hash')
+  if (mailed) return { ...mailed, isMailed: true }
+  const [copied] = await join('link_hash')
+  return copied && { ...copied, isMailed: false }
 }
+
+const hashesOf = ({ secrets }: AccountEmailDeps, token: string) => secrets.hashes('invitation', token)
+
+/** A link to pass on by other means. Replaces the one copied before; the link in the email stays valid. Undefined: no such invitation. */
+export async function createInvitationLink(
+  tx: Tx,
+  port: AccountEmailDeps,
+  { projectId, invitationId }: { projectId: string; invitationId: string },
+): Promise<{ url: string } | undefined> {
+  const token = randomToken()
+  const invitation = await maybeOne<{ email: string }>(tx)`
+    update invitations set link_hash = ${port.secrets.hash('invitation', token)}
+    where project_id = ${projectId} and id = ${invitationId} and expires_at > now()
+    returning email
+  `
+  return invitation && { url: linkOf(port, token, invitation.email) }
+}
+
+const linkOf = ({ publicUrl }: AccountEmailDeps, token: string, email: string) =>
+  `${publicUrl}/accept-invitation?token=${token}&email=${encodeURIComponent(email)}`
 
 /** To be called once the address is verified. */
 export const acceptAllInvitations = (tx: Tx, { userId, email }: { userId: string; email: string }) =>
@@ -150,7 +173,8 @@ const joinInvited = (tx: Tx, userId: string, which: ReturnType<typeof sql>) =>
 export const isInvited = async (tx: Tx, port: AccountEmailDeps, { token, email }: { token: string; email: string }) =>
   Boolean(
     await maybeOne(tx)`
-      select 1 from invitations where token_hash = any(${port.secrets.hashes('invitation', token)}) and email = ${email} and expires_at > now()
+      select 1 from invitations
+      where (token_hash = any(${hashesOf(port, token)}) or link_hash = any(${hashesOf(port, token)})) and email = ${email} and expires_at > now()
     `,
   )
 

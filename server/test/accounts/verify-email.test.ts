@@ -71,3 +71,17 @@ describe('the verification of an email address', () => {
     expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED'])
   })
 })
+
+describe('an address is confirmed without its link', () => {
+  const confirm = (cookie: string) => sterna.call('POST', '/auth/confirm-address', { cookie })
+
+  test('by an operator in the sandbox only', async () => {
+    const { email, cookie } = await sterna.newPerson()
+    await sql`update users set operator = false where email = ${email}`.execute(sterna.db)
+    expect((await confirm(cookie)).body.error.code).toBe('FORBIDDEN')
+    expect((await me(cookie)).body.emailVerified).toBe(false)
+    await sql`update users set operator = true where email = ${email}`.execute(sterna.db)
+    expect([(await confirm(cookie)).status, (await confirm(cookie)).status]).toEqual([200, 200])
+    expect((await me(cookie)).body.emailVerified).toBe(true)
+  })
+})

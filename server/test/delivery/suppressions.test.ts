@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { many, transact } from '../../src/db/index.ts'
+import { connect, many, one, transact } from '../../src/db/index.ts'
 import { recordFeedback } from '../../src/delivery/feedback/record.ts'
 import { dropOldSoftBounces } from '../../src/delivery/feedback/soft-bounce.ts'
 import type { Feedback } from '../../src/delivery/transport/transport.ts'
+import { createLog } from '../../src/lib/log.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
+import { newSendingProject, type SendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const ADA = 'ada@example.com'
@@ -14,49 +16,28 @@ const issues = ({ status, body }: Answer) => [
   status,
   body.error?.errors?.map(({ field, code }: { field: string; code: string }) => [field, code]),
 ]
-let projects = 0
-
 type Event = { name: string; data: Record<string, unknown> | null; emailId: string | null }
 type Suppression = { address: string | null; domain: string | null; reason: string }
 
-async function newProject() {
-  const { id, sk, owner } = await sterna.newProject()
-  const domain = `shop${++projects}.example`
-  const call = (method: string, url: string, body?: unknown) =>
-    sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
-  await call('POST', '/domains', { domain })
-  const email = async (emailId: string) => (await call('GET', `/emails/${emailId}`)).body
-  const send = async (to: string): Promise<string> => {
-    const answer = await call('POST', '/v1/send', { to, from: `hello@${domain}`, subject: 'Hi', body: 'Hi' })
-    return answer.body.data.emails[0].email
-  }
+const newProject = () => newSendingProject(sterna).with(suppressions)
+
+/** Requests about suppressions. */
+const suppressions = ({ id, call, owner, send, sent, contacts }: SendingProject) => ({
+  send: async (to: string): Promise<string> => (await send({ to })).body.data.emails[0].email,
   /** Sends and tells how it ended. */
-  const ended = async (to: string) => {
-    const emailId = await send(to)
-    return eventually(async () => {
-      const { status, error } = await email(emailId)
-      expect(['PENDING', 'SENDING']).not.toContain(status)
-      return [status, error] as [string, string | null]
-    })
-  }
-  return {
-    id,
-    call,
-    send,
-    email,
-    ended,
-    list: async (query = ''): Promise<Suppression[]> => (await call('GET', `/suppressions${query}`)).body.data,
-    add: (body: object) => call('POST', '/suppressions', body),
-    lift: (what: string) => call('DELETE', `/suppressions/${what}`),
-    events: async (name: string): Promise<Event[]> => (await call('GET', `/events?limit=100&eventName=${name}`)).body.data,
-    contact: async (address = ADA) =>
-      (await call('GET', '/contacts?limit=100')).body.data.find((each: { email: string }) => each.email === address),
-    reset: () => owner.call('POST', `/users/@me/projects/${id}/reset`),
-    /** As if a provider told it. */
-    hear: (emailId: string, feedback: Feedback) =>
-      transact(sterna.db, (tx) => recordFeedback(tx, { projectId: id, id: emailId }, feedback)),
-  }
-}
+  async ended(to: string): Promise<[string, string | null]> {
+    const { status, error } = await sent({ to })
+    return [status, error]
+  },
+  list: async (query = ''): Promise<Suppression[]> => (await call('GET', `/suppressions${query}`)).body.data,
+  add: (body: object) => call('POST', '/suppressions', body),
+  lift: (what: string) => call('DELETE', `/suppressions/${what}`),
+  events: async (name: string): Promise<Event[]> => (await call('GET', `/events?limit=100&eventName=${name}`)).body.data,
+  contact: (address = ADA) => contacts.find(address),
+  reset: () => owner.call('POST', `/users/@me/projects/${id}/reset`),
+  /** As if a provider told it. */
+  hear: (emailId: string, feedback: Feedback) => transact(sterna.db, (tx) => recordFeedback(tx, { projectId: id, id: emailId }, feedback)),
+})
 type Project = Awaited<ReturnType<typeof newProject>>
 
 let project: Project
@@ -324,4 +305,32 @@ describe('what came back for a while', () => {
     await eventually(async () => expect(await many(sterna.db, sql`select 1 from soft_bounces where project_id = ${own.id}`)).toEqual([]))
     expect(await own.list()).toHaveLength(1)
   })
+})
+
+test('recording a delivery reads the email and its content, not the others of the project', async () => {
+  const project = await newProject()
+  await project.ended(ADA)
+  const copies = (table: string) => sql`
+    insert into ${sql.table(table)}
+    select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid()))).* from ${sql.table(table)} t, generate_series(1, 3000)
+    where t.project_id = ${project.id}
+  `
+  for (const table of ['emails', 'contents']) await copies(table).execute(sterna.db)
+  await sql`analyze emails, contents`.execute(sterna.db)
+  const ids = await many(sterna.db, sql<{ id: string }>`select id from emails where project_id = ${project.id} order by id limit 8`)
+  // One connection, so that its statistics can be read.
+  const session = connect({ url: sterna.url, max: 1, log: createLog('silent') })
+  const rowsRead = async () => {
+    await sql`select pg_stat_force_next_flush()`.execute(session)
+    const tables = sql`relname in ('emails', 'contents')`
+    return (
+      await one(session, sql<{ n: number }>`select sum(seq_tup_read + idx_tup_fetch)::int as n from pg_stat_user_tables where ${tables}`)
+    ).n
+  }
+  const before = await rowsRead()
+  // After the fifth time PostgreSQL plans a prepared statement for any parameters.
+  for (const { id } of ids) await transact(session, (tx) => recordFeedback(tx, { projectId: project.id, id }, { is: 'delivery' }))
+  const read = (await rowsRead()) - before
+  await session.destroy()
+  expect(read).toBeLessThan(20 * ids.length)
 })

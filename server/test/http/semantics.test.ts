@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildApp } from '../../src/app.ts'
@@ -68,7 +69,10 @@ describe('the dashboard', () => {
     folder = mkdtempSync(join(tmpdir(), 'sterna-dashboard-'))
     mkdirSync(join(folder, 'assets'))
     writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Sterna</title>')
-    writeFileSync(join(folder, 'assets', 'app.js'), '1')
+    const script = Buffer.from('console.log(1)\n'.repeat(99))
+    writeFileSync(join(folder, 'assets', 'app.js'), script)
+    writeFileSync(join(folder, 'assets', 'app.js.br'), brotliCompressSync(script))
+    writeFileSync(join(folder, 'assets', 'app.js.gz'), gzipSync(script))
     const deps = { config: loadConfig({ SECRET_KEY }), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') }
     app = await buildApp(deps, { dashboard: folder })
   })
@@ -112,6 +116,23 @@ describe('the dashboard', () => {
     expect((await ask('GET', '/somewhere/new', '*/*')).statusCode).toBe(404)
     expect((await ask('GET', '/assets/app.js')).headers['cache-control']).toContain('immutable')
     expect((await ask('HEAD', '/assets/app.js')).statusCode).toBe(200)
+  })
+
+  test('is sent in the compressed form that the browser accepts, each with a validator of its own', async () => {
+    const etags = new Set<unknown>()
+    for (const [accepted, encoding] of [
+      ['gzip, deflate, br', 'br'],
+      ['gzip', 'gzip'],
+      ['identity', undefined],
+    ]) {
+      const get = (headers: object) => app.inject({ url: '/assets/app.js', headers: { 'accept-encoding': accepted, ...headers } })
+      const { headers } = await get({})
+      expect([accepted, headers['content-encoding']]).toEqual([accepted, encoding])
+      expect([headers.vary, headers['content-type']]).toEqual(['accept-encoding', expect.stringContaining('javascript')])
+      expect((await get({ 'if-none-match': headers.etag })).statusCode).toBe(304)
+      etags.add(headers.etag)
+    }
+    expect(etags.size).toBe(3)
   })
 })
 

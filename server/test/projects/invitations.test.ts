@@ -308,3 +308,42 @@ describe('an invitation', () => {
     expect(await membersOf(project)).toEqual([`${project.owner.email} OWNER`, `${guest.email} MEMBER`])
   })
 })
+
+describe('POST /projects/:id/invitations/:invitationId/link', () => {
+  const copy = async (project: Project, email: string) => {
+    await invite(project, email)
+    const [{ id }] = await invitationsOf(project)
+    const path = `/projects/${project.id}/invitations/${id}/link`
+    const { body } = await project.owner.call('POST', path)
+    return { path, token: new URL(body.url).searchParams.get('token')!, url: body.url as string }
+  }
+
+  test('creates a link that joins the invited address without verifying it', async () => {
+    const project = await sterna.newProject()
+    const email = newEmail()
+    const { url, token } = await copy(project, email)
+    expect(url).toBe(`http://localhost:3000/accept-invitation?token=${token}&email=${encodeURIComponent(email)}`)
+    const other = await sterna.newPerson({ email: newEmail() })
+    expect(outcome(await accept(other, token))).toEqual([400, 'INVALID_TOKEN'])
+
+    const signedUp = await sterna.call('POST', '/auth/signup', { body: { email, password: 'four unrelated words', invitation: token } })
+    const cookie = cookieOf(signedUp)
+    expect(await membersOf(project)).toContain(`${email} MEMBER`)
+    // Only a link that reached the mailbox proves the address: others would join projects that invited it by email.
+    expect((await sterna.call('GET', '/users/@me', { cookie })).body.emailVerified).toBe(false)
+    expect((await sterna.accountEmailsTo(email)).map(({ subject }) => subject)).toContain('Confirm your email address')
+  })
+
+  test('replaces the link copied before, keeps the one in the email, and needs an admin of the project', async () => {
+    const project = await sterna.newProject()
+    const guest = await sterna.newPerson({ email: newEmail() })
+    const { path, token } = await copy(project, guest.email)
+    const stranger = await sterna.newPerson({ verified: true })
+    expect(outcome(await stranger.call('POST', path))).toEqual([404, 'RESOURCE_NOT_FOUND'])
+    expect((await project.owner.call('POST', path.replace(/[0-9a-f-]+\/link$/, `${randomUUID()}/link`))).status).toBe(404)
+    await project.owner.call('POST', path)
+    expect(outcome(await accept(guest, token))).toEqual([400, 'INVALID_TOKEN'])
+    expect((await accept(guest, await sterna.tokenFor(guest.email))).status).toBe(200)
+    expect(await membersOf(project)).toContain(`${guest.email} MEMBER`)
+  })
+})

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { createSandboxTransport } from '../../src/delivery/transport/sandbox.ts'
+import { loadConfig } from '../../src/lib/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { ADA, TIME, useSending } from '../support/sending.ts'
 
-const { newProject, busy } = useSending()
+const { sterna, newProject, busy } = useSending()
 
 describe('in the sandbox, an email to', () => {
   const keys = ['campaignId', 'emailId', 'from', 'messageId', 'sourceType', 'subject', 'templateId', 'workflowExecutionId']
@@ -41,6 +44,18 @@ describe('in the sandbox, an email to', () => {
     expect(events.map(({ name }) => name)).toEqual(['email.sent'])
     expect(events[0]!.data.sentAt).toBe(email.sentAt)
     expect(what).toEqual(['queued', 'email.sent'])
+  })
+
+  test('any other address is also delivered, unless SANDBOX_DELIVERIES is off as in these tests', async () => {
+    const { id: projectId } = await newProject()
+    const message = Buffer.from('Subject: S\r\n\r\nB')
+    const outgoing = { projectId, id: randomUUID(), from: 'a@example.com', recipient: ADA, subject: 'S', message }
+    const reports = async (delivers: boolean) => {
+      const outcome = await createSandboxTransport(sterna.db, { delivers }).send(outgoing, async () => () => true)
+      return outcome.is === 'accepted' ? outcome.feedback : outcome
+    }
+    expect([await reports(true), await reports(false)]).toEqual([[{ is: 'delivery' }], undefined])
+    expect([loadConfig({}).sandboxDelivers, loadConfig({ SANDBOX_DELIVERIES: 'false' }).sandboxDelivers]).toEqual([true, false])
   })
 
   test.each(['constructor', '__proto__'])('%s@ is sent like to any other address', async (local) => {

@@ -23,7 +23,7 @@ export async function startLocalNode(
   env: { DATABASE_URL: string; ROLE?: 'all' | 'api' | 'worker' } & Record<string, string>,
   timing: Partial<SenderTiming> = {},
 ) {
-  const config = loadConfig({ SECRET_KEY, ...env })
+  const config = loadConfig({ SECRET_KEY, SANDBOX_DELIVERIES: 'false', ...env })
   const { role, transportKind: transport } = config
   const url = env.DATABASE_URL
   const db = connect({ url, max: 4, log })

@@ -23,7 +23,8 @@ const ENTRIES = {
   sender: ['server/chaos/dist/sender.js'],
 }
 export type Entry = keyof typeof ENTRIES
-const READY_MS = 60_000
+/** A node starts within two seconds; on a busy machine many processes may want its core. */
+const READY_MS = 150_000
 
 export type Running = {
   url: string
@@ -45,7 +46,7 @@ export async function spawnNode(env: Record<string, string>, entry: Entry = 'pro
   const url = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, ENTRIES[entry], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, SECRET_KEY, PORT: port, PUBLIC_URL: url, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, SECRET_KEY, PORT: port, PUBLIC_URL: url, SANDBOX_DELIVERIES: 'false', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

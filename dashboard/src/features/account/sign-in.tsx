@@ -1,12 +1,14 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useSearch } from '@tanstack/react-router'
+import { Link, Navigate, useSearch } from '@tanstack/react-router'
 import { api } from '../../api.ts'
 import { meQuery } from '../../data/account.ts'
+import { configQuery } from '../../data/installation.ts'
 import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input, PasswordInput } from '../../ui/form/input.tsx'
+import { Splash } from '../../ui/page/splash.tsx'
 import { AccountLayout } from './account-layout.tsx'
 import { RedirectSignedIn } from './redirect-signed-in.tsx'
 
@@ -14,12 +16,15 @@ export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' })
   const queries = useQueryClient()
   const me = useQuery(meQuery)
+  const config = useQuery(configQuery)
   const signIn = useMutation({
     mutationFn: (body: Body<'POST /auth/login'>) => api.auth.logIn(body),
     onSuccess: () => queries.invalidateQueries(),
   })
 
   if (me.isSuccess) return <RedirectSignedIn next={next} />
+  if (config.isPending) return <Splash />
+  if (config.data && !config.data.features.signup.hasAccounts) return <Navigate to="/sign-up" search={{ next }} replace />
 
   return (
     <AccountLayout

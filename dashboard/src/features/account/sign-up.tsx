@@ -23,6 +23,7 @@ export function SignUpPage() {
 
   if (me.isSuccess) return <RedirectSignedIn next={next} />
 
+  const isFirst = config.data?.features.signup.hasAccounts === false
   const signIn = (
     <>
       Already have an account?{' '}
@@ -44,8 +45,14 @@ export function SignUpPage() {
   return (
     <AccountLayout
       title="Create your account"
-      description={invitation ? 'You will join the project right away.' : 'One account for all your projects.'}
-      footer={signIn}
+      description={
+        invitation
+          ? 'You will join the project right away.'
+          : isFirst
+            ? 'It is the first one of this installation, so it will be its operator.'
+            : 'One account for all your projects.'
+      }
+      footer={isFirst ? undefined : signIn}
     >
       <Form
         error={signUp.error}

@@ -4,6 +4,7 @@ import { ActivityIcon, Pause, Play } from 'lucide-react'
 import { useState } from 'react'
 import { upcomingQuery } from '../../data/activity.ts'
 import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../figures/activity.ts'
+import { ActivityKind } from '../../figures/activity-kind.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
@@ -36,10 +37,13 @@ const COLUMNS: Column<Activity>[] = [
     id: 'type',
     heading: 'What',
     cell: (activity) => (
-      <>
-        {ACTIVITY_WORDS[activity.type] ?? activity.type}
-        {isByMachine(activity) && <span className="font-normal text-muted"> by a machine</span>}
-      </>
+      <span className="inline-flex min-w-0 items-center gap-2">
+        <ActivityKind type={activity.type} />
+        <span className="truncate">
+          {ACTIVITY_WORDS[activity.type] ?? activity.type}
+          {isByMachine(activity) && <span className="font-normal text-muted"> by a machine</span>}
+        </span>
+      </span>
     ),
   },
   {
@@ -89,7 +93,7 @@ export function ActivityPage() {
       }
       byTime
       actions={
-        <Button variant="primary" size="sm" onClick={() => setFollowing(!isFollowing)}>
+        <Button size="sm" onClick={() => setFollowing(!isFollowing)}>
           {isFollowing ? <Pause aria-hidden="true" /> : <Play aria-hidden="true" />}
           {isFollowing ? 'Pause' : 'Follow'}
         </Button>
@@ -97,7 +101,7 @@ export function ActivityPage() {
       call={curl('GET', '/activity')}
       above={<Upcoming />}
       firstRun={
-        <FirstRun icon={ActivityIcon} title="Quiet so far">
+        <FirstRun icon={ActivityIcon} title="No activity yet">
           Emails, events, subscriptions, campaigns and workflows show up here as they happen.
         </FirstRun>
       }
@@ -119,12 +123,15 @@ function Upcoming() {
         {due.map((each) => {
           const path = pathOf(each)
           return (
-            <li key={each.id} className="flex gap-3">
+            <li key={each.id} className="flex min-h-6 items-center gap-3">
               <span className="w-20 shrink-0 text-muted">
                 <Time value={each.timestamp} />
               </span>
               {path ? (
-                <PathLink to={`/app/p/${project.id}${path}`} className="min-w-0 truncate rounded-sm hover:text-accent hover:underline">
+                <PathLink
+                  to={`/app/p/${project.id}${path}`}
+                  className="min-w-0 truncate rounded-sm py-0.5 hover:text-accent hover:underline"
+                >
                   {describeUpcoming(each)}
                 </PathLink>
               ) : (
@@ -145,7 +152,7 @@ function ActivityDetails({ activity }: { activity: Activity }) {
     <div className="space-y-4">
       {path && (
         <PathLink to={`/app/p/${project.id}${path}`} className={buttonClass('secondary', 'sm')}>
-          Open what it is about
+          Open it
         </PathLink>
       )}
       <Facts>

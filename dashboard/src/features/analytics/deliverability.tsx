@@ -8,11 +8,11 @@ import { useProject } from '../../projects/current.ts'
 import { Chart } from '../../ui/chart/chart.tsx'
 import { Banner } from '../../ui/page/banner.tsx'
 import { Table } from '../../ui/table/table.tsx'
-import { Count, formatCount } from '../../ui/text/count.tsx'
+import { Count, formatCount, formatPercent } from '../../ui/text/count.tsx'
 import { EmailsLink } from './emails-link.tsx'
 import type { DaySeries } from './overview-tab.tsx'
 import { Panel } from './panel.tsx'
-import { adviceOf, dailyShares, describeSeconds, percentOf, type Rate, shareOf, showPercentage } from './rates.ts'
+import { adviceOf, dailyShares, describeSeconds, type Rate, shareOf, showPercentage } from './rates.ts'
 
 type DeliverabilityProps = { period: Period; source: Source | undefined; series: DaySeries }
 
@@ -21,7 +21,11 @@ export function Deliverability({ period, source, series: { before, current } }: 
   const project = useProject()
   const security = useQuery(securityQuery(project.id)).data
   const times = useQuery(deliveryTimesQuery(project.id, period, source)).data
-  const rate = (name: Rate) => ({ now: shareOf(current, name), before: shareOf(before, name), format: (share: number) => percentOf(share) })
+  const rate = (name: Rate) => ({
+    now: shareOf(current, name),
+    before: shareOf(before, name),
+    format: (share: number) => formatPercent(share),
+  })
   const path = (fact: 'bounced' | 'complained') => emailsPath(project.id, { fact, when: timesOf(period), source })
   return (
     <div className="space-y-4">
@@ -34,14 +38,14 @@ export function Deliverability({ period, source, series: { before, current } }: 
       <Figures>
         <Figure
           label="Bounced"
-          value={percentOf(shareOf(current, 'bounces'))}
+          value={formatPercent(shareOf(current, 'bounces'))}
           note={`${formatCount(sumOf(current, 'bounces'))} of all sent or refused`}
           change={rate('bounces')}
           to={path('bounced')}
         />
         <Figure
           label="Complained"
-          value={percentOf(shareOf(current, 'complaints'))}
+          value={formatPercent(shareOf(current, 'complaints'))}
           note={`${formatCount(sumOf(current, 'complaints'))} of ${formatCount(sumOf(current, 'emails'))} sent`}
           change={rate('complaints')}
           to={path('complained')}
@@ -81,12 +85,12 @@ function RatePanel({ title, name, series: { before, current }, limits }: RatePan
         label={title}
         dates={current.map(({ date }) => date)}
         series={[{ label: title, values: shares, before: dailyShares(before, name) }]}
-        format={(share) => percentOf(share)}
+        format={(share) => formatPercent(share)}
         isLastOpen
         {...(limits && {
           thresholds: [
-            { value: limits.warning, label: `Warning at ${percentOf(limits.warning)}`, tone: 'warning' as const },
-            { value: limits.critical, label: `Sending stops at ${percentOf(limits.critical)}`, tone: 'danger' as const },
+            { value: limits.warning, label: `Warning at ${formatPercent(limits.warning)}`, tone: 'warning' as const },
+            { value: limits.critical, label: `Sending stops at ${formatPercent(limits.critical)}`, tone: 'danger' as const },
           ],
         })}
       />

@@ -140,7 +140,7 @@ function TopEvents({ period }: { period: Period }) {
   return (
     <Panel
       title="Events"
-      description="The most frequent events that your apps track, and their change against the period before (UTC days)."
+      description="The most frequent events that your apps track, and their change against the previous period (UTC days)."
       csv={{
         headings: ['event', 'count', 'before'],
         rows: events?.map(({ name, count, previousCount }) => [name, count, previousCount]) ?? [],
@@ -165,7 +165,7 @@ function TopEvents({ period }: { period: Period }) {
               </Link>
             ),
             detail: (
-              <span className="text-muted text-xs" title={`${previousCount} in the period before`}>
+              <span className="text-muted text-xs" title={`${previousCount} in the previous period`}>
                 {trend === null ? 'new' : `${trend > 0 ? '+' : ''}${Math.round(trend)} %`}
               </span>
             ),

@@ -4,9 +4,9 @@ import { Figure, Figures } from '../../figures/figure.tsx'
 import { type Period, sumOf, timesOf } from '../../figures/period.ts'
 import { useProject } from '../../projects/current.ts'
 import { Chart } from '../../ui/chart/chart.tsx'
-import { formatCount } from '../../ui/text/count.tsx'
+import { formatCount, formatPercent } from '../../ui/text/count.tsx'
 import { Panel } from './panel.tsx'
-import { percentOf, type Rate, shareOf } from './rates.ts'
+import { type Rate, shareOf } from './rates.ts'
 
 export type DaySeries = { before: DayFigures[]; current: DayFigures[] }
 type TabProps = { period: Period; source: Source | undefined; series: DaySeries }
@@ -18,7 +18,11 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
   const project = useProject()
   const dates = current.map(({ date }) => date)
   const sent = sumOf(current, 'emails')
-  const rate = (name: Rate) => ({ now: shareOf(current, name), before: shareOf(before, name), format: (share: number) => percentOf(share) })
+  const rate = (name: Rate) => ({
+    now: shareOf(current, name),
+    before: shareOf(before, name),
+    format: (share: number) => formatPercent(share),
+  })
   const path = (fact: Parameters<typeof emailsPath>[1]['fact']) => emailsPath(project.id, { fact, when: timesOf(period), source })
   const machine = sumOf(current, 'machineOpens')
   const values = (name: keyof Omit<DayFigures, 'date'>) => ({
@@ -31,29 +35,29 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
         <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sumOf(before, 'emails') }} to={path('sent')} />
         <Figure
           label="Delivered"
-          value={percentOf(shareOf(current, 'delivered'))}
-          note={`${formatCount(sumOf(current, 'delivered'))} of sent`}
+          value={formatPercent(shareOf(current, 'delivered'))}
+          note={`${formatCount(sumOf(current, 'delivered'))} of ${formatCount(sent)} sent`}
           change={rate('delivered')}
           to={path('delivered')}
         />
         <Figure
           label="Opened by people"
-          value={percentOf(shareOf(current, 'opens'))}
-          note={`${formatCount(sumOf(current, 'opens'))} of sent; ${formatCount(machine)} more by machines`}
+          value={formatPercent(shareOf(current, 'opens'))}
+          note={`${formatCount(sumOf(current, 'opens'))} of ${formatCount(sent)} sent; ${formatCount(machine)} more by machines`}
           change={rate('opens')}
           to={path('opened')}
         />
         <Figure
           label="Clicked by people"
-          value={percentOf(shareOf(current, 'clicks'))}
-          note={`${formatCount(sumOf(current, 'clicks'))} of sent`}
+          value={formatPercent(shareOf(current, 'clicks'))}
+          note={`${formatCount(sumOf(current, 'clicks'))} of ${formatCount(sent)} sent`}
           change={rate('clicks')}
           to={path('clicked')}
         />
         <Figure
           label="Unsubscribed"
           value={formatCount(sumOf(current, 'unsubscribes'))}
-          note="by a link of an email"
+          note="by the link in an email"
           change={{ now: sumOf(current, 'unsubscribes'), before: sumOf(before, 'unsubscribes') }}
           to={path('unsubscribed')}
         />

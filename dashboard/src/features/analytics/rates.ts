@@ -1,4 +1,5 @@
 import type { DayFigures } from '../../data/analytics.ts'
+import { formatPercent } from '../../ui/text/count.tsx'
 
 type Counts = Omit<DayFigures, 'date'>
 export type Rate = 'delivered' | 'opens' | 'machineOpens' | 'clicks' | 'bounces' | 'complaints' | 'unsubscribes'
@@ -14,13 +15,8 @@ export function shareOf(points: Counts[], name: Rate): number {
 /** The share of each day. */
 export const dailyShares = (points: Counts[], name: Rate): number[] => points.map((point) => shareOf([point], name))
 
-export const percentOf = (share: number, locale?: string): string =>
-  new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: share > 0 && share < 0.01 ? 2 : share < 0.1 ? 1 : 0 }).format(
-    share,
-  )
-
 /** A rate of the API, which is a percentage already. */
-export const showPercentage = (value: number, locale?: string): string => percentOf(value / 100, locale)
+export const showPercentage = (value: number, locale?: string): string => formatPercent(value / 100, locale)
 
 /** Seconds in the unit that people would say. */
 export function describeSeconds(seconds: number): string {

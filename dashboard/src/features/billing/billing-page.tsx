@@ -16,7 +16,7 @@ import { Card } from '../../ui/page/card.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Page } from '../../ui/page/page.tsx'
 import { Table } from '../../ui/table/table.tsx'
-import { Count, formatCount } from '../../ui/text/count.tsx'
+import { Count, formatCount, formatPercent } from '../../ui/text/count.tsx'
 import { explain } from '../../ui/text/explain.ts'
 import { Time } from '../../ui/text/time.tsx'
 import { formatMoney } from './money.ts'
@@ -66,7 +66,7 @@ function Usage({ limits, consumption }: { limits: Limits; consumption: Consumpti
       description={
         <>
           <DayOf value={period.start} /> to <DayOf value={period.end} /> (UTC). <Count value={usage.total} /> emails accepted, without those
-          that were skipped and tests.{isSandbox && ' Emails of the sandbox are not counted.'}
+          that were skipped and tests.{isSandbox && ' Sandbox emails are not counted.'}
         </>
       }
       flush
@@ -108,7 +108,7 @@ function CategoryRow({ category, state, period }: CategoryRowProps) {
           ) : (
             <span className="text-muted tabular-nums">
               {' '}
-              of {formatCount(state.limit)} ({formatCount(Math.round(state.percentage ?? 0))} %)
+              of {formatCount(state.limit)} ({formatPercent((state.percentage ?? 0) / 100)})
             </span>
           )}
         </p>

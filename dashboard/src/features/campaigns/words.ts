@@ -8,8 +8,8 @@ export type Exclusion = 'unsubscribed' | 'suppressed' | 'invalid'
 export const OUTCOME_WORDS: Record<Outcome, string> = { sent: 'Sent', failed: 'Failed', skipped: 'Skipped', open: 'Waiting' }
 
 export const REASON_WORDS: Record<Reason, string> = {
-  unsubscribed: 'Unsubscribed meanwhile',
-  suppressed: 'Suppressed meanwhile',
+  unsubscribed: 'Unsubscribed after the start',
+  suppressed: 'Suppressed after the start',
   contact_deleted: 'Contact deleted',
   invalid: 'Invalid address',
   project_deleted: 'Project reset',
@@ -19,8 +19,8 @@ export const REASON_WORDS: Record<Reason, string> = {
   domain_not_verified: 'Domain not verified',
   rendering: 'Could not be rendered',
   too_large: 'Too large',
-  transient: 'Passing failure',
-  expired: 'Tried too long',
+  transient: 'Temporary failure',
+  expired: 'Gave up retrying',
   outcome_unknown: 'Outcome unknown',
   crashed: 'Worker crashed',
   provider_paused: 'Provider paused sending',
@@ -55,15 +55,15 @@ export const RESENDABLE: readonly Reason[] = ['transient', 'expired', 'domain_no
 /** Why nothing leaves, and what ends it. */
 export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
   person: 'Paused by a member of the team.',
-  spike: 'Paused by itself: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
-  billing_limit: 'Paused by itself: the cap of campaigns is reached. Raise it, then resume.',
+  spike: 'Paused automatically: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
+  billing_limit: 'Paused automatically: the cap of campaigns is reached. Raise it, then resume.',
   audience_failed:
-    'Paused by itself: its recipients could not be written, most likely because its conditions take too long. Resume to try again, or cancel it and simplify the audience of a copy.',
-  provider_quota: 'Waiting: the quota of the provider is used up. Sending resumes by itself once the provider accepts email again.',
-  provider: 'Waiting: the provider accepts no email for now. Sending resumes by itself.',
-  domain: 'Waiting: the domain of the sender is not verified any more. Sending resumes by itself once it is.',
-  domain_paused: 'Waiting: the provider refuses email from the domain of the sender. Sending resumes by itself once it is accepted.',
-  project_disabled: 'Waiting: the project is disabled. Sending resumes by itself once it is enabled.',
+    'Paused automatically: its recipients could not be written, most likely because its conditions take too long. Resume to try again, or cancel it and simplify the audience of a copy.',
+  provider_quota: 'Waiting: the quota of the provider is used up. Sending resumes automatically once the provider accepts email again.',
+  provider: 'Waiting: the provider accepts no email for now. Sending resumes automatically.',
+  domain: 'Waiting: the domain of the sender is not verified any more. Sending resumes automatically once it is.',
+  domain_paused: 'Waiting: the provider refuses email from the domain of the sender. Sending resumes automatically once it is accepted.',
+  project_disabled: 'Waiting: the project is disabled. Sending resumes automatically once it is enabled.',
 }
 
 /** Why it is sent no faster. */

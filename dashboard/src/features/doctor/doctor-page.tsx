@@ -73,8 +73,8 @@ function OperatorPage() {
 }
 
 const VERDICTS: Record<Doctor['verdict'], { tone: 'good' | 'warning' | 'danger'; text: string }> = {
-  ok: { tone: 'good', text: 'All is well.' },
-  warn: { tone: 'warning', text: 'It works, but some things need you.' },
+  ok: { tone: 'good', text: 'Everything works.' },
+  warn: { tone: 'warning', text: 'It works, but some things need attention.' },
   FAIL: { tone: 'danger', text: 'Something does not work.' },
 }
 
@@ -123,14 +123,19 @@ function Queues({ report: { queues, sentPerMinute } }: { report: Doctor }) {
       flush
     >
       <ul className="divide-y divide-line text-ui">
-        {queues.map(({ priority, waiting, oldestAt }) => (
+        {queues.map(({ priority, waiting, paused, oldestAt }) => (
           <li key={priority} className="flex flex-wrap items-baseline justify-between gap-x-4 px-4 py-2">
             <span className="font-medium">{QUEUE_WORDS[priority]}</span>
             <span className="text-muted">
-              <Count value={waiting} /> ready to be sent
+              <Count value={waiting} /> waiting
               {oldestAt && (
                 <>
                   , the oldest <Time value={oldestAt} />
+                </>
+              )}
+              {paused > 0 && (
+                <>
+                  , <Count value={paused} /> in paused campaigns
                 </>
               )}
             </span>

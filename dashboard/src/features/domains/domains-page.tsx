@@ -107,7 +107,14 @@ function DomainCard({ domain, mayManage }: { domain: Domain; mayManage: boolean 
           {domain.lastError && !domain.verified && <Banner tone="warning">{domain.lastError}</Banner>}
         </div>
       )}
-      <Records domain={domain} />
+      {domain.verified ? (
+        <details className="border-line border-t">
+          <summary className="px-4 py-2 text-muted text-ui hover:text-ink">DNS records</summary>
+          <Records domain={domain} />
+        </details>
+      ) : (
+        <Records domain={domain} />
+      )}
     </Card>
   )
 }

@@ -1,7 +1,7 @@
 import type { Domain } from '@sterna/sdk'
 import { CopyText } from '../../ui/text/copy-field.tsx'
 import { Status } from '../../ui/text/status.tsx'
-import { nameInZone } from './zone.ts'
+import { nameInZone, zonesOf } from './zone.ts'
 
 type DnsRecord = Domain['records'][number]
 
@@ -10,7 +10,7 @@ const PURPOSES: Record<DnsRecord['purpose'], string> = { dkim: 'Signature (DKIM)
 /** The DNS records of a domain, with what is published now. */
 export function Records({ domain }: { domain: Domain }) {
   return (
-    <ul className="divide-y divide-line border-line border-t text-ui">
+    <ul className="grid grid-cols-1 divide-y divide-line border-line border-t text-ui xl:auto-cols-fr xl:grid-flow-col xl:grid-cols-none xl:divide-x xl:divide-y-0">
       {domain.records.map((record) => (
         <li key={`${record.type} ${record.name}`} className="space-y-2 px-4 py-3">
           <div className="flex flex-wrap items-center justify-between gap-2">
@@ -26,9 +26,11 @@ export function Records({ domain }: { domain: Domain }) {
             <dt className="text-muted">Name</dt>
             <dd className="min-w-0">
               <CopyText value={record.name} label="Name" mono />
-              <span className="block text-muted">
-                without the zone: <CopyText value={nameInZone(record.name, domain.domain)} label="Name without the zone" mono />
-              </span>
+              {zonesOf(domain.domain).map((zone) => (
+                <span key={zone} className="block text-muted">
+                  in the zone {zone}: <CopyText value={nameInZone(record.name, zone)} label={`Name in the zone ${zone}`} mono />
+                </span>
+              ))}
             </dd>
             <dt className="text-muted">Value</dt>
             <dd className="min-w-0">

@@ -40,9 +40,9 @@ const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
   expired: 'It could not be sent within seven days of being accepted.',
   outcome_unknown: 'It was transmitted without a reply, and not sent again because a second copy would be worse.',
   crashed: 'Sending it ended the process several times.',
-  provider_paused: 'All sending is paused. It goes out by itself when the pause is over.',
-  domain_paused: 'Sending from this domain is paused. It goes out by itself when the pause is over.',
-  throttled: 'The receiving server asks for fewer emails. It goes out by itself, more slowly.',
+  provider_paused: 'All sending is paused. It is sent automatically when the pause is over.',
+  domain_paused: 'Sending from this domain is paused. It is sent automatically when the pause is over.',
+  throttled: 'The receiving server asks for fewer emails. It is sent automatically, more slowly.',
   project_disabled: 'The project is disabled. It waits until the project is enabled.',
   verifying_refusal: 'The server refused it. Whether that is about this recipient or about the sender is being checked.',
 }

@@ -1,12 +1,15 @@
 import type { Email } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { domainsQuery } from '../../data/domains.ts'
 import { emailQuery } from '../../data/emails.ts'
 import { configQuery } from '../../data/installation.ts'
-import { messageOfEmailQuery } from '../../data/sandbox.ts'
+import { messageOfEmailQuery, messageQuery } from '../../data/sandbox.ts'
 import { SendForm } from '../../people/send-form.tsx'
 import { useProject } from '../../projects/current.ts'
+import { buttonClass } from '../../ui/form/button.tsx'
+import { MessageFrame } from '../../ui/message/message-frame.tsx'
 import { Banner } from '../../ui/page/banner.tsx'
 import { Status } from '../../ui/text/status.tsx'
 
@@ -53,23 +56,31 @@ function Outcome({ emailId, isSandbox }: { emailId: string; isSandbox: boolean }
   )
 }
 
-/** The message as it would have left. Shown as text: it is what mail programs get. */
+/** The message as a mail program shows it, with the way to the inbox that has it. */
 function SandboxMessage({ emailId }: { emailId: string }) {
   const project = useProject()
   const message = useQuery(messageOfEmailQuery(project.id, emailId)).data
+  const frame = useQuery({ ...messageQuery(project.id, message?.id ?? ''), enabled: Boolean(message) }).data?.frameUrl
   if (!message) return null
   return (
-    <figure className="rounded-lg border border-line">
-      <figcaption className="border-line border-b px-3 py-2 text-ui">
-        <span className="font-medium">{message.subject}</span>
-        <span className="block text-muted text-xs">
-          From {message.from} to {message.to}
+    <figure className="overflow-hidden rounded-lg border border-line">
+      <figcaption className="flex flex-wrap items-center gap-3 border-line border-b px-3 py-2 text-ui">
+        <span className="min-w-0 flex-1">
+          <span className="font-medium">{message.subject}</span>
+          <span className="block wrap-break-word text-muted text-xs">
+            From {message.from} to {message.to}
+          </span>
         </span>
+        <Link
+          to="/app/p/$projectId/sandbox"
+          params={{ projectId: project.id }}
+          search={{ peek: message.id }}
+          className={buttonClass('secondary', 'sm')}
+        >
+          Open the sandbox inbox
+        </Link>
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
-      <pre tabIndex={0} className="max-h-60 overflow-auto p-3 font-mono text-code">
-        {message.source}
-      </pre>
+      <div className="h-48">{frame && <MessageFrame fill title={message.subject} url={frame} />}</div>
     </figure>
   )
 }

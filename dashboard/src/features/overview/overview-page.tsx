@@ -8,9 +8,10 @@ import { limitsQuery } from '../../data/billing.ts'
 import { campaignsUnderWayQuery } from '../../data/campaigns.ts'
 import { domainsQuery } from '../../data/domains.ts'
 import { hasEmailsQuery } from '../../data/emails.ts'
-import { doctorQuery } from '../../data/installation.ts'
+import { configQuery, doctorQuery } from '../../data/installation.ts'
 import { securityQuery } from '../../data/projects.ts'
 import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../figures/activity.ts'
+import { ActivityKind } from '../../figures/activity-kind.tsx'
 import { emailsPath } from '../../figures/emails-path.ts'
 import { Figure, Figures } from '../../figures/figure.tsx'
 import { type Period, periodOf, readDays, sumOf, timesOf } from '../../figures/period.ts'
@@ -22,10 +23,11 @@ import { Banner } from '../../ui/page/banner.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { Page } from '../../ui/page/page.tsx'
 import { PathLink } from '../../ui/page/path-link.tsx'
-import { Count, formatCount, Percent } from '../../ui/text/count.tsx'
+import { Count, formatCount, formatPercent, Percent } from '../../ui/text/count.tsx'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { alertsOf, PAUSE_ALERTS } from './alerts.ts'
+import { ConfirmAddress } from './confirm-address.tsx'
 import { Onboarding, useSteps } from './onboarding.tsx'
 
 const LIVE_MS = 30_000
@@ -54,6 +56,7 @@ export function OverviewPage() {
         )
       }
     >
+      <ConfirmAddress />
       <Alerts />
       {steps && isNew && <Onboarding steps={steps} />}
       {hasSent && <Facts period={period} />}
@@ -109,49 +112,60 @@ function Facts({ period }: { period: Period }) {
 }
 
 const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0)
-const percent = (value: number) => new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }).format(value)
 
-/** Four figures with their days and their change, and the days as a chart. */
+/** Figures with their days and their change, and the days as a chart. */
 function Results({ period }: { period: Period }) {
   const project = useProject()
   const series = useQuery({ ...seriesQuery(project.id, period), refetchInterval: LIVE_MS }).data
   const growth = useQuery({ ...growthQuery(project.id, period), refetchInterval: LIVE_MS }).data
+  const transport = useQuery(configQuery).data?.features.email.transport
   // The size of the figures and the chart, so that nothing moves when they come.
   if (!series || !growth) return <div className="min-h-[26rem]" />
   const { current, before } = series
+  // Plain SMTP reports no deliveries: a rate of zero would be wrong.
+  const isReported = transport !== 'smtp' || sumOf(current, 'delivered') > 0
   const total = (points: typeof current, name: 'emails' | 'delivered' | 'clicks' | 'opens' | 'machineOpens') => sumOf(points, name)
   const sent = total(current, 'emails')
   const sentBefore = total(before, 'emails')
   const rate = (name: 'delivered' | 'clicks') => ({
     now: share(total(current, name), sent),
     before: share(total(before, name), sentBefore),
-    format: percent,
+    format: formatPercent,
   })
-  const emails = (fact: 'sent' | 'delivered' | 'clicked') => emailsPath(project.id, { fact, when: timesOf(period) })
+  const emails = (fact: 'sent' | 'delivered' | 'clicked' | 'opened') => emailsPath(project.id, { fact, when: timesOf(period) })
   return (
     <>
       <Figures>
         <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sentBefore }} to={emails('sent')}>
           <SparkLine values={current.map((day) => day.emails)} />
         </Figure>
-        <Figure
-          label="Delivered"
-          value={<Percent value={rate('delivered').now} />}
-          change={rate('delivered')}
-          note={`${formatCount(total(current, 'delivered'))} of ${formatCount(sent)} sent`}
-          to={emails('delivered')}
-        >
-          <SparkLine values={current.map((day) => share(day.delivered, day.emails))} />
-        </Figure>
+        {isReported && (
+          <Figure
+            label="Delivered"
+            value={sent > 0 ? <Percent value={rate('delivered').now} /> : '–'}
+            change={rate('delivered')}
+            note={`${formatCount(total(current, 'delivered'))} of ${formatCount(sent)} sent`}
+            to={emails('delivered')}
+          >
+            <SparkLine values={current.map((day) => share(day.delivered, day.emails))} />
+          </Figure>
+        )}
         <Figure
           label="Clicked by people"
-          value={<Percent value={rate('clicks').now} />}
+          value={sent > 0 ? <Percent value={rate('clicks').now} /> : '–'}
           change={rate('clicks')}
-          note={`${formatCount(total(current, 'clicks'))} of ${formatCount(sent)} sent; opened by ${formatCount(total(current, 'opens'))} people and ${formatCount(total(current, 'machineOpens'))} machines`}
+          note={`${formatCount(total(current, 'clicks'))} of ${formatCount(sent)} sent`}
           to={emails('clicked')}
         >
           <SparkLine values={current.map((day) => share(day.clicks, day.emails))} />
         </Figure>
+        <Figure
+          label="Opened by people"
+          value={formatCount(total(current, 'opens'))}
+          change={{ now: total(current, 'opens'), before: total(before, 'opens') }}
+          note={`and ${formatCount(total(current, 'machineOpens'))} by machines`}
+          to={emails('opened')}
+        />
         <Figure
           label="New subscribers"
           value={formatCount(sumOf(growth.current, 'newSubscribers'))}
@@ -200,6 +214,7 @@ function NewestActivity() {
           const about = [subjectOf(activity), activity.contactEmail].filter(Boolean).join(' · ')
           return (
             <li key={activity.id} className="relative flex min-h-10 items-center gap-3 px-4 py-1.5">
+              <ActivityKind type={activity.type} />
               <div className="min-w-0 flex-1">
                 <p className="truncate font-medium">
                   {path ? (
@@ -221,7 +236,7 @@ function NewestActivity() {
             </li>
           )
         })}
-        {newest?.length === 0 && <li className="px-4 py-3 text-muted">Quiet so far.</li>}
+        {newest?.length === 0 && <li className="px-4 py-3 text-muted">No activity yet.</li>}
       </ul>
     </Card>
   )
@@ -235,9 +250,9 @@ function Now() {
   return (
     <Card title="Now and next" flush>
       <ul className="divide-y divide-line text-ui">
-        {campaigns.map(({ id, name, status }) => (
+        {campaigns.map(({ id, name, status, pausedReason }) => (
           <Line key={id} path={`/campaigns/${id}`} text={name}>
-            <Status kind="campaign" status={status} />
+            <Status kind="campaign" status={pausedReason ? 'PAUSED' : status} />
           </Line>
         ))}
         {due.map((each) => (
@@ -245,7 +260,7 @@ function Now() {
             <Time value={each.timestamp} />
           </Line>
         ))}
-        {campaigns.length + due.length === 0 && <li className="px-4 py-3 text-muted">Nothing is being sent or waits for its time.</li>}
+        {campaigns.length + due.length === 0 && <li className="px-4 py-3 text-muted">Nothing is being sent or scheduled.</li>}
       </ul>
     </Card>
   )
@@ -258,7 +273,7 @@ function Line({ path, text, children }: { path: string | undefined; text: string
       {path ? (
         <PathLink
           to={`/app/p/${project.id}${path}`}
-          className="min-w-0 flex-1 truncate rounded-sm hover:text-accent hover:underline"
+          className="min-w-0 flex-1 wrap-break-word rounded-sm py-0.5 hover:text-accent hover:underline"
           title={text}
         >
           {text}

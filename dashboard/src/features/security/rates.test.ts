@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatRate, rateRows } from './rates.ts'
+import { rateRows } from './rates.ts'
 
 const figures = (total: number, bounces: number, complaints: number) => ({
   total,
@@ -39,8 +39,4 @@ test('every rate has its window, and those with limits their level', () => {
   ])
   expect(rows[0]!.judged).toBe(undefined)
   expect(rows[1]!.judged).toEqual({ level: 'warning', warning: 0.05, critical: 0.1 })
-})
-
-test('small rates keep their digits', () => {
-  expect([0, 0.05, 0.123, 0.00075, 0.0015].map((rate) => formatRate(rate, 'en'))).toEqual(['0%', '5%', '12.3%', '0.075%', '0.15%'])
 })

@@ -39,7 +39,3 @@ export function rateRows({ status, levels, thresholds }: Pick<Security, 'status'
     }),
   )
 }
-
-/** A rate as percent, with as many digits as its limits need: 0.08 %. */
-export const formatRate = (rate: number, locale?: string): string =>
-  new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: rate > 0 && rate < 0.01 ? 3 : 1 }).format(rate)

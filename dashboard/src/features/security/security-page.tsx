@@ -12,10 +12,10 @@ import { Card } from '../../ui/page/card.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Page } from '../../ui/page/page.tsx'
 import { Table } from '../../ui/table/table.tsx'
-import { Count } from '../../ui/text/count.tsx'
+import { Count, formatPercent } from '../../ui/text/count.tsx'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { formatRate, type RateRow, rateRows, type Security } from './rates.ts'
+import { type RateRow, rateRows, type Security } from './rates.ts'
 
 /** How the project stands with mailbox providers, and what follows from it. */
 export function SecurityPage() {
@@ -43,7 +43,7 @@ function SecurityView({ security }: { security: Security }) {
         never judged.{' '}
         {security.disablesAutomatically
           ? 'A critical rate stops the project within a minute: it is read-only and sends nothing until the rate is acknowledged.'
-          : 'This installation does not stop projects by itself.'}{' '}
+          : 'This installation does not stop projects automatically.'}{' '}
         <EmailsLink status="BOUNCED">Emails that bounced</EmailsLink>,{' '}
         <EmailsLink status="COMPLAINED">emails that were marked as spam</EmailsLink>.
       </p>
@@ -101,12 +101,12 @@ const COLUMNS: { heading: string; cell: (row: RateRow) => ReactNode }[] = [
       <>
         <span className="font-medium">{what}</span> <span className="text-muted">· {window.toLowerCase()}</span>
         <span className="block text-muted text-xs">
-          {judged ? `Warning from ${formatRate(judged.warning)}, critical from ${formatRate(judged.critical)}` : 'Has no limits'}
+          {judged ? `Warning from ${formatPercent(judged.warning)}, critical from ${formatPercent(judged.critical)}` : 'Has no limits'}
         </span>
       </>
     ),
   },
-  { heading: 'Share', cell: ({ rate }) => <span className="tabular-nums">{formatRate(rate)}</span> },
+  { heading: 'Share', cell: ({ rate }) => <span className="tabular-nums">{formatPercent(rate)}</span> },
   {
     heading: 'Emails',
     cell: (row) => (

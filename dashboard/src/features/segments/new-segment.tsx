@@ -28,7 +28,7 @@ export function NewSegment({ label = 'New segment' }: { label?: string }) {
 const STATIC = 'static'
 const BEGINNINGS = {
   ...Object.fromEntries(CONDITION_EXAMPLES.map(({ id, name }) => [id, `By a condition: ${name.charAt(0).toLowerCase()}${name.slice(1)}`])),
-  [STATIC]: 'Static: people that I add',
+  [STATIC]: 'Static: people I add',
 }
 
 function NewSegmentForm({ onCancel }: { onCancel: () => void }) {

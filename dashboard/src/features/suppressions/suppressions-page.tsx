@@ -83,7 +83,7 @@ export function SuppressionsPage() {
         firstRun={
           <FirstRun
             icon={Ban}
-            title="Nobody is blocked"
+            title="No suppressions"
             action={
               <span className="flex flex-wrap gap-2">
                 <SuppressButton label="Suppress someone…" onClick={() => setSuppressing(true)} />

@@ -1,16 +1,17 @@
 import type { Invitation } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Mail, X } from 'lucide-react'
+import { Link2, Mail, X } from 'lucide-react'
 import { api } from '../../api.ts'
 import { invalidateTeam, invitationsQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { toast } from '../../ui/dialog/toast.tsx'
-import { IconButton } from '../../ui/form/button.tsx'
+import { Button, IconButton } from '../../ui/form/button.tsx'
 import { EmptyState } from '../../ui/page/empty-state.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Skeleton } from '../../ui/page/skeleton.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { Badge } from '../../ui/text/badge.tsx'
+import { copy } from '../../ui/text/copy.ts'
 import { explain } from '../../ui/text/explain.ts'
 import { Time } from '../../ui/text/time.tsx'
 import { ROLES } from './roles.ts'
@@ -48,7 +49,14 @@ function InvitationList() {
       columns={[
         { heading: 'Invited', cell: (invitation) => <Invitee invitation={invitation} /> },
         { heading: 'Role', cell: ({ role }) => <Badge>{ROLES[role]}</Badge> },
-        { cell: (invitation) => <WithdrawButton invitation={invitation} /> },
+        {
+          cell: (invitation) => (
+            <span className="flex items-center justify-end gap-1">
+              <CopyLinkButton invitation={invitation} />
+              <WithdrawButton invitation={invitation} />
+            </span>
+          ),
+        },
       ]}
     />
   )
@@ -64,6 +72,22 @@ function Invitee({ invitation: { email, expiresAt } }: { invitation: Invitation 
         Expires <Time value={expiresAt} />
       </p>
     </>
+  )
+}
+
+/** For an invitation that is passed on by other means than the email. Copying again ends the link copied before. */
+function CopyLinkButton({ invitation }: { invitation: Invitation }) {
+  const project = useProject()
+  const create = useMutation({
+    mutationFn: () => api.invitations.link(project.id, invitation.id),
+    onSuccess: ({ url }) => copy(url, 'Link'),
+    onError: (error) => toast(explain(error), { tone: 'danger' }),
+  })
+  return (
+    <Button size="sm" busy={create.isPending} aria-label={`Copy link for ${invitation.email}`} onClick={() => create.mutate()}>
+      <Link2 aria-hidden="true" />
+      Copy link
+    </Button>
   )
 }
 

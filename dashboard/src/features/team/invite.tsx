@@ -27,7 +27,7 @@ export function InviteDialog() {
       title={`Invite someone to ${project.name}`}
       description={
         <>
-          A person with a verified account joins immediately. Anyone else receives an email with a link.
+          Someone with a verified account joins immediately. Anyone else receives an email with a link.
           <SandboxHint />
         </>
       }

@@ -32,11 +32,15 @@ export function TemplateFields({ draft }: { draft: Draft<TemplateValues> }) {
           />
         </Field>
       </div>
-      <Field name="previewText" label="Preview text" hint="Mailboxes show it after the subject. If empty, they show how the body begins.">
+      <Field
+        name="previewText"
+        label="Preview text"
+        hint="Shown after the subject in the inbox. If empty, the beginning of the body is shown."
+      >
         <Input {...text('previewText', 500)} />
       </Field>
       <details>
-        <summary className="w-fit rounded-sm text-muted text-ui hover:text-ink">{summaryOf(draft.values)}</summary>
+        <summary className="w-fit rounded-sm py-1 text-muted text-ui hover:text-ink">{summaryOf(draft.values)}</summary>
         <div className="mt-3 grid grid-cols-1 gap-3 md:grid-cols-2 xl:grid-cols-4">
           <Field name="fromName" label="From name">
             <Input {...text('fromName', 255)} />

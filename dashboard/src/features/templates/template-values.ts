@@ -52,6 +52,6 @@ const VERSIONED = ['subject', 'previewText', 'body', 'type', 'from', 'fromName',
 export function templateConsequenceOf(saved: TemplateValues, values: TemplateValues, version: number): string {
   const isLive = VERSIONED.some((key) => saved[key] !== values[key])
   return isLive
-    ? `Saving makes version ${version + 1}: every email sent with this template from then on, by /v1/send, campaigns and workflows.`
+    ? `Saving creates version ${version + 1}. Every email sent with this template from then on uses it: by /v1/send, campaigns and workflows.`
     : 'Saving changes what you see here; the emails stay the same.'
 }

@@ -95,11 +95,7 @@ function Consequences({ workflow, active }: { workflow: Workflow; active: number
     <div className="space-y-2">
       <p>{describeStart(workflow, segments)}</p>
       <p>{sent.length > 0 ? `It sends ${[...new Set(sent)].join(', ')}.` : 'It sends no email.'}</p>
-      <p>
-        {workflow.allowReentry
-          ? 'Those who have been through it may enter again.'
-          : 'Each contact enters once; those who have been in it do not enter again.'}
-      </p>
+      <p>{workflow.allowReentry ? 'Contacts who finished it may enter again.' : 'Each contact enters only once.'}</p>
       {active > 0 && <p>{countOf(active, PEOPLE)} still in it keep the version that they started with.</p>}
     </div>
   )
@@ -110,7 +106,7 @@ function Problems({ workflow: { problems, steps } }: { workflow: Workflow }) {
   const nameOf = (stepId: string | null) => steps.find(({ id }) => id === stepId)?.name
   return (
     <Banner tone="warning">
-      It will not do all it should:
+      Some steps will not work:
       <ul className="list-disc pl-4">
         {problems.map(({ stepId, code, message }) => (
           <li key={`${stepId} ${code}`}>

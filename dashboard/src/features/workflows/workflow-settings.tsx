@@ -25,7 +25,7 @@ export function WorkflowSettings({ workflow }: { workflow: Workflow }) {
       title={workflow.name}
       parent={<ListLink kind="Workflow" />}
       draft={draft}
-      consequence="Saving counts for everybody who enters from then on."
+      consequence="Changes apply to contacts who enter from now on."
       {...(problem && { problem })}
       actions={
         <WorkflowActions workflow={workflow} onDeleted={draft.discard} {...(draft.isDirty && { refusal: 'Save the settings first' })} />
@@ -64,7 +64,7 @@ export function WorkflowSettings({ workflow }: { workflow: Workflow }) {
             onChoose={(value) => draft.set({ allowReentry: value === 'yes' })}
             choices={[
               { value: 'no', label: 'Once', hint: 'A contact that has been in the workflow does not enter it again.' },
-              { value: 'yes', label: 'Again, once they are through', hint: 'At most 20 times in an hour.' },
+              { value: 'yes', label: 'Again, after they finish', hint: 'At most 20 times in an hour.' },
             ]}
           />
         </Card>

@@ -73,7 +73,7 @@ const columnsOf = (projectId: string, segments: Record<string, string>): Column<
       return <span title={words}>{words}</span>
     },
   },
-  countColumn(projectId, { id: 'active', heading: 'In it now', width: 'w-24', from: 'md' }),
+  countColumn(projectId, { id: 'active', heading: 'Active', width: 'w-24', from: 'md' }),
   countColumn(projectId, { id: 'entered30Days', heading: 'In 30 days', width: 'w-24', from: 'lg' }),
   countColumn(projectId, { id: 'finished', heading: 'Finished', width: 'w-24', from: 'xl' }),
   countColumn(projectId, { id: 'failed', heading: 'Failed', width: 'w-20', from: 'md' }),

@@ -65,7 +65,7 @@ export function TimeSeries({
   return (
     <figure className="min-w-0">
       <figcaption className="sr-only">{label}</figcaption>
-      <Legend series={series} read={at} dates={dates} format={format} />
+      <Legend series={series} />
       <div
         ref={frame}
         role="slider"
@@ -79,7 +79,7 @@ export function TimeSeries({
         onPointerMove={point}
         onPointerLeave={() => setAt(undefined)}
         onBlur={() => setAt(undefined)}
-        className="rounded-md outline-offset-2"
+        className="relative rounded-md outline-offset-2"
       >
         <svg width={width} height={height} aria-hidden="true" className="block max-w-full overflow-visible">
           {ticks.map((tick) => (
@@ -146,9 +146,33 @@ export function TimeSeries({
             <line x1={x(at)} x2={x(at)} y1={MARGIN.top} y2={height - MARGIN.bottom} stroke="currentColor" className="text-edge" />
           )}
         </svg>
+        {at !== undefined && dates[at] && <Reading left={x(at)} width={width} day={dates[at]} series={series} index={at} format={format} />}
       </div>
       <DataBehind label={label} dates={dates} series={series} format={format} />
     </figure>
+  )
+}
+
+type ReadingProps = { left: number; width: number; day: string; series: Series[]; index: number; format: Format }
+
+/** The values of a day, beside the pointer; on the side of it that has room. */
+function Reading({ left, width, day, series, index, format }: ReadingProps) {
+  const isRight = left < width / 2
+  return (
+    <div
+      aria-hidden="true"
+      className="pointer-events-none absolute top-2 z-10 rounded-md border border-line bg-surface px-2 py-1.5 text-xs shadow-float"
+      style={isRight ? { left: left + 12 } : { right: width - left + 12 }}
+    >
+      <p className="whitespace-nowrap text-muted">{longDay(day)}</p>
+      {series.map(({ label, values, before }, each) => (
+        <p key={label} className="flex items-center gap-1.5 whitespace-nowrap">
+          <span className={`size-2 rounded-full bg-current ${STROKES[each % STROKES.length]}`} />
+          {label} <span className="ml-auto pl-2 font-medium tabular-nums">{format(values[index] ?? 0)}</span>
+          {before && <span className="text-muted tabular-nums">before {format(before[index] ?? 0)}</span>}
+        </p>
+      ))}
+    </div>
   )
 }
 
@@ -201,25 +225,18 @@ function describeDay(day: string, series: Series[], index: number, format: Forma
   return `${longDay(day)}: ${parts.join('; ')}`
 }
 
-/** Names of the lines; with the values of a day while one is pointed at. */
-function Legend({ series, read, dates, format }: { series: Series[]; read: number | undefined; dates: string[]; format: Format }) {
+function Legend({ series }: { series: Series[] }) {
   return (
     <div className="mb-2 flex min-h-5 flex-wrap items-center gap-x-4 gap-y-1 text-xs" aria-hidden="true">
-      {series.map(({ label, values, before }, index) => (
+      {series.map(({ label }, index) => (
         <span key={label} className={`inline-flex items-center gap-1.5 ${STROKES[index % STROKES.length]}`}>
           <svg width="16" height="4" aria-hidden="true">
             <line x1="0" x2="16" y1="2" y2="2" stroke="currentColor" strokeWidth="2" strokeDasharray={DASHES[index % DASHES.length]} />
           </svg>
           <span className="text-ink">{label}</span>
-          {read !== undefined && <span className="text-ink tabular-nums">{format(values[read] ?? 0)}</span>}
-          {read !== undefined && before && <span className="text-muted tabular-nums">before {format(before[read] ?? 0)}</span>}
         </span>
       ))}
-      {read !== undefined && dates[read] ? (
-        <span className="ml-auto text-muted">{longDay(dates[read])}</span>
-      ) : (
-        series.some(({ before }) => before) && <span className="ml-auto text-muted">Dashed: the period before</span>
-      )}
+      {series.some(({ before }) => before) && <span className="ml-auto text-muted">Dashed: the previous period</span>}
     </div>
   )
 }
@@ -230,7 +247,7 @@ function DataBehind({ label, dates, series, format }: DataBehindProps) {
   const hasBefore = series.some(({ before }) => before)
   return (
     <details className="mt-1">
-      <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">Table</summary>
+      <summary className="w-fit rounded-sm py-1 text-muted text-xs hover:text-ink">Table</summary>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
       <div className="mt-1 max-h-72 overflow-auto rounded-md border border-line" tabIndex={0}>
         <table className="w-full text-left text-xs">

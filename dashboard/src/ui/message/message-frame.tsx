@@ -1,3 +1,5 @@
+import { useEffect, useRef, useState } from 'react'
+
 type MessageFrameProps = {
   title: string
   /** The path that the API calls `frameUrl`. */
@@ -26,14 +28,42 @@ export function MessageFrame({
   fill = false,
   opensTabs = false,
 }: MessageFrameProps) {
-  return (
+  const [frame, width] = useWidth()
+  const isScaled = fill && !phone && width > 0 && width < DESKTOP_PX
+  const scale = isScaled ? width / DESKTOP_PX : 1
+  const message = (
     <iframe
       title={title}
       src={images ? url : `${url}?images=off`}
       sandbox={opensTabs ? 'allow-popups allow-popups-to-escape-sandbox' : ''}
       referrerPolicy="no-referrer"
-      style={{ colorScheme: dark ? 'dark' : 'light' }}
-      className={`${fill ? 'h-full' : 'h-[32rem] max-h-[75vh]'} ${fill && !phone ? '' : 'rounded-md border border-line'} ${dark ? 'bg-[#121212]' : 'bg-white'} ${phone ? 'mx-auto block w-[375px] max-w-full' : 'w-full'}`}
+      style={{
+        colorScheme: dark ? 'dark' : 'light',
+        ...(isScaled && { width: DESKTOP_PX, height: `${100 / scale}%`, transform: `scale(${scale})`, transformOrigin: '0 0' }),
+      }}
+      className={`${fill ? 'h-full' : 'h-[32rem] max-h-[75vh]'} ${fill && !phone ? '' : 'rounded-md border border-line'} ${dark ? 'bg-[#121212]' : 'bg-white'} ${phone ? 'mx-auto block w-[375px] max-w-full' : isScaled ? 'max-w-none' : 'w-full'}`}
     />
   )
+  if (!fill || phone) return message
+  return (
+    <div ref={frame} className="h-full overflow-hidden">
+      {message}
+    </div>
+  )
+}
+
+/** Width of a mail program on a desktop: what does not fit beside the code is made smaller, not cut. */
+const DESKTOP_PX = 680
+
+/** The width of the element in px, and 0 until it is known. */
+function useWidth() {
+  const element = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(0)
+  useEffect(() => {
+    if (!element.current) return
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)))
+    observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [])
+  return [element, width] as const
 }

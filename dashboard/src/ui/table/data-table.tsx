@@ -227,7 +227,7 @@ function DataRow<Row>({
 const ROW_BUTTON =
   'inline-flex size-7 items-center justify-center rounded-md text-muted hover:bg-line/70 hover:text-ink pointer-coarse:size-11 [&>svg]:size-4'
 const ROW_LINK =
-  'block w-full truncate text-left outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent'
+  'block min-h-6 w-full truncate text-left outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent'
 
 function RowLink({ path, onPeek, children }: { path: string | undefined; onPeek: () => void; children: ReactNode }) {
   return path ? (

@@ -38,7 +38,7 @@ export function CopyText({ value, label, mono = false }: { value: string; label:
       title={`Copy ${label.toLowerCase()}`}
       aria-label={`Copy ${label.toLowerCase()} ${value}`}
       onClick={() => copy(value, label)}
-      className={`group/copy inline-flex min-w-0 max-w-full items-center gap-1.5 rounded-sm text-left hover:text-accent ${mono ? 'font-mono text-code' : ''}`}
+      className={`group/copy inline-flex min-h-6 min-w-0 max-w-full items-center gap-1.5 rounded-sm text-left hover:text-accent ${mono ? 'font-mono text-code' : ''}`}
     >
       <span className="truncate">{value}</span>
       <Copy

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countOf, formatCount } from './count.tsx'
+import { countOf, formatCount, formatPercent } from './count.tsx'
 
 test.each([
   [0, false, '0'],
@@ -14,4 +14,9 @@ test.each([
 test('a count of one uses the singular', () => {
   const noun = { one: 'contact', many: 'contacts' }
   expect([countOf(0, noun), countOf(1, noun), countOf(2, noun)]).toEqual(['0 contacts', '1 contact', '2 contacts'])
+})
+
+test('a percentage has as many digits as it needs', () => {
+  const shares = [0, 0.00075, 0.0015, 0.034, 0.05, 0.123, 1]
+  expect(shares.map((share) => formatPercent(share, 'en'))).toEqual(['0%', '0.075%', '0.15%', '3.4%', '5%', '12%', '100%'])
 })

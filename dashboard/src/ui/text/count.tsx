@@ -36,12 +36,16 @@ export function Count({
   )
 }
 
-/** A share of a whole, 0 to 1. */
+/** A share of a whole, 0 to 1, with more digits for small ones: 50%, 3.4%, 0.15%, 0.075%. The one form of percent on every page. */
+export function formatPercent(share: number, locale?: string): string {
+  const digits = share < 0.001 ? 3 : share < 0.01 ? 2 : share < 0.1 ? 1 : 0
+  return new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: digits }).format(share)
+}
+
+/** `+12%`, `−3%` */
+export const formatChange = (share: number): string =>
+  new Intl.NumberFormat(undefined, { style: 'percent', signDisplay: 'exceptZero', maximumFractionDigits: 0 }).format(share)
+
 export function Percent({ value, className = '' }: { value: number; className?: string }) {
-  const digits = value > 0 && value < 0.1 ? 1 : 0
-  return (
-    <span className={`tabular-nums ${className}`}>
-      {new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: digits }).format(value)}
-    </span>
-  )
+  return <span className={`tabular-nums ${className}`}>{formatPercent(value)}</span>
 }

@@ -45,7 +45,7 @@ export const STATUSES = {
   },
   stepExecution: {
     PENDING: look('Next', 'neutral', 'ring'),
-    SCHEDULED: look('Pausing', 'accent', 'quarter'),
+    SCHEDULED: look('Delayed', 'accent', 'quarter'),
     WAITING: look('Waiting', 'accent', 'quarter'),
     RUNNING: look('Running', 'accent', 'pulse'),
     COMPLETED: look('Done', 'good', 'full'),
@@ -68,7 +68,8 @@ export const STATUSES = {
   },
   contact: {
     subscribed: look('Subscribed', 'good', 'full'),
-    unsubscribed: look('Unsubscribed', 'neutral', 'ring'),
+    // In lists the two look alike: only the consent record knows who opted out.
+    unsubscribed: look('Not subscribed', 'neutral', 'ring'),
   },
   reputation: {
     healthy: look('Healthy', 'good', 'full'),
@@ -77,7 +78,7 @@ export const STATUSES = {
   },
   check: {
     ok: look('OK', 'good', 'full'),
-    warn: look('Look at this', 'warning', 'half'),
+    warn: look('Needs attention', 'warning', 'half'),
     FAIL: look('Fails', 'danger', 'full'),
   },
   job: {
@@ -115,7 +116,7 @@ export function Status({ kind, status, children }: { kind: StatusKind; status: s
   return (
     <span className="inline-flex min-w-0 items-center gap-1.5">
       <StatusDot tone={tone} shape={shape} />
-      <span className="truncate">{children ?? word}</span>
+      <span className="truncate">{children || word}</span>
     </span>
   )
 }

@@ -6,10 +6,12 @@ import type { OutgoingMessage, SendOutcome, Transport } from './transport.ts'
 
 const STORED: SendOutcome = { is: 'accepted', response: '250 kept in the sandbox' }
 
+const DELIVERED: SendOutcome = { ...STORED, feedback: [{ is: 'delivery' }] }
+
 /** Outcomes by local part, or by its part before a plus sign. */
 const BEHAVIOURS = new Map<string, SendOutcome>(
   Object.entries({
-    delivered: { ...STORED, feedback: [{ is: 'delivery' }] },
+    delivered: DELIVERED,
     bounce: { ...STORED, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
     full: { ...STORED, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] },
     complaint: { ...STORED, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
@@ -24,13 +26,14 @@ const MAX_BYTES = 100 * MB
 const TRIM_AFTER_MESSAGES = 50
 const TRIM_AFTER_BYTES = 5 * MB
 
-/** Sends nothing: stores messages, to be read in the sandbox. */
-export function createSandboxTransport(db: Pool): Transport {
+/** Sends nothing: stores messages, to be read in the sandbox. `delivers`: reports a delivery for every address without another outcome. */
+export function createSandboxTransport(db: Pool, { delivers }: { delivers: boolean }): Transport {
+  const ordinary = delivers ? DELIVERED : STORED
   const isTrimDue = createTrimSchedule()
   return {
     async send(outgoing, handOver) {
       if (!isOfProject(outgoing)) return { is: 'not-sent', at: 'message', error: 'the sandbox only stores emails of projects' }
-      const outcome = BEHAVIOURS.get(outgoing.recipient.split(/[+@]/)[0]!) ?? STORED
+      const outcome = BEHAVIOURS.get(outgoing.recipient.split(/[+@]/)[0]!) ?? ordinary
       if (outcome.is === 'refused') return outcome
       const permit = await handOver()
       if (!permit?.()) return { is: 'withheld' }

@@ -23,11 +23,11 @@ type ChecksSectionProps = {
 /** What the server finds before it is sent. */
 export function ChecksSection({ campaign, preflight, error, retry, isDirty }: ChecksSectionProps) {
   const api = useApi()
-  const checks = preflight && checksOf(preflight)
+  const checks = preflight && checksOf(preflight, campaign.body)
   return (
     <Section title="Checks" state={stateOf(checks)} note={isDirty ? 'For the last saved version' : undefined}>
       {error && !preflight && <ErrorState title="Could not check this campaign" error={error} retry={retry} />}
-      {!checks && !error && <p className="text-muted text-ui">They appear here once you have chosen who gets it.</p>}
+      {!checks && !error && <p className="text-muted text-ui">The checks run once you have chosen who gets it.</p>}
       {checks && (
         <ul className="space-y-1.5">
           {checks.map(({ id, level, text }) => (

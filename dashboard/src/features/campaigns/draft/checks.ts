@@ -8,14 +8,17 @@ const PEOPLE = { one: 'person', many: 'people' }
 /** Findings that are named one by one. */
 const MAX_NAMED = 5
 
-/** What `preflight` says, in words; what keeps the campaign from being sent comes first. */
-export function checksOf(preflight: CampaignPreflight): CampaignCheck[] {
+/** Where the links of starters lead. */
+const PLACEHOLDER = /href=["']https?:\/\/example\.com\b/
+
+/** What `preflight` says about the campaign with this body, in words; what keeps the campaign from being sent comes first. */
+export function checksOf(preflight: CampaignPreflight, body: string): CampaignCheck[] {
   const { audience, sender, missingVariables, lint, estimatedSeconds, ratePerMinute } = preflight
   const about = audience.estimated
   const checks: CampaignCheck[] = [
     audience.recipients > 0
       ? { id: 'people', level: 'good', text: `${countOf(audience.recipients, PEOPLE, about)} will get it`, part: 'recipients' }
-      : { id: 'people', level: 'wrong', text: 'It has no recipients: no contact matches, or none of them may get it' },
+      : { id: 'people', level: 'wrong', text: 'No recipients: no contact matches, or none of them may get it' },
     sender.verified
       ? { id: 'sender', level: 'good', text: `${sender.from} may send: its domain is verified` }
       : { id: 'sender', level: 'wrong', text: `${sender.from} may not send: its domain is not verified` },
@@ -26,6 +29,9 @@ export function checksOf(preflight: CampaignPreflight): CampaignCheck[] {
         text: `{{ ${variable} }} is empty for ${countOf(contacts, PEOPLE, about)}: give it a fallback, such as {{ ${variable} ?? "you" }}`,
       }),
     ),
+    ...(PLACEHOLDER.test(body)
+      ? [{ id: 'placeholder', level: 'warning' as const, text: 'Some links still lead to example.com, as in the starter' }]
+      : []),
     ...lint
       .filter(({ code }) => code !== 'missing_variable')
       .slice(0, MAX_NAMED)

@@ -46,7 +46,7 @@ export function Composer({ campaign }: { campaign: Campaign }) {
   const [confirmed, setConfirmed] = usePreference<DraftPart[]>(`campaign-parts.${campaign.id}`, [])
   const open = openPartsOf(draft.values, confirmed)
   const confirm = (part: DraftPart) => setConfirmed([...new Set([...confirmed, part])])
-  const wrong = preflight.data && checksOf(preflight.data).find(({ level }) => level === 'wrong')
+  const wrong = preflight.data && checksOf(preflight.data, campaign.body).find(({ level }) => level === 'wrong')
   // Its numbers are of everyone until an audience is chosen.
   const checked = open.audience ? undefined : preflight.data
   const blocked =

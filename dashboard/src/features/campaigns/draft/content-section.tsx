@@ -78,7 +78,7 @@ export function ContentSection({ campaign, draft, issues, problem, open, onConfi
           <Field
             name="previewText"
             label="Preview text"
-            hint="Mailboxes show it after the subject. If empty, they show how the body begins."
+            hint="Shown after the subject in the inbox. If empty, the beginning of the body is shown."
           >
             <Input {...text('previewText', 500)} />
           </Field>

@@ -82,7 +82,7 @@ function Summary({ campaign, when, preflight: { audience } }: AskedProps) {
       <p className="mt-3 text-muted">
         {at
           ? 'It goes to everyone who matches at that time.'
-          : `It starts after ${UNDO_SECONDS} seconds, in which you can undo it. It goes to everyone who matches then.`}
+          : `It starts in ${UNDO_SECONDS} seconds; until then you can undo it. It goes to everyone who matches at that moment.`}
       </p>
     </div>
   )
@@ -93,7 +93,7 @@ function SendForm({ campaign, when, preflight, label, onDone }: AskedProps & { l
   const show = useShowCampaign()
   const [typed, setTyped] = useState('')
   const [isRead, setIsRead] = useState(false)
-  const warnings = checksOf(preflight).filter(({ level }) => level === 'warning')
+  const warnings = checksOf(preflight, campaign.body).filter(({ level }) => level === 'warning')
   const { recipients } = preflight.audience
   const phrase = recipients > MANY ? formatCount(recipients) : undefined
   const send = useMutation({

@@ -11,8 +11,8 @@ import { Section } from './section.tsx'
 export type When = { kind: 'now' | 'later' } & ZonedTime
 
 const KINDS = [
-  { value: 'now', label: 'Now', hint: 'After ten seconds in which you can still undo it.' },
-  { value: 'later', label: 'At a time', hint: 'It starts by itself. Until then it can be changed or taken back.' },
+  { value: 'now', label: 'Now', hint: 'In ten seconds; until then you can undo it.' },
+  { value: 'later', label: 'At a time', hint: 'It starts automatically. Until then you can change or unschedule it.' },
 ]
 const ZONES = Object.fromEntries(zones().map((zone) => [zone, zone.replaceAll('_', ' ')]))
 

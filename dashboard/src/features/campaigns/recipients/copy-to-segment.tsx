@@ -52,7 +52,7 @@ export function CopyToSegment({ campaign, shown }: CopyToSegmentProps) {
       </Button>
       <Dialog
         title="Copy recipients as a segment"
-        description="Makes a static segment of people as they are now: write to those that clicked, or remind those that did not open."
+        description="Creates a static segment: write to the people who clicked, or remind those who did not open."
         open={open}
         onOpenChange={setOpen}
       >
@@ -86,7 +86,7 @@ function CopyForm({ campaign, shown, onDone }: CopyToSegmentProps & { onDone: ()
     <Form error={copy.error} onSubmit={(value) => copy.mutate(value('name'))}>
       <Field name="group" label="Recipients">
         <Select
-          options={{ ...(shown && { [SHOWN]: `Those of this list (${formatCount(shown.total)})` }), ...options }}
+          options={{ ...(shown && { [SHOWN]: `The recipients in this list (${formatCount(shown.total)})` }), ...options }}
           value={group}
           // The options are the groups.
           onChange={(event) => setGroup(event.target.value as Group)}

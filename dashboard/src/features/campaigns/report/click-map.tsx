@@ -27,7 +27,7 @@ export function ClickMap({ campaign }: { campaign: Campaign }) {
   return (
     <Card
       title="Clicks on the email"
-      description="At each link the people that clicked it, and their share of all that clicked. A label opens them in a new tab."
+      description="Each link shows how many people clicked it, and their share of everyone who clicked. A label opens the list in a new tab."
       actions={
         <Button size="sm" onClick={() => setPlain(!isPlain)}>
           {isPlain ? 'Show clicks' : 'Hide clicks'}

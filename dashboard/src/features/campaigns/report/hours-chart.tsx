@@ -43,7 +43,7 @@ export default function HoursChart({ hours }: { hours: Hour[] }) {
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         className="mt-2 w-full"
         role="img"
-        aria-label="People that opened and clicked in the first 48 hours; the table below has the numbers"
+        aria-label="People who opened and clicked in the first 48 hours; the table below has the numbers"
         onPointerLeave={() => setChosen(undefined)}
       >
         {ticks.map((tick) => (
@@ -89,7 +89,7 @@ export default function HoursChart({ hours }: { hours: Hour[] }) {
 function HoursTable({ hours }: { hours: Hour[] }) {
   return (
     <details className="mt-2 text-ui">
-      <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">As a table</summary>
+      <summary className="w-fit rounded-sm py-1 text-muted text-xs hover:text-ink">As a table</summary>
       <div className="mt-2 max-h-64 overflow-auto">
         <table className="w-full text-left">
           <thead className="text-muted text-xs">

@@ -70,7 +70,7 @@ function FirstHours({ campaign }: { campaign: Campaign }) {
   const hours = useQuery(campaignHoursQuery(project.id, campaign.id)).data
   if (!hours?.length) return null
   return (
-    <Card title="First 48 hours" description="People that opened or clicked, by the hour of their first time.">
+    <Card title="First 48 hours" description="People who opened or clicked, by the hour of the first time.">
       <Suspense fallback={<div className="h-52" aria-busy="true" />}>
         <HoursChart hours={hours} />
       </Suspense>

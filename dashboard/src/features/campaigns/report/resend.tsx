@@ -25,13 +25,13 @@ export function Resend({ campaign }: { campaign: Campaign }) {
   if (resendable.count + resendable.unknown === 0) return null
   return (
     <>
-      <Button variant="primary" size="sm" onClick={() => setOpen(true)} title="Failed for a passing reason">
+      <Button variant="primary" size="sm" onClick={() => setOpen(true)} title="Failed for a temporary reason">
         <RotateCcw aria-hidden="true" />
         Resend to {resendable.count > 0 ? `the ${formatCount(resendable.count)} that failed` : 'those with an unknown outcome'}
       </Button>
       <Dialog
         title="Resend to the recipients that failed"
-        description="Only to those that failed for a reason that may have passed. Recipients that have it do not get it again."
+        description="Only to recipients that failed for a temporary reason. Recipients that have it do not get it again."
         open={open}
         onOpenChange={setOpen}
       >

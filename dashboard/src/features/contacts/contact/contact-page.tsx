@@ -61,6 +61,7 @@ function ContactView({ contact }: { contact: Contact }) {
       <SuppressionBanner contact={contact} />
       <div className="grid grid-cols-1 gap-6 lg:grid-cols-[minmax(0,1fr)_22rem]">
         <section aria-label="Timeline" className="order-last min-w-0 lg:order-first">
+          <h2 className="sr-only">Timeline</h2>
           <Timeline
             contactId={contactId}
             kind={kind}

@@ -1,6 +1,9 @@
 import type { Consent, Contact } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { campaignNamesQuery } from '../../../data/campaigns.ts'
 import { consentQuery } from '../../../data/contacts.ts'
+import { emailQuery } from '../../../data/emails.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { ConfirmDialog } from '../../../ui/dialog/dialog.tsx'
 import { toast } from '../../../ui/dialog/toast.tsx'
@@ -29,15 +32,38 @@ export function Subscription({ contact }: { contact: Contact }) {
   const latest = consent.data?.data[0]
   return (
     <span className="inline-flex flex-wrap items-baseline gap-x-1.5 text-ui">
-      <Status kind="contact" status={contact.subscribed ? 'subscribed' : 'unsubscribed'} />
+      <Status kind="contact" status={contact.subscribed ? 'subscribed' : 'unsubscribed'}>
+        {hasOptedOut(contact, consent.data?.data) && 'Unsubscribed'}
+      </Status>
       {latest && latest.subscribed === contact.subscribed && (
         <span className="text-muted">
           {SOURCES[latest.source] ?? latest.source}, <Time value={latest.createdAt} />
+          {typeof latest.details.emailId === 'string' && <FromEmail emailId={latest.details.emailId} />}
         </span>
       )}
     </span>
   )
 }
+
+/** The email whose link was used, by its campaign if it has one. */
+function FromEmail({ emailId }: { emailId: string }) {
+  const project = useProject()
+  const email = useQuery(emailQuery(project.id, emailId)).data
+  const campaigns = useQuery(campaignNamesQuery(project.id)).data ?? {}
+  if (!email) return null
+  const campaign = email.campaignId && campaigns[email.campaignId]
+  return (
+    <>
+      , from{' '}
+      <Link to="/app/p/$projectId/emails/$emailId" params={{ projectId: project.id, emailId }} className="link">
+        {campaign ? `the campaign ${campaign}` : `the email ${email.subject}`}
+      </Link>
+    </>
+  )
+}
+
+/** Whether the contact left, rather than never having been subscribed: only changes have a consent record. The newest comes first. */
+const hasOptedOut = (contact: Contact, consents: Consent[] = []) => !contact.subscribed && consents[0]?.subscribed === false
 
 const isBlocking = (latest: Consent | undefined) => latest && !latest.subscribed && ['bounce', 'complaint'].includes(latest.source)
 

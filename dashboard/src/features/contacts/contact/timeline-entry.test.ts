@@ -45,3 +45,9 @@ test('entries are grouped by day in their order', () => {
     ['2026-11-15', 1],
   ])
 })
+
+test('a segment is named and linked while it exists', () => {
+  const entry = { type: 'event.triggered' as const, metadata: tracked('segment.pro-users.exit') }
+  const segments = { 'pro-users': { id: 's1', name: 'Pro users' } }
+  expect(describeEntry(entry, segments)).toEqual({ kind: 'segment', title: 'Left the segment Pro users', path: '/segments/s1' })
+})

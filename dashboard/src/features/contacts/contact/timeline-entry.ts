@@ -13,6 +13,8 @@ export type Kind = keyof typeof ENTRY_KINDS
 /** `path` is below the project; `data` is what the customer tracked. */
 export type TimelineEntry = { kind: Kind; title: string; detail?: string; path?: string; data?: Record<string, unknown> }
 
+export type SegmentsBySlug = Record<string, { id: string; name: string }>
+
 export const isKind = (value: string | undefined): value is Kind => value !== undefined && Object.hasOwn(ENTRY_KINDS, value)
 
 const KIND_OF_AREA: Record<string, Kind> = { email: 'email', contact: 'subscription', workflow: 'workflow' }
@@ -26,8 +28,8 @@ export function typesOf(kind: Kind): string {
 }
 
 /** What happened to a contact, in words. */
-export function describeEntry({ type, metadata }: Pick<Activity, 'type' | 'metadata'>): TimelineEntry {
-  if (type === 'event.triggered') return describeEvent(metadata)
+export function describeEntry({ type, metadata }: Pick<Activity, 'type' | 'metadata'>, segments: SegmentsBySlug = {}): TimelineEntry {
+  if (type === 'event.triggered') return describeEvent(metadata, segments)
   const kind = KIND_OF_AREA[type.split('.')[0]!] ?? 'event'
   const path = pathOf({ type, metadata })
   const detail = detailOf(metadata)
@@ -45,10 +47,16 @@ function detailOf({ workflowName, subject, link, reason, error }: Record<string,
 }
 
 /** The names of platform events are reserved: customers cannot track one that looks like a segment. */
-function describeEvent({ eventName, data }: Record<string, unknown>): TimelineEntry {
+function describeEvent({ eventName, data }: Record<string, unknown>, segments: SegmentsBySlug): TimelineEntry {
   const name = String(eventName)
   const segment = /^segment\.(.+)\.(entry|exit)$/s.exec(name)
-  if (segment) return { kind: 'segment', title: `${segment[2] === 'entry' ? 'Entered' : 'Left'} the segment ${segment[1]}` }
+  if (segment) {
+    const [, slug = '', change] = segment
+    // The events of a deleted segment stay, with its slug.
+    const known = Object.hasOwn(segments, slug) ? segments[slug] : undefined
+    const title = `${change === 'entry' ? 'Entered' : 'Left'} the segment ${known?.name ?? slug}`
+    return { kind: 'segment', title, ...(known && { path: `/segments/${known.id}` }) }
+  }
   const hasData = typeof data === 'object' && data !== null && Object.keys(data).length > 0
   return { kind: 'event', title: name, ...(hasData && { data: { ...data } }) }
 }

@@ -1,8 +1,9 @@
 import type { Activity } from '@sterna/sdk'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Bell, Filter as FilterIcon, Layers, type LucideIcon, Mail, Workflow, Zap } from 'lucide-react'
 import { useState } from 'react'
 import { contactActivityQuery } from '../../../data/activity.ts'
+import { segmentsBySlugQuery } from '../../../data/segments.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Button } from '../../../ui/form/button.tsx'
 import { ErrorState } from '../../../ui/page/error-state.tsx'
@@ -112,7 +113,8 @@ function KindButton({ label, icon: Icon, isChosen, onClick }: KindButtonProps) {
 
 function TimelineRow({ entry }: { entry: Activity }) {
   const project = useProject()
-  const { kind, title, detail, path, data } = describeEntry(entry)
+  const segments = useQuery(segmentsBySlugQuery(project.id)).data
+  const { kind, title, detail, path, data } = describeEntry(entry, segments)
   const Icon = ICONS[kind]
   return (
     <li data-entry className="flex gap-3 border-line border-b py-2 text-ui last:border-b-0">
@@ -130,7 +132,7 @@ function TimelineRow({ entry }: { entry: Activity }) {
         {detail && <p className="wrap-break-word text-muted">{detail}</p>}
         {data && (
           <details className="text-muted">
-            <summary className="w-fit rounded-sm text-xs">Data</summary>
+            <summary className="w-fit rounded-sm py-1 text-xs">Data</summary>
             <pre className="mt-1 whitespace-pre-wrap wrap-break-word font-mono text-code">{JSON.stringify(data, null, 2)}</pre>
           </details>
         )}

@@ -57,7 +57,7 @@ function Rows({ title, rows, total }: { title: string; rows: RowNote[]; total: n
   if (rows.length === 0) return null
   return (
     <details open={rows.length <= 5}>
-      <summary className="w-fit rounded-sm font-medium text-ui">{title}</summary>
+      <summary className="w-fit rounded-sm py-1 font-medium text-ui">{title}</summary>
       <RowTable caption={title} rows={rows} total={total} />
     </details>
   )

@@ -16,7 +16,7 @@ export function describeTrigger({ triggerType, triggerConfig }: Trigger, segment
 /** What turning the workflow on starts, in sentences. */
 export function describeStart({ triggerType, triggerConfig }: Trigger, segments: Record<string, string>): string {
   if (triggerType === 'EVENT')
-    return `From now on a contact enters when ${text(triggerConfig.eventName)} happens. Events of the past start nothing.`
+    return `From now on a contact enters when ${text(triggerConfig.eventName)} happens. Past events start nothing.`
   if (triggerType === 'MANUAL') return 'Contacts enter only when you start it for them, here or by the API.'
   const members = segments[text(triggerConfig.segmentId)] ?? 'a segment'
   return `At every ${text(triggerConfig.schedule)} (${text(triggerConfig.timezone) || 'UTC'}) all members of ${members} enter.`

@@ -25,7 +25,7 @@ export function JsonField({ id, label, hint, value, rows = 4, onChange }: JsonFi
     return () => report(id, false)
   }, [id, isInvalid])
   return (
-    <Field name={id} label={label} hint={isInvalid ? 'This is no JSON yet.' : hint}>
+    <Field name={id} label={label} hint={isInvalid ? 'This is not valid JSON yet.' : hint}>
       <TextArea
         rows={rows}
         spellCheck={false}

@@ -44,9 +44,9 @@ export function StepList(props: StepListProps) {
       {stray.length > 0 && (
         <section className="mt-8 space-y-3" aria-labelledby="stray">
           <h2 id="stray" className="font-semibold text-base">
-            Steps without a way to them
+            Unreachable steps
           </h2>
-          <p className="text-muted text-ui">Continue at one of them from the end of a line above, or remove them.</p>
+          <p className="text-muted text-ui">Connect one of them to the end of a branch above, or remove them.</p>
           {stray.map((line) => (
             <StepLine key={line.items[0]!.step.id} line={line} props={props} label={`From ${line.items[0]!.step.name}`} />
           ))}
@@ -173,7 +173,7 @@ function AddStep({ place, props, isOpenEnd }: { place: Place; props: StepListPro
             </MenuItem>
           )
         })}
-        {targets.length > 0 && <p className="border-line border-t px-2 pt-2 pb-1 text-muted text-xs">Go on at</p>}
+        {targets.length > 0 && <p className="border-line border-t px-2 pt-2 pb-1 text-muted text-xs">Continue at</p>}
         {targets.map((step) => (
           <MenuItem key={step.id} onSelect={() => onChange(connect(graph, place, step.id))}>
             {step.name}
@@ -277,7 +277,7 @@ function StepCounts({ step, workflowId, stats }: { step: Step; workflowId: strin
   )
 }
 
-const COUNT_LINK = 'rounded-sm tabular-nums hover:underline hover:underline-offset-4'
+const COUNT_LINK = 'inline-block min-h-6 rounded-sm py-1 tabular-nums hover:underline hover:underline-offset-4'
 const COUNT_COLOR = 'text-accent dark:text-accent-strong'
 
 type ExecutionCountProps = { workflowId: string; search: Record<string, string>; value: number; word: string }

@@ -84,7 +84,7 @@ const CONTACTS = { one: 'contact that is in it keeps', many: 'contacts that are 
 
 function consequenceOf({ version, enabled }: Workflow, waiting: number): string {
   const rest = waiting > 0 ? ` ${countOf(waiting, CONTACTS)} version ${version}.` : ''
-  return `Saving makes version ${version + 1}${enabled ? ', for everybody who enters from then on' : ''}.${rest}`
+  return `Saving makes version ${version + 1}${enabled ? ', for contacts who enter from then on' : ''}.${rest}`
 }
 
 function useGraphDraft(workflow: Workflow) {

@@ -144,7 +144,7 @@ function Part({ title, value }: { title: string; value: unknown }) {
   if (isEmpty(value)) return null
   return (
     <details className="mt-1">
-      <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">{title}</summary>
+      <summary className="w-fit rounded-sm py-1 text-muted text-xs hover:text-ink">{title}</summary>
       <div className="mt-1">
         <Json value={value} />
       </div>

@@ -63,7 +63,7 @@ function Path({ workflow, person }: { workflow: Workflow; person: string | undef
   return (
     <Card
       title="The path"
-      description={`Version ${workflow.version}, starting now. A wait ends by its limit, as nothing happens meanwhile.`}
+      description={`Version ${workflow.version}, starting now. Every wait runs to its time limit, because no event arrives during a try.`}
     >
       {simulation && (
         <ol className="space-y-3" aria-label="Path">
@@ -110,7 +110,7 @@ function StepResult({ type, result }: { type: Simulation['path'][number]['type']
   if (Result) return <Result result={result} />
   return (
     <details>
-      <summary className="w-fit rounded-sm text-muted text-xs hover:text-ink">What it does</summary>
+      <summary className="w-fit rounded-sm py-1 text-muted text-xs hover:text-ink">What it does</summary>
       <div className="mt-1">
         <Json value={result} />
       </div>

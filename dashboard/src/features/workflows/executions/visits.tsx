@@ -73,8 +73,8 @@ export function Visits({ workflow, step }: VisitsProps) {
       call={curl('GET', `/workflows/${workflow.id}/steps/${step.id}/visits`)}
       above={<WorkflowTabs id={workflow.id} />}
       firstRun={
-        <FirstRun icon={Footprints} title="No contact has come to this step yet">
-          Every time that one does shows up here, with its outcome.
+        <FirstRun icon={Footprints} title="No contact has reached this step yet">
+          Each visit appears here, with its outcome.
         </FirstRun>
       }
     />

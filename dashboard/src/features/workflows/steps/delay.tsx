@@ -7,7 +7,7 @@ export const delayView: StepView = {
   Icon: Clock,
   newConfig: { amount: 1, unit: 'days' },
   describe: ({ amount, unit }) => describePeriod({ amount: Number(amount), unit: textOf(unit) }),
-  problem: ({ amount }) => (Number(amount) > 0 ? undefined : 'A delay must be longer than nothing.'),
+  problem: ({ amount }) => (Number(amount) > 0 ? undefined : 'The delay must be longer than zero.'),
   Form: DelayForm,
 }
 

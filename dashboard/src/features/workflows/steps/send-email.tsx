@@ -47,7 +47,7 @@ function SendEmailForm(props: StepFormProps) {
         <Field
           name="templateId"
           label="Template"
-          hint="Read when the step runs, so that a change of the template counts for everybody who comes to it later."
+          hint="The template is read when the step runs: later changes apply to everyone who reaches the step after them."
           aside={
             templateId && (
               <Link to="/app/p/$projectId/templates/$templateId" params={{ projectId: project.id, templateId }} className="link text-ui">

@@ -26,7 +26,7 @@ export const waitForEventView: StepView = {
   },
   problem({ eventName, timeout }) {
     if (!textOf(eventName).trim()) return 'Name the event.'
-    return timeout !== null && !(Number(timeout) >= 1) ? 'The limit must be longer than nothing.' : undefined
+    return timeout !== null && !(Number(timeout) >= 1) ? 'The limit must be longer than zero.' : undefined
   },
   Form: WaitForm,
   Result: ({ result }) => <p className="text-muted text-ui">{String(result.eventName)} does not happen.</p>,
@@ -43,7 +43,7 @@ function WaitForm(props: StepFormProps) {
   return (
     <>
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
-        <Field name="eventName" label="Event" hint="Counts from the moment the contact comes to this step.">
+        <Field name="eventName" label="Event" hint="Counted from the moment the contact reaches this step.">
           <Input
             value={textOf(eventName)}
             maxLength={255}
