@@ -428,6 +428,7 @@ export interface Schema {
     created_at: Date
     updated_at: Date
     deleted_at: Date | null
+    name_fields: string[]
   }
   provider_notifications: {
     id: string
