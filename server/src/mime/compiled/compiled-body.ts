@@ -1,6 +1,6 @@
+import { BOUNDARY, normaliseLines } from '../encode.ts'
+import { backgroundPixel, hiddenLink, MAX_LINKS, pixel, trackableTarget } from '../rewrite-links.ts'
 import type { CompiledHtml, HtmlPiece } from './compiled-html.ts'
-import { BOUNDARY, normaliseLines } from './encode.ts'
-import { backgroundPixel, hiddenLink, MAX_LINKS, pixel, trackableTarget } from './rewrite-links.ts'
 import { type Filling, fill } from './slotted-html.ts'
 
 /**
