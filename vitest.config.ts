@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
@@ -16,29 +17,39 @@ const ROUGHLY: [folder: string, seconds: number][] = [
 ]
 const OTHER_SECONDS = 3
 
+/** Files that share something which takes long to start run one after the other, in this order: it stops when no file uses it. */
+const SHARES: ((file: string) => boolean)[] = [
+  (file) => file.includes('/dashboard/test/'),
+  (file) => /\buse(SharedApp|Events)\(\)/.test(readFileSync(file, 'utf8')),
+]
+const orderOf = ({ moduleId }: Files[number]) => {
+  const found = SHARES.findIndex((isOne) => isOne(moduleId))
+  return found < 0 ? SHARES.length : found
+}
+
 /**
- * The longest files first: one that begins last would run on with one core idle. Before them those with a browser, one after the other:
- * they share it. The crash tests slow each other down, so they are spread over the whole run.
+ * The longest files first: one that begins last would run on with one core idle. Before them those that share a browser or an app.
+ * The crash tests slow each other down, so they are spread over the whole run.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: Files): Promise<Files> {
     const sorted = await super.sort(files)
     const isCrashTest = ({ moduleId }: Files[number]) => moduleId.includes('/chaos/')
     const crash = sorted.filter(isCrashTest)
-    const sharesBrowser = ({ moduleId }: Files[number]) => Number(moduleId.includes('/dashboard/test/'))
     const seconds = new Map(files.map((file) => [file, this.secondsOf(file)]))
+    const order = new Map(files.map((file) => [file, orderOf(file)]))
     const others = sorted
       .filter((file) => !isCrashTest(file))
-      .toSorted((a, b) => sharesBrowser(b) - sharesBrowser(a) || seconds.get(b)! - seconds.get(a)!)
+      .toSorted((a, b) => order.get(a)! - order.get(b)! || seconds.get(b)! - seconds.get(a)!)
     const apart = others.reduce((sum, file) => sum + seconds.get(file)!, 0) / crash.length
-    const order: Files = []
+    const spread: Files = []
     let [passed, placed] = [0, 0]
     for (const file of others) {
-      if (placed < crash.length && passed >= placed * apart) order.push(crash[placed++]!)
-      order.push(file)
+      if (placed < crash.length && passed >= placed * apart) spread.push(crash[placed++]!)
+      spread.push(file)
       passed += seconds.get(file)!
     }
-    return [...order, ...crash.slice(placed)]
+    return [...spread, ...crash.slice(placed)]
   }
 
   private secondsOf({ project, moduleId }: Files[number]) {

@@ -4,7 +4,7 @@ import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
 
 /** Drawn from all kinds by the seed; `npm run chaos` has every kind. */
-const FAULTS = 3
+const FAULTS = 2
 const WITHIN_MS = 200_000
 /** Emails that wait while the relay is slowed down must all be sent in the end. */
 const PER_SECOND = 30

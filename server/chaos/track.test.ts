@@ -4,7 +4,7 @@ import { readSeed } from './random.ts'
 import { trackUnderFaults } from './track.ts'
 
 /** Drawn from all kinds by the seed; `npm run chaos` has every kind. */
-const FAULTS = 3
+const FAULTS = 2
 const WITHIN_MS = 200_000
 /** Some calls are under way at any moment; more would only slow down the tests beside this one. */
 const PER_SECOND = 200

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext, BrowserContextOptions, Page, Request } from 'playwright-core'
 
 export const PASSWORD = 'four unrelated words'
@@ -88,6 +89,7 @@ export async function visitPage(page: Page, path: string): Promise<number> {
 export const shapeOf = (path: string) => path.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '*')
 
 const QUIET_DEADLINE_MS = 40_000
+const REQUESTS_POLL_MS = 10
 
 async function settle(page: Page) {
   await page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' })
@@ -103,9 +105,6 @@ async function settle(page: Page) {
     )
     if (requests.size === 0) return
     if (Date.now() > deadline) throw new Error(`still loading: ${[...requests].map((request) => request.url()).join(' ')}`)
-    await page
-      .context()
-      .waitForEvent('requestfinished', { timeout: 200 })
-      .catch(() => undefined)
+    while (requests.size > 0 && Date.now() < deadline) await sleep(REQUESTS_POLL_MS)
   }
 }

@@ -1,18 +1,18 @@
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { newProject, openPage, signUp } from './browser.ts'
-import { enterInstallation, leaveInstallation, pageErrors } from './installation.ts'
+import { installation, pageErrors } from './installation.ts'
 
 export { OWNER } from './installation.ts'
 
 /** One browser tab of the owner for the tests of a file. Each test fails on any error in a page and on any failed request. */
 export function startDashboard() {
-  let { sterna, browser } = {} as Awaited<ReturnType<typeof enterInstallation>>
+  let { sterna, browser } = {} as Awaited<ReturnType<typeof installation.enter>>
   let owner: BrowserContext
   let ownerPage: Page | undefined
 
   beforeAll(async () => {
-    ;({ sterna, browser, owner } = await enterInstallation())
+    ;({ sterna, browser, owner } = await installation.enter())
   })
   afterEach(async () => {
     const others = browser.contexts().filter((context) => context !== owner)
@@ -21,7 +21,7 @@ export function startDashboard() {
   })
   afterAll(async () => {
     await ownerPage?.close()
-    leaveInstallation()
+    installation.leave()
   })
 
   const open = (options?: BrowserContextOptions) => openPage(browser, sterna.url, pageErrors, options)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
-import { routesOf } from '../http/resource.ts'
+import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail } from '../lib/errors.ts'
 import { actorOf } from './draft/audit.ts'
 import { RatePerMinute, ScheduledFor } from './draft/body.ts'
-import { Campaign, getCampaign, showCampaign } from './draft/campaign.ts'
+import { Campaign, getCampaign } from './draft/campaign.ts'
 import { CampaignParam } from './routes.ts'
 import { cancelCampaign } from './sending/cancel.ts'
 import { changeRate, pauseCampaign, resumeCampaign } from './sending/pause.ts'
@@ -20,8 +20,13 @@ const Sending = z.object({
 
 /** What changes the status of a campaign, or the pace at which it is sent. */
 export function campaignActionRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project', refusals: ['CONFLICT'] })
-  const params = CampaignParam
+  const route = resource(app, {
+    tags: ['Campaigns'],
+    caller: 'project',
+    refusals: ['CONFLICT'],
+    params: CampaignParam,
+    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
+  })
   const response = { 200: Campaign }
 
   route.post(
@@ -32,24 +37,20 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, ' +
         'and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. ' +
         'A scheduled campaign is scheduled anew.',
-      params,
       body: Sending,
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
       bodyOptional: true,
     },
-    async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+    async (req, { projectId, id }) => {
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
       const [key, actor] = [{ projectId, id }, actorOf(req)]
-      if (scheduledFor) return showCampaign(await scheduleCampaign(db, key, { scheduledFor }, actor))
-      if (delaySeconds) {
-        // It is sent now, with time to undo it: refused at once, not paused seconds later.
-        await assertSendable(db, key)
-        return showCampaign(await scheduleCampaign(db, key, { delaySeconds }, actor))
-      }
-      return showCampaign(await sendNow(db, key, actor))
+      if (scheduledFor) return scheduleCampaign(db, key, { scheduledFor }, actor)
+      if (!delaySeconds) return sendNow(db, key, actor)
+      // It is sent now, with time to undo it: refused at once, not paused seconds later.
+      await assertSendable(db, key)
+      return scheduleCampaign(db, key, { delaySeconds }, actor)
     },
   )
 
@@ -58,34 +59,24 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     {
       summary: 'Cancel a campaign',
       description: 'The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.',
-      params,
       response,
     },
-    async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
-      return showCampaign(await transact(db, (tx) => cancelCampaign(tx, { projectId, id }, actorOf(req))))
-    },
+    (req, campaign) => transact(db, (tx) => cancelCampaign(tx, campaign, actorOf(req))),
   )
 
-  route.post('/campaigns/:id/pause', { summary: 'Pause a campaign that is being sent', params, response }, async (req) => {
-    const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
-    const pause = { reason: 'person' as const, actor: actorOf(req) }
-    return showCampaign(await transact(db, (tx) => pauseCampaign(tx, { projectId, id }, pause)))
-  })
+  route.post('/campaigns/:id/pause', { summary: 'Pause a campaign that is being sent', response }, (req, campaign) =>
+    transact(db, (tx) => pauseCampaign(tx, campaign, { reason: 'person', actor: actorOf(req) })),
+  )
 
   route.post(
     '/campaigns/:id/resume',
     {
       summary: 'Resume a campaign',
       description: 'No recipient gets the email twice.',
-      params,
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
-    async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
-      return showCampaign(await transact(db, (tx) => resumeCampaign(tx, { projectId, id }, actorOf(req))))
-    },
+    (req, campaign) => transact(db, (tx) => resumeCampaign(tx, campaign, actorOf(req))),
   )
 
   route.put(
@@ -93,15 +84,10 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     {
       summary: 'Change the rate of a campaign',
       description: 'Also while it is being sent.',
-      params,
       body: z.object({ ratePerMinute: RatePerMinute.nullable() }),
       response,
     },
-    async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
-      const rate = { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) }
-      return showCampaign(await transact(db, (tx) => changeRate(tx, { projectId, id }, rate)))
-    },
+    (req, campaign) => transact(db, (tx) => changeRate(tx, campaign, { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) })),
   )
 
   route.post(
@@ -111,17 +97,15 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       description:
         'Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be ' +
         'SENT, and is SENDING until they have ended. Refused with 400 if there are none.',
-      params,
       body: z.object({
         includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
       }),
       response,
       bodyOptional: true,
     },
-    async (req) => {
-      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+    (req, campaign) => {
       const resend = { includeUnknown: req.body.includeUnknown ?? false, actor: actorOf(req) }
-      return showCampaign(await transact(db, (tx) => resendCampaign(tx, { projectId, id }, resend)))
+      return transact(db, (tx) => resendCampaign(tx, campaign, resend))
     },
   )
 }

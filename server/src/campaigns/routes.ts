@@ -10,7 +10,7 @@ import type { App, Deps } from '../http/server.ts'
 import { isId } from '../lib/id.ts'
 import { AuditEntry, actorOf, listActions } from './draft/audit.ts'
 import { CAMPAIGN_BODY_LIMIT, CampaignBody, checkCampaign, ScheduledFor } from './draft/body.ts'
-import { Campaign, campaignNotFound, getCampaign, showCampaign } from './draft/campaign.ts'
+import { Campaign, campaignNotFound, getCampaign } from './draft/campaign.ts'
 import { createCampaign, duplicateCampaign } from './draft/create.ts'
 import { deleteCampaign } from './draft/delete.ts'
 import { CampaignsQuery, listCampaigns } from './draft/list.ts'
@@ -48,14 +48,13 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     async (req) => {
       const content = await checkCampaign(db, req.project.id, req.body)
       const created = await transact(db, (tx) => createCampaign(tx, req.project.id, content))
-      return { success: true as const, data: showCampaign(created) }
+      return { success: true as const, data: created }
     },
   )
 
-  route.get('/campaigns/:id', { summary: 'Get a campaign', params: CampaignParam, response: Campaign, etag: true }, async (req) => {
-    const campaign = showCampaign(await getCampaign(db, { projectId: req.project.id, id: req.params.id }))
-    return campaign
-  })
+  route.get('/campaigns/:id', { summary: 'Get a campaign', params: CampaignParam, response: Campaign, etag: true }, (req) =>
+    getCampaign(db, { projectId: req.project.id, id: req.params.id }),
+  )
 
   route.put(
     '/campaigns/:id',
@@ -76,9 +75,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       const { scheduledFor, ...given } = req.body
       const content = await checkCampaign(db, key.projectId, given)
       const edit = { ...key, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
-      const replaced = (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
-      const campaign = showCampaign(replaced)
-      return campaign
+      return (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
     },
   )
 
@@ -109,7 +106,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     async (req, reply) => {
       const { id } = req.params
       const copy = isId(id) && (await transact(db, (tx) => duplicateCampaign(tx, { projectId: req.project.id, id })))
-      return reply.status(201).send(showCampaign(copy || campaignNotFound(id)))
+      return reply.status(201).send(copy || campaignNotFound(id))
     },
   )
 

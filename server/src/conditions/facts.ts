@@ -26,15 +26,12 @@ type Contact = ContactFacts['contact']
 
 /** With only those fields that the expressions mention: the data of a contact may have 256 KB. */
 const readContacts = (db: Db, { projectId, contactIds, expressions }: Asked): Promise<Contact[]> =>
-  many(
-    db,
-    sql<Contact>`
-      select id, email, subscribed, created_at as "createdAt", updated_at as "updatedAt",
-        (select coalesce(jsonb_object_agg(key, data -> key), '{}')
-         from unnest(${[...new Set(expressions.flatMap(dataKeysOf))]}::text[]) as key where data ? key) as data
-      from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
-    `,
-  )
+  many<Contact>(db)`
+    select id, email, subscribed, created_at as "createdAt", updated_at as "updatedAt",
+      (select coalesce(jsonb_object_agg(key, data -> key), '{}')
+       from unnest(${[...new Set(expressions.flatMap(dataKeysOf))]}::text[]) as key where data ? key) as data
+    from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
+  `
 
 async function readEvents(db: Db, { expressions, ...asked }: Asked): Promise<(contactId: string, event: EventQuery) => Date | undefined> {
   const events = eventsOf(expressions)

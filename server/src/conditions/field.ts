@@ -9,7 +9,7 @@ type Activity = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'compl
 export type ConditionField =
   | { of: 'email' | 'subscribed' | 'createdAt' | 'updatedAt' }
   | { of: 'data'; path: DataPath }
-  | { of: 'event'; event: EventQuery; activity?: Activity }
+  | { of: 'event'; event: EventQuery }
   | { of: 'segment'; id: string }
 
 const STANDARD = new Map<string, ConditionField>((['email', 'subscribed', 'createdAt', 'updatedAt'] as const).map((of) => [of, { of }]))
@@ -64,5 +64,5 @@ const readEvent = (name: string): ConditionField | undefined =>
 
 function readActivity(spelling: string): ConditionField | undefined {
   const activity = SPELLINGS.get(spelling)
-  return activity && { of: 'event', event: ACTIVITIES[activity], activity }
+  return activity && { of: 'event', event: ACTIVITIES[activity] }
 }

@@ -5,41 +5,22 @@ import { readField } from './field.ts'
 import type { Predicate } from './predicate.ts'
 import type { ConditionFilter, ConditionTree } from './schema.ts'
 
-/** What a tree mentions, each once. */
-export type References = {
-  /** Paths into `data`, without the prefix. */
-  fields: string[]
-  standard: string[]
-  events: string[]
-  activities: string[]
-  segments: string[]
-}
+/** What a tree mentions besides events, each once. `fields`: paths into `data`, without the prefix. */
+export type References = { fields: string[]; standard: string[]; segments: string[] }
+
+const unique = <Value>(values: Value[]) => [...new Set(values)]
 
 /** What the tree itself mentions; segments that it refers to are named, not opened. */
 export function referencesOf(tree: ConditionTree): References {
-  const found = {
-    fields: new Set<string>(),
-    standard: new Set<string>(),
-    events: new Set<string>(),
-    activities: new Set<string>(),
-    segments: new Set<string>(),
-  }
+  const found: References = { fields: [], standard: [], segments: [] }
   for (const { field: text, operator } of filtersOf(tree)) {
     const field = readField(text, operator)
     if (!field) continue
-    if (field.of === 'data') found.fields.add(field.path.key)
-    else if (field.of === 'segment') found.segments.add(field.id)
-    else if (field.of !== 'event') found.standard.add(field.of)
-    else if (field.activity) found.activities.add(field.activity)
-    else found.events.add(field.event.name)
+    if (field.of === 'data') found.fields.push(field.path.key)
+    else if (field.of === 'segment') found.segments.push(field.id)
+    else if (field.of !== 'event') found.standard.push(field.of)
   }
-  return {
-    fields: [...found.fields],
-    standard: [...found.standard],
-    events: [...found.events],
-    activities: [...found.activities],
-    segments: [...found.segments],
-  }
+  return { fields: unique(found.fields), standard: unique(found.standard), segments: unique(found.segments) }
 }
 
 const filtersOf = ({ groups }: ConditionTree): ConditionFilter[] =>
@@ -54,9 +35,8 @@ function leavesOf(expression: Expression): FilterNode[] {
 const predicatesOf = (expression: Expression): Predicate[] => leavesOf(expression).map(({ predicate }) => predicate)
 
 /** Everything whose change can change the answer, but for the clock. A new contact may match whatever the condition is. */
-export const topicsOf = (expression: Expression): Topic[] => [
-  ...new Set<Topic>(['contact:created', ...predicatesOf(expression).flatMap(topicsOfPredicate)]),
-]
+export const topicsOf = (expression: Expression): Topic[] =>
+  unique(['contact:created', ...predicatesOf(expression).flatMap(topicsOfPredicate)])
 
 function topicsOfPredicate(predicate: Predicate): Topic[] {
   switch (predicate.of) {
@@ -80,11 +60,8 @@ function topicsOfPredicate(predicate: Predicate): Topic[] {
 }
 
 /** Top-level keys of `data` that a condition reads: those whose deletion makes filters false. */
-export const dataKeysOf = (expression: Expression): string[] => [
-  ...new Set(
-    predicatesOf(expression).flatMap((predicate) => (predicate.of === 'data' ? [predicate.path.key, predicate.path.steps[0]!] : [])),
-  ),
-]
+export const dataKeysOf = (expression: Expression): string[] =>
+  unique(predicatesOf(expression).flatMap((each) => (each.of === 'data' ? [each.path.key, each.path.steps[0]!] : [])))
 
 /** The events that conditions ask for, each once. */
 export function eventsOf(expressions: Expression[]): EventQuery[] {
@@ -95,9 +72,8 @@ export function eventsOf(expressions: Expression[]): EventQuery[] {
 }
 
 /** The static segments that conditions ask for, each once. */
-export const staticSegmentsOf = (expressions: Expression[]): string[] => [
-  ...new Set(expressions.flatMap(predicatesOf).flatMap((predicate) => (predicate.of === 'segment' ? [predicate.id] : []))),
-]
+export const staticSegmentsOf = (expressions: Expression[]): string[] =>
+  unique(expressions.flatMap(predicatesOf).flatMap((predicate) => (predicate.of === 'segment' ? [predicate.id] : [])))
 
 /** Periods on events, after which a contact may leave or enter by time alone. */
 export const eventWindowsOf = (expression: Expression): { event: EventQuery; ms: number }[] =>
@@ -108,13 +84,8 @@ export const eventWindowsOf = (expression: Expression): { event: EventQuery; ms:
 const PERIODIC: ReadonlySet<string> = new Set(['triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
 
 /** Periods on `createdAt`. */
-export const createdWindowsOf = (expression: Expression): number[] => [
-  ...new Set(
-    predicatesOf(expression).flatMap((predicate) =>
-      predicate.of === 'createdAt' && predicate.test.is !== 'between' ? [predicate.test.ms] : [],
-    ),
-  ),
-]
+export const createdWindowsOf = (expression: Expression): number[] =>
+  unique(predicatesOf(expression).flatMap((each) => (each.of === 'createdAt' && each.test.is !== 'between' ? [each.test.ms] : [])))
 
 /** Whether there are periods on `data` or `updatedAt`: their ends differ by contact and are kept in a table. */
 export const hasDueWindows = (expression: Expression): boolean =>

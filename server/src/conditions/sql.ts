@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { CAUSED_BY_HUMAN, type EventQuery } from '../events/last-events.ts'
 import { lowestId } from '../lib/id.ts'
+import { likePattern } from '../lib/text/like-pattern.ts'
 import type { Expression, FilterNode } from './expression.ts'
 import { eventWindowStart, isDeleted, windowStart } from './match.ts'
 import { isTimeBetweenSql } from './moment-sql.ts'
@@ -75,10 +76,7 @@ function predicateSql(predicate: Predicate, context: SqlContext, source: Source)
   switch (predicate.of) {
     case 'email': {
       const { is, text, negated } = predicate
-      const matches =
-        is === 'equal'
-          ? sql<boolean>`contacts.email = ${text}`
-          : sql<boolean>`contacts.email like ${`%${text.replace(/[\\%_]/g, '\\$&')}%`}`
+      const matches = is === 'equal' ? sql<boolean>`contacts.email = ${text}` : sql<boolean>`contacts.email like ${likePattern(text)}`
       return negateIf(negated, sql`(${matches})`)
     }
     case 'subscribed':

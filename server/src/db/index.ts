@@ -128,11 +128,14 @@ export function countAffected(tx: Tx, query?: RawBuilder<unknown>) {
 const run = <Row, Result>(query: RawBuilder<Row> | undefined, execute: (statement: RawBuilder<Row>) => Promise<Result>) =>
   query ? execute(query) : (text: TemplateStringsArray, ...values: unknown[]) => execute(sql<Row>(text, ...values))
 
+/** The first column of a row that is always there. */
+export const scalar =
+  <Value>(db: Db): InPlace<Value> =>
+  async (text, ...values) =>
+    Object.values(await one<Record<string, Value>>(db)(text, ...values))[0]!
+
 /** The number of rows of a query, which limits how many are counted. */
-export async function countRows(db: Db, query: RawBuilder<unknown>) {
-  const { count } = await one<{ count: number }>(db)`select count(*)::int as count from (${query}) as counted`
-  return count
-}
+export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar<number>(db)`select count(*)::int from (${query}) as counted`
 
 const ATTEMPTS = 3
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, one, prepared, type Tx } from '../db/index.ts'
+import { type Db, prepared, scalar, type Tx } from '../db/index.ts'
 import { createdInScope, type WipeScope } from '../db/wipe-rows.ts'
 import { defineLedger } from '../ledger/ledger.ts'
 import { lowestId, newId } from '../lib/id.ts'
@@ -57,37 +57,25 @@ export const activityLedger = defineLedger({
 type Days = { from?: string | undefined; to?: string | undefined }
 
 /** Counts activities of these types between two UTC days, both included. */
-export async function countActivities(db: Db, projectId: string, types: readonly string[], { from, to }: Days = {}): Promise<number> {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select coalesce(sum(count), 0)::float8 as count from ${activityLedger.readSql('activity_counts', projectId)}
-      where type = any(${types}::text[])
-        ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
-    `,
-  )
-  return count
-}
+export const countActivities = (db: Db, projectId: string, types: readonly string[], { from, to }: Days = {}) => scalar<number>(db)`
+  select coalesce(sum(count), 0)::float8 from ${activityLedger.readSql('activity_counts', projectId)}
+  where type = any(${types}::text[])
+    ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
+`
 
 /** Removes activities on the alias `t`, at most `limit`, and subtracts them from the counts. Returns their number. */
 export const removeActivities = (tx: Tx, { projectId, which, limit }: { projectId: string; which: RawBuilder<unknown>; limit: number }) =>
   remove(tx, sql`select t.project_id, t.id from activities t where t.project_id = ${projectId} and (${which}) order by t.id limit ${limit}`)
 
-async function remove(tx: Tx, keys: RawBuilder<unknown>): Promise<number> {
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      with deleted as (
-        delete from activities where (project_id, id) in (${keys}) returning project_id, type, id
-      ), counted as (
-        insert into activity_count_deltas (project_id, type, day, count)
-        select project_id, type, id_day(id), -count(*) from deleted group by 1, 2, 3
-      )
-      select count(*)::int as count from deleted
-    `,
+const remove = (tx: Tx, keys: RawBuilder<unknown>) => scalar<number>(tx)`
+  with deleted as (
+    delete from activities where (project_id, id) in (${keys}) returning project_id, type, id
+  ), counted as (
+    insert into activity_count_deltas (project_id, type, day, count)
+    select project_id, type, id_day(id), -count(*) from deleted group by 1, 2, 3
   )
-  return count
-}
+  select count(*)::int from deleted
+`
 
 /** Deletes activities older than the retention of events, project by project. Returns their number. */
 export async function dropOldActivities(tx: Tx, { months, limit, now = new Date() }: { months: number; limit: number; now?: Date }) {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, one } from '../db/index.ts'
+import { type Db, many, scalar } from '../db/index.ts'
 import { defineLedger } from '../ledger/ledger.ts'
 import { lowestId } from '../lib/id.ts'
 import { DAY } from '../lib/text/units.ts'
@@ -26,17 +26,14 @@ export const eventLedger = defineLedger({
 
 /** From the first to the last day that has an event or a count. */
 async function listDays(db: Db, projectId: string): Promise<string[]> {
-  const days = await many(
-    db,
-    sql<{ day: string }>`
-      with known as (
-        select day from ${allCounts(projectId)}
-        union all (select id_day(id) from events where project_id = ${projectId} order by id limit 1)
-        union all (select id_day(id) from events where project_id = ${projectId} order by id desc limit 1)
-      )
-      select day::date::text as day from generate_series((select min(day) from known), (select max(day) from known), '1 day') as day
-    `,
-  )
+  const days = await many<{ day: string }>(db)`
+    with known as (
+      select day from ${allCounts(projectId)}
+      union all (select id_day(id) from events where project_id = ${projectId} order by id limit 1)
+      union all (select id_day(id) from events where project_id = ${projectId} order by id desc limit 1)
+    )
+    select day::date::text as day from generate_series((select min(day) from known), (select max(day) from known), '1 day') as day
+  `
   return days.map(({ day }) => day)
 }
 
@@ -44,34 +41,22 @@ async function listDays(db: Db, projectId: string): Promise<string[]> {
 export const allCounts = (projectId: string, which: RawBuilder<unknown> = sql``): RawBuilder<unknown> =>
   sql`(select name, day, count from ${eventLedger.readSql('event_counts', projectId)} where true ${which}) as counted`
 
-export async function countEvents(db: Db, projectId: string, name?: string) {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, name === undefined ? sql`` : sql`and name = ${name}`)}
-    `,
-  )
-  return count
-}
+export const countEvents = (db: Db, projectId: string, name?: string) => scalar<number>(db)`
+  select coalesce(sum(count), 0)::float8 from ${allCounts(projectId, name === undefined ? sql`` : sql`and name = ${name}`)}
+`
 
 /** The most frequent first. */
 export async function listNames(db: Db, projectId: string) {
-  const rows = await many(
-    db,
-    sql<{ name: string }>`
-      select name from ${allCounts(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_EVENT_NAMES + 1}
-    `,
-  )
+  const rows = await many<{ name: string }>(db)`
+    select name from ${allCounts(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_EVENT_NAMES + 1}
+  `
   return { eventNames: rows.slice(0, MAX_EVENT_NAMES).map(({ name }) => name), truncated: rows.length > MAX_EVENT_NAMES }
 }
 
 /** Counts events by name between two UTC days, both included; the most frequent name first. */
 export const countByName = (db: Db, projectId: string, { from, to }: { from: string | undefined; to: string | undefined }) =>
-  many(
-    db,
-    sql<{ name: string; count: number }>`
-      select name, sum(count)::float8 as count
-      from ${allCounts(projectId, sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`)}
-      group by name having sum(count) > 0 order by 2 desc, 1 limit ${MAX_EVENT_NAMES}
-    `,
-  )
+  many<{ name: string; count: number }>(db)`
+    select name, sum(count)::float8 as count
+    from ${allCounts(projectId, sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`)}
+    group by name having sum(count) > 0 order by 2 desc, 1 limit ${MAX_EVENT_NAMES}
+  `

@@ -194,21 +194,16 @@ const CLAIM = sql<Claimed>`
   from reactions where due_at <= now()`
 
 /** Needs no row locks: the lock of the project keeps other dispatchers out. */
-const claim = (tx: Tx, projectId: string) =>
-  many(tx, sql<Claimed>`${CLAIM} and project_id = ${projectId} order by due_at, id limit ${BATCH}`)
+const claim = (tx: Tx, projectId: string) => many<Claimed>(tx)`${CLAIM} and project_id = ${projectId} order by due_at, id limit ${BATCH}`
 
-const claimOne = (tx: Tx, projectId: string, id: string) =>
-  maybeOne(tx, sql<Claimed>`${CLAIM} and project_id = ${projectId} and id = ${id}`)
+const claimOne = (tx: Tx, projectId: string, id: string) => maybeOne<Claimed>(tx)`${CLAIM} and project_id = ${projectId} and id = ${id}`
 
 /** Reads the listeners of all these reactions, and returns a lookup of those of one. Many reactions have the same topics, so the result is kept by topics. */
 async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
   const topics = [...new Set(claimed.flatMap((reaction) => reaction.topics))]
-  const rows = await many(
-    tx,
-    sql<{ topic: string; listener: string }>`
-      select topic, listener from listeners where project_id = ${projectId} and topic = any(${topics}::text[])
-    `,
-  )
+  const rows = await many<{ topic: string; listener: string }>(tx)`
+    select topic, listener from listeners where project_id = ${projectId} and topic = any(${topics}::text[])
+  `
   const known = new Map<string, string[]>()
   const listenersOf = ({ topics }: Claimed) => {
     const key = JSON.stringify(topics)
@@ -237,12 +232,9 @@ const MAX_OVERDUE = 10_000
 
 /** For the doctor: reactions that wait although they are due, and reactions that failed and are tried again; both counted up to a bound. */
 export const countStuckReactions = (db: Db) =>
-  one(
-    db,
-    sql<{ overdue: number; failing: number }>`
-      select
-        (select count(*)::int from (
-          select from reactions where due_at < now() - make_interval(mins => ${OVERDUE_MINUTES}) limit ${MAX_OVERDUE}) as o) as overdue,
-        (select count(*)::int from (select from reactions where attempts > 0 limit ${MAX_OVERDUE}) as f) as failing
-    `,
-  )
+  one<{ overdue: number; failing: number }>(db)`
+    select
+      (select count(*)::int from (
+        select from reactions where due_at < now() - make_interval(mins => ${OVERDUE_MINUTES}) limit ${MAX_OVERDUE}) as o) as overdue,
+      (select count(*)::int from (select from reactions where attempts > 0 limit ${MAX_OVERDUE}) as f) as failing
+  `

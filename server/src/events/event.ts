@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
+import { columns, type RowOf } from '../db/columns.ts'
 import { Timestamp } from '../http/validate.ts'
 
 export const EventRecord = z
@@ -14,11 +14,5 @@ export const EventRecord = z
   })
   .meta({ id: 'Event' })
 
-export const EVENT_COLUMNS = sql`
-  events.id, events.name, events.data, events.contact_id as "contactId", events.email_id as "emailId",
-  events.project_id as "projectId", events.created_at as "createdAt"
-`
-
-export type EventRow = Omit<z.output<typeof EventRecord>, 'createdAt'> & { createdAt: Date }
-
-export const showEvent = (row: EventRow): z.output<typeof EventRecord> => ({ ...row, createdAt: row.createdAt.toISOString() })
+export const EVENT_COLUMNS = columns('events', 'events', ['id', 'name', 'data', 'contactId', 'emailId', 'projectId', 'createdAt'])
+export type EventRow = RowOf<typeof EVENT_COLUMNS> & { data: Record<string, unknown> }

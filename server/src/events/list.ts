@@ -4,7 +4,7 @@ import { countRows, type Db } from '../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../http/paging.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { countEvents } from './counts.ts'
-import { EVENT_COLUMNS, EventRecord, type EventRow, showEvent } from './event.ts'
+import { EVENT_COLUMNS, EventRecord, type EventRow } from './event.ts'
 
 export const EventsQuery = CursorQuery.extend({ eventName: z.string().max(1_000).optional() })
 
@@ -65,7 +65,7 @@ const matching = (projectId: string, { eventName, contactId }: Filter): RawBuild
 `
 
 const showListed = ({ contactEmail, ...row }: ListedRow) => ({
-  ...showEvent(row),
+  ...row,
   contact: row.contactId && contactEmail !== null ? { id: row.contactId, email: contactEmail } : null,
 })
 

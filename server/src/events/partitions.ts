@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { lock } from '../ledger/locks.ts'
 import { lowestId, NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
@@ -32,18 +32,14 @@ export async function createPartitions(db: Pool, log: Log, now = new Date()) {
 }
 
 const listPartitions = (db: Pool) =>
-  many(
-    db,
-    sql<{ name: string }>`
-      select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'events'::regclass
-    `,
-  )
+  many<{ name: string }>(db)`
+    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'events'::regclass
+  `
 
 /** Also moves the month's rows out of the default partition, where a wrong clock or a long downtime may have put them. */
 async function createPartition(tx: Tx, { name, first, next }: Month) {
   await lock(tx, 'event partitions', '')
-  const { exists } = await one(tx, sql<{ exists: boolean }>`select to_regclass(${name}) is not null as exists`)
-  if (exists) return
+  if (await scalar<boolean>(tx)`select to_regclass(${name}) is not null`) return
   await limitLockWait(tx)
   await sql`lock table events in access exclusive mode`.execute(tx)
   const table = sql.table(name)
@@ -81,14 +77,11 @@ type Wanted = { projectId: string; topic: string }
 /** Tells those who listen to the deletion of events that this partition has. In pages: a statement may take 5 s. */
 async function reactToDrop(tx: Tx, partition: string) {
   for (let last: Wanted | undefined = { projectId: NIL_ID, topic: '' }; last; ) {
-    const page: Wanted[] = await many(
-      tx,
-      sql<Wanted>`
-        select distinct project_id as "projectId", topic from listeners
-        where (project_id, topic) > (${last.projectId}, ${last.topic}) and topic like ${`${DELETED}%`}
-        order by 1, 2 limit ${CHUNK}
-      `,
-    )
+    const page: Wanted[] = await many<Wanted>(tx)`
+      select distinct project_id as "projectId", topic from listeners
+      where (project_id, topic) > (${last.projectId}, ${last.topic}) and topic like ${`${DELETED}%`}
+      order by 1, 2 limit ${CHUNK}
+    `
     const affected = sql`(
       select "projectId" as project_id, null::uuid as contact_id, array_agg(topic) as topics
       from jsonb_to_recordset(${JSON.stringify(page)}::jsonb) as l("projectId" uuid, topic text)
@@ -101,21 +94,15 @@ async function reactToDrop(tx: Tx, partition: string) {
 }
 const DELETED = 'events-deleted:'
 
-async function dropStrays(tx: Tx, before: Date) {
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      with deleted as (
-        delete from events_default where ctid = any(array(select ctid from events_default where id < ${lowestId(before)} limit ${CHUNK}))
-        returning project_id, name
-      ), reacted as (${insertReactionsSql(sql`(
-        select project_id, null::uuid as contact_id, array_agg(distinct ${DELETED} || name) as topics from deleted group by 1)`)}
-      )
-      select count(*)::int as count from deleted
-    `,
+const dropStrays = (tx: Tx, before: Date) => scalar<number>(tx)`
+  with deleted as (
+    delete from events_default where ctid = any(array(select ctid from events_default where id < ${lowestId(before)} limit ${CHUNK}))
+    returning project_id, name
+  ), reacted as (${insertReactionsSql(sql`(
+    select project_id, null::uuid as contact_id, array_agg(distinct ${DELETED} || name) as topics from deleted group by 1)`)}
   )
-  return count
-}
+  select count(*)::int from deleted
+`
 
 async function deleteCounts(tx: Tx, before: Date) {
   await sql`delete from event_counts where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
 import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
@@ -15,27 +15,22 @@ export async function removeEvents(
   tx: Tx,
   { projectId, which, limit }: { projectId: string; which: RawBuilder<unknown>; limit: number },
 ): Promise<number> {
-  const found = await many(
-    tx,
-    sql<{ id: string }>`select id from events where project_id = ${projectId} and ${which} order by id limit ${limit}`,
-  )
+  const found = await many<{ id: string }>(tx)`
+    select id from events where project_id = ${projectId} and ${which} order by id limit ${limit}
+  `
   if (!found.length) return 0
   const ids = found.map(({ id }) => id)
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      with deleted as (
-        delete from events
-        where project_id = ${projectId} and id >= ${ids[0]} and id <= ${ids.at(-1)} and id = any(${ids}::uuid[])
-        returning name, id
-      ), counted as (
-        insert into event_count_deltas (project_id, name, day, count)
-        select ${projectId}, name, id_day(id), -count(*) from deleted group by 2, 3
-      )
-      select count(*)::int as count from deleted
-    `,
-  )
-  return count
+  return scalar<number>(tx)`
+    with deleted as (
+      delete from events
+      where project_id = ${projectId} and id >= ${ids[0]} and id <= ${ids.at(-1)} and id = any(${ids}::uuid[])
+      returning name, id
+    ), counted as (
+      insert into event_count_deltas (project_id, name, day, count)
+      select ${projectId}, name, id_day(id), -count(*) from deleted group by 2, 3
+    )
+    select count(*)::int from deleted
+  `
 }
 
 const CHUNK = 5_000

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
@@ -35,7 +34,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
     async (req) => {
       const { contactId } = req.params
       const isKnown =
-        isId(contactId) && (await maybeOne(db, sql`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`))
+        isId(contactId) && (await maybeOne(db)`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`)
       if (!isKnown) return fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId.slice(0, 100) } })
       return listEvents(db, secrets, req.project.id, { ...req.query, contactId })
     },

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { fail } from '../lib/errors.ts'
 
 /** The revision of a resource: its `updatedAt`, in quotes. */
-export const etagOf = ({ updatedAt }: { updatedAt: string }) => `"${updatedAt}"`
+export const etagOf = ({ updatedAt }: { updatedAt: Date | string }) => `"${new Date(updatedAt).toISOString()}"`
 
 /** The revisions that an edit may start from, as times. Undefined: any. */
 export function readIfMatch(req: FastifyRequest): string[] | undefined {
@@ -32,5 +32,10 @@ export const isRevision = (column: RawBuilder<unknown>, revisions: string[] | un
 export const nextRevision = (column: RawBuilder<unknown>) =>
   sql`greatest(now(), date_trunc('milliseconds', ${column}) + interval '1 millisecond')`
 
-export const failStale = (updatedAt: string): never =>
+/** Refuses an edit that started from another revision of a row, which is locked. */
+export function refuseStale({ updatedAt }: { updatedAt: Date }, revisions: string[] | undefined) {
+  if (revisions && !revisions.includes(updatedAt.toISOString())) failStale(updatedAt)
+}
+
+export const failStale = (updatedAt: Date | string): never =>
   fail('CONFLICT', { message: 'It was changed since you read it.', details: { updatedAt } })

@@ -87,14 +87,24 @@ type KeysetList<Row, Item> = {
   /** Selects the first `limit` rows in order, or those after the position of a cursor. */
   select: (page: { after: Position | undefined; limit: number }) => RawBuilder<Row>
   positionOf: (row: Row) => Position
-  show: (row: Row) => Item
-  /** Called for the first page only; the total of other pages is 0. */
-  count: () => Promise<number>
+  /** Without it rows are shown as they are. */
+  show?: (row: Row) => Item
+  /** Called for the first page only; the total of other pages, and without it, is 0. */
+  count?: () => Promise<number>
 }
 
+/** The answer of a list by page number, as `pageList` describes it, without its items. */
+export const pageInfo = (total: number, { page, pageSize }: z.output<typeof PageQuery>) => ({
+  total,
+  page,
+  pageSize,
+  totalPages: Math.ceil(total / pageSize),
+})
+
 /** One page of a list by cursor, as `cursorList` describes it. */
-export async function readKeysetPage<Row extends object, Item>(db: Db, secrets: Secrets, list: KeysetList<Row, Item>) {
-  const { scope, query, select, positionOf, show, count } = list
+export async function readKeysetPage<Row extends object, Item = Row>(db: Db, secrets: Secrets, list: KeysetList<Row, Item>) {
+  // Without `show` an item is a row.
+  const { scope, query, select, positionOf, show = (row: Row) => row as unknown as Item, count = async () => 0 } = list
   const { limit, cursor } = query
   const after = cursor === undefined ? undefined : readCursor(secrets, scope, cursor)
   const { rows, hasMore } = await readPage(db, select({ after, limit: limit + 1 }), limit)

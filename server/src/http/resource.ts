@@ -66,7 +66,7 @@ export function routesOf(app: App, common: Schemas & FastifyContextConfig): Meth
 }
 
 const withEtag = (handler: (req: FastifyRequest, reply: FastifyReply) => unknown) => async (req: FastifyRequest, reply: FastifyReply) => {
-  const shown = (await handler(req, reply)) as { updatedAt: string }
+  const shown = (await handler(req, reply)) as { updatedAt: Date | string }
   return reply.header('etag', etagOf(shown)).send(shown)
 }
 

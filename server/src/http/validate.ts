@@ -107,5 +107,13 @@ export const Address = z
   })
   .meta({ format: 'email' })
 
-/** ISO 8601 in UTC with milliseconds. */
-export const Timestamp = z.iso.datetime()
+/** A time that a caller sends: ISO 8601 in UTC. */
+export const GivenTime = z.iso.datetime()
+
+const { $schema: _, ...TIME } = z.toJSONSchema(GivenTime)
+
+/** A time of an answer: a `Date`, which JSON writes as ISO 8601 in UTC with milliseconds, or such a text. */
+export const Timestamp = z
+  .unknown()
+  .refine((time) => time instanceof Date || GivenTime.safeParse(time).success)
+  .meta(TIME as Record<string, unknown>) as z.ZodType<Date | string>

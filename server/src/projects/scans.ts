@@ -38,34 +38,24 @@ async function readOwner(db: Pool, projectId: string) {
 }
 
 /**
- * Runs a read over contacts with a limit for each of its statements. Calls `orElse` when one exceeds it, and when other scans leave no time
- * for it. The read may run twice.
+ * Runs a read over contacts with a limit for each of its statements. When one exceeds it, and when other scans leave
+ * no time for it, calls `orElse`, or returns undefined. The read may run twice.
  */
-export async function scanContacts<Result, Other>(
+export async function scanContacts<Result, Other = undefined>(
   db: Pool,
   { projectId, ms, waitMs = Math.min(ms, MAX_WAIT_MS) }: { projectId: string; ms: number; waitMs?: number },
   read: (tx: Tx) => Promise<Result>,
-  orElse: () => Other | Promise<Other>,
+  orElse?: () => Other | Promise<Other>,
 ): Promise<Result | Other> {
   const owner = await readOwner(db, projectId)
   const scan = (place: keyof typeof places, limit: number) =>
-    places[place](
-      owner,
-      () =>
-        withStatementTimeout(
-          db,
-          limit,
-          async (tx) => ({ found: await read(tx) }),
-          () => undefined,
-        ),
-      { waitMs },
-    )
+    places[place](owner, () => withStatementTimeout(db, limit, async (tx) => ({ found: await read(tx) })), { waitMs })
   const scanned = await ofOwner(
     owner,
     async () => (await scan('quick', Math.min(ms, QUICK_MS))) ?? (ms > QUICK_MS ? scan('long', ms) : undefined),
     { waitMs },
   ).catch(noTurn)
-  return scanned ? scanned.found : orElse()
+  return scanned ? scanned.found : (orElse?.() as Other)
 }
 
 function noTurn(err: unknown): undefined {

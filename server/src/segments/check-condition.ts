@@ -1,5 +1,4 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import { sql } from 'kysely'
 import { type SegmentLookup, toExpression } from '../conditions/expression.ts'
 import { eventsOf, referencesOf } from '../conditions/references.ts'
 import { type ConditionTree, readCondition } from '../conditions/schema.ts'
@@ -44,17 +43,14 @@ type Dependant = { id: string; name: string }
 
 /** Segments that refer to this one, directly or not. */
 const listDependants = (tx: Tx, projectId: string, id: string) =>
-  many(
-    tx,
-    sql<Dependant>`
-      with recursive dependants (id) as (
-        select ${id}::uuid
-        union
-        select s.id from dependants d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
-      )
-      select s.id, s.name from segments s join dependants using (id) where s.project_id = ${projectId} and s.id <> ${id}
-    `,
-  )
+  many<Dependant>(tx)`
+    with recursive dependants (id) as (
+      select ${id}::uuid
+      union
+      select s.id from dependants d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
+    )
+    select s.id, s.name from segments s join dependants using (id) where s.project_id = ${projectId} and s.id <> ${id}
+  `
 
 function checkDependant({ id, name }: Dependant, lookup: SegmentLookup) {
   const target = lookup(id)

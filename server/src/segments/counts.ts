@@ -1,8 +1,8 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Expression } from '../conditions/expression.ts'
 import { expressionSql, scanSql } from '../conditions/sql.ts'
 import { countContacts } from '../contacts/counts.ts'
-import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { SECOND } from '../lib/text/units.ts'
@@ -11,12 +11,15 @@ import { readContext } from './evaluate.ts'
 import { resolveSegment } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'
 import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
-import { COUNT_NOW_MS, ESTIMATE_MS } from './time-limits.ts'
 import type { SegmentTurns } from './turns.ts'
 
 type Counted = { count: number; isEstimate: boolean; ms: number }
 
 const UNKNOWN: Counted = { count: 0, isEstimate: true, ms: 0 }
+/** A request that creates or changes a segment counts this long before it answers with an estimate. */
+const COUNT_NOW_MS = SECOND
+/** The segment is stored by then, so the request must not fail: without an estimate in this time the count is left to a job. */
+const ESTIMATE_MS = 2 * SECOND
 /** Up to this many contacts of a project, lists count exactly instead of showing the stored count. */
 const MAX_COUNTED_NOW = 20_000
 /** A count is refreshed after this time, or 100 times the time it took: counting takes at most 1 % of the time. */
@@ -40,22 +43,20 @@ const hasMemberRows = async (db: Db, { type, trackMembership, projectId, id }: C
   type === 'STATIC' || (trackMembership && (await isComputed(db, projectId, id)))
 
 const isComputed = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${id} and computed_revision = revision`)
+  maybeOne(db)`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${id} and computed_revision = revision`
 
 async function countExactly(db: Db, segment: Countable): Promise<number> {
   const { id, projectId } = segment
   if (await hasMemberRows(db, segment))
-    return countOf(db, sql`select count(*)::int as count from segment_members where project_id = ${projectId} and segment_id = ${id}`)
+    return scalar<number>(db)`select count(*)::int from segment_members where project_id = ${projectId} and segment_id = ${id}`
   const expression = await resolveSegment(db, projectId, id)
   return expression ? countMatches(db, projectId, expression) : 0
 }
 
 async function countMatches(db: Db, projectId: string, expression: Expression) {
   const { joins, matches } = scanSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
-  return countOf(db, sql`select count(*)::int as count from contacts ${joins} where contacts.project_id = ${projectId} and ${matches}`)
+  return scalar<number>(db)`select count(*)::int from contacts ${joins} where contacts.project_id = ${projectId} and ${matches}`
 }
-
-const countOf = async (db: Db, query: RawBuilder<unknown>) => (await one(db, query as RawBuilder<{ count: number }>)).count
 
 /** From a sample; exact in a project that is smaller than the sample. */
 async function estimate(db: Db, segment: Countable): Promise<Counted> {
@@ -64,10 +65,9 @@ async function estimate(db: Db, segment: Countable): Promise<Counted> {
   if (!expression) return { count: 0, isEstimate: false, ms: 0 }
   const { ids, total, isComplete } = await sampleContacts(db, projectId)
   const matches = expressionSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
-  const count = await countOf(
-    db,
-    sql`select count(*)::int as count from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) and ${matches}`,
-  )
+  const count = await scalar<number>(db)`
+    select count(*)::int from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) and ${matches}
+  `
   return { count: scaleUp(count, ids.length, total), isEstimate: !isComplete, ms: 0 }
 }
 
@@ -78,14 +78,11 @@ async function measured(count: () => Promise<number>): Promise<Counted> {
 
 /** Not if the segment was changed since it was read: the count would be one of the old condition. */
 const storeCount = (tx: Tx, { projectId, id, updatedAt }: SegmentRow, { count, isEstimate, ms }: Counted) =>
-  maybeOne(
-    tx,
-    sql<SegmentRow>`
-      update segments set member_count = ${count}, counted_at = clock_timestamp(), count_estimated = ${isEstimate}, count_ms = ${ms}
-      where project_id = ${projectId} and id = ${id} and date_trunc('milliseconds', updated_at) = ${updatedAt}
-      returning ${SEGMENT_COLUMNS}
-    `,
-  )
+  maybeOne<SegmentRow>(tx)`
+    update segments set member_count = ${count}, counted_at = clock_timestamp(), count_estimated = ${isEstimate}, count_ms = ${ms}
+    where project_id = ${projectId} and id = ${id} and date_trunc('milliseconds', updated_at) = ${updatedAt}
+    returning ${SEGMENT_COLUMNS}
+  `
 
 /**
  * Counts after a change of the segment: exactly if that is quick, else by a sample now and exactly in a job. The change is stored, so it
@@ -99,12 +96,7 @@ export const countAfterChange = (db: Pool, { count }: SegmentTurns, segment: Seg
 
 async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
   const { projectId } = segment
-  const exact = await scanContacts(
-    db,
-    { projectId, ms: COUNT_NOW_MS },
-    (tx) => measured(() => countExactly(tx, segment)),
-    () => undefined,
-  )
+  const exact = await scanContacts(db, { projectId, ms: COUNT_NOW_MS }, (tx) => measured(() => countExactly(tx, segment)))
   const counted =
     exact ??
     (await scanContacts(
@@ -177,12 +169,9 @@ export async function countStaleSegments(db: Pool, { projectId, segmentId }: { p
 }
 
 const listStale = (db: Db, projectId: string) =>
-  many(
-    db,
-    sql<SegmentRow>`
-      select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and ${isStaleSql} order by counted_at nulls first, id limit 1
-    `,
-  )
+  many<SegmentRow>(db)`
+    select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and ${isStaleSql} order by counted_at nulls first, id limit 1
+  `
 
 /** One that takes too long is estimated: the next attempt follows after its time, not at once. */
 async function countInJob(db: Pool, segment: SegmentRow) {

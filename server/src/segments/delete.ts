@@ -15,28 +15,18 @@ const MAX_NAMED = 20
 
 /** What keeps a segment from being deleted. Call it under the lock of the project's segments. */
 async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promise<User[]> {
-  const segments = await many(
-    tx,
-    sql<{ id: string; name: string }>`
-      select id, name from segments where project_id = ${projectId} and id <> ${segmentId} and uses -> 'segments' ? ${segmentId}
-      order by id limit ${MAX_NAMED}
-    `,
-  )
-  const campaigns = await many(
-    tx,
-    sql<{ id: string; name: string }>`
-      select id, name from campaigns
-      where project_id = ${projectId} and status in ('DRAFT', 'SCHEDULED', 'SENDING') and uses -> 'segments' ? ${segmentId}
-        and deleted_at is null
-      order by id limit ${MAX_NAMED}
-    `,
-  )
+  const segments = await many<User>(tx)`
+    select 'segment' as type, id, name from segments where project_id = ${projectId} and id <> ${segmentId} and uses -> 'segments' ? ${segmentId}
+    order by id limit ${MAX_NAMED}
+  `
+  const campaigns = await many<User>(tx)`
+    select 'campaign' as type, id, name from campaigns
+    where project_id = ${projectId} and status in ('DRAFT', 'SCHEDULED', 'SENDING') and uses -> 'segments' ? ${segmentId}
+      and deleted_at is null
+    order by id limit ${MAX_NAMED}
+  `
   const workflows = await many(tx, workflowsUsingSql({ projectId, kind: 'segments', id: segmentId, limit: MAX_NAMED }))
-  return [
-    ...segments.map((segment) => ({ type: 'segment' as const, ...segment })),
-    ...campaigns.map((campaign) => ({ type: 'campaign' as const, ...campaign })),
-    ...workflows.map((workflow) => ({ type: 'workflow' as const, ...workflow })),
-  ]
+  return [...segments, ...campaigns, ...workflows.map((workflow) => ({ type: 'workflow' as const, ...workflow }))]
 }
 
 /** Refused while something uses it. False when there is no such segment. */

@@ -1,8 +1,7 @@
-import { sql } from 'kysely'
 import type { Expression } from '../conditions/expression.ts'
 import { dataKeysOf } from '../conditions/references.ts'
 import { readDeletedFields } from '../contacts/fields/fields.ts'
-import { type Db, one } from '../db/index.ts'
+import { type Db, scalar } from '../db/index.ts'
 
 /**
  * What an evaluation needs besides the contact: the deleted fields, and the present database time. Read after the lock of the project was
@@ -11,6 +10,6 @@ import { type Db, one } from '../db/index.ts'
 export async function readContext(db: Db, projectId: string, segments: { expression: Expression }[]) {
   const keys = segments.flatMap(({ expression }) => dataKeysOf(expression))
   const deletedFields = await readDeletedFields(db, projectId, [...new Set(keys)])
-  const { now } = await one(db, sql<{ now: Date }>`select clock_timestamp() as now`)
+  const now = await scalar<Date>(db)`select clock_timestamp()`
   return { now, deletedFields }
 }

@@ -1,9 +1,8 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { Explanation, explainExpression } from '../conditions/explain.ts'
 import { readFacts } from '../conditions/facts.ts'
 import { evaluationOf } from '../conditions/match.ts'
-import { type Db, many, one } from '../db/index.ts'
+import { type Db, many, scalar } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 import { createYield } from '../lib/concurrency/yield-to-loop.ts'
 import { readContext } from './evaluate.ts'
@@ -33,11 +32,9 @@ export const MembershipExplanation = z.object({
 })
 
 /** Why a contact is in a segment, or not. Undefined when there is no such contact. */
-export async function explainMembership(
-  db: Db,
-  segment: SegmentRow,
-  contactId: string,
-): Promise<z.output<typeof MembershipExplanation> | undefined> {
+type Explained = z.output<typeof MembershipExplanation>
+
+export async function explainMembership(db: Db, segment: SegmentRow, contactId: string): Promise<Explained | undefined> {
   const { id, projectId, name, slug, type, trackMembership } = segment
   const expression = await resolveSegment(db, projectId, id)
   const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions: expression ? [expression] : [] })
@@ -54,31 +51,20 @@ export async function explainMembership(
   }
 }
 
-const isStoredMember = async (db: Db, { projectId, id }: SegmentRow, contactId: string) =>
-  (
-    await one(
-      db,
-      sql<{ found: boolean }>`
-        select exists (
-          select from segment_members where project_id = ${projectId} and segment_id = ${id} and contact_id = ${contactId}
-        ) as found
-      `,
-    )
-  ).found
+const isStoredMember = (db: Db, { projectId, id }: SegmentRow, contactId: string) => scalar<boolean>(db)`
+  select exists (select from segment_members where project_id = ${projectId} and segment_id = ${id} and contact_id = ${contactId})
+`
 
 async function readHistory(db: Db, { projectId, slug }: SegmentRow, contactId: string) {
   const entry = entryEventOf(slug)
-  const rows = await many(
-    db,
-    sql<{ id: string; name: string; createdAt: Date }>`
-      select id, name, created_at as "createdAt" from events
-      where project_id = ${projectId} and name = any(${[entry, exitEventOf(slug)]}::text[]) and contact_id = ${contactId}
-      order by id desc limit ${MAX_HISTORY}
-    `,
-  )
+  const rows = await many<{ id: string; name: string; createdAt: Date }>(db)`
+    select id, name, created_at as "createdAt" from events
+    where project_id = ${projectId} and name = any(${[entry, exitEventOf(slug)]}::text[]) and contact_id = ${contactId}
+    order by id desc limit ${MAX_HISTORY}
+  `
   return rows.map((row) => ({
     type: row.name === entry ? ('entry' as const) : ('exit' as const),
-    at: row.createdAt.toISOString(),
+    at: row.createdAt,
     eventId: row.id,
   }))
 }

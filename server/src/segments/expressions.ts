@@ -48,17 +48,14 @@ const selectReachable = (projectId: string, ids: string[]) => sql<Row>`
 
 /** The tracked segments whose answer depends on a segment: itself, and those that refer to it, also through others. */
 export async function findTrackedDependents(db: Db, projectId: string, segmentId: string): Promise<string[]> {
-  const rows = await many(
-    db,
-    sql<{ id: string }>`
-      with recursive dependent (id) as (
-        select ${segmentId}::uuid
-        union
-        select s.id from dependent d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
-      )
-      select t.segment_id as id from dependent d join tracked_segments t on t.project_id = ${projectId} and t.segment_id = d.id
-      order by 1
-    `,
-  )
+  const rows = await many<{ id: string }>(db)`
+    with recursive dependent (id) as (
+      select ${segmentId}::uuid
+      union
+      select s.id from dependent d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
+    )
+    select t.segment_id as id from dependent d join tracked_segments t on t.project_id = ${projectId} and t.segment_id = d.id
+    order by 1
+  `
   return rows.map(({ id }) => id)
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { hasDueWindows } from '../conditions/references.ts'
-import { type Db, many, one, type Tx } from '../db/index.ts'
+import { type Db, many, scalar, type Tx } from '../db/index.ts'
 import { lock } from '../ledger/locks.ts'
 import { fail } from '../lib/errors.ts'
 import { resolveSegments } from './expressions.ts'
@@ -31,7 +31,7 @@ export async function awaitSegmentsLock(tx: Tx, projectId: string) {
 
 /** Call before inserting a segment, under the lock. */
 export async function assertRoomForSegment(tx: Tx, projectId: string) {
-  const { count } = await one(tx, sql<{ count: number }>`select count(*)::int as count from segments where project_id = ${projectId}`)
+  const count = await scalar<number>(tx)`select count(*)::int from segments where project_id = ${projectId}`
   if (count >= MAX_SEGMENTS) fail('CONFLICT', { message: `A project has at most ${MAX_SEGMENTS.toLocaleString('en')} segments.` })
 }
 
@@ -49,6 +49,6 @@ export async function assertTrackable(tx: Tx, projectId: string) {
 }
 
 const listTracked = async (db: Db, projectId: string) =>
-  (
-    await many(db, sql<{ id: string }>`select id from segments where project_id = ${projectId} and track_membership limit ${MAX_SEGMENTS}`)
-  ).map(({ id }) => id)
+  (await many<{ id: string }>(db)`select id from segments where project_id = ${projectId} and track_membership limit ${MAX_SEGMENTS}`).map(
+    ({ id }) => id,
+  )

@@ -9,11 +9,11 @@ import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../conta
 import { type Db, many, one, type Pool } from '../db/index.ts'
 import { maySendSql, SUPPRESSION_JOINS } from '../delivery/rules/may-send.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
+import { SECOND } from '../lib/text/units.ts'
 import { scanContacts } from '../projects/scans.ts'
 import { readContext } from './evaluate.ts'
 import { loadLookup } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'
-import { PREVIEW_SCAN_MS } from './time-limits.ts'
 
 export const SegmentPreview = z.object({
   count: z.int().describe('Contacts that match.'),
@@ -30,6 +30,8 @@ export const SegmentPreview = z.object({
   sample: z.array(Contact).describe('Up to five matching contacts, newest first.'),
 })
 
+/** Longest scan of all contacts. */
+const SCAN_MS = 2 * SECOND
 /** With more filters, only a sample is evaluated. */
 const MAX_SCANNED_FILTERS = 20
 const SHOWN_CONTACTS = 5
@@ -60,15 +62,10 @@ type Answer = { numbers: Numbers; estimated: boolean; sample: ContactRow[] }
 
 /** Undefined when it takes too long. */
 const scanAll = (db: Pool, question: Question): Promise<Answer | undefined> =>
-  scanContacts(
-    db,
-    { projectId: question.projectId, ms: PREVIEW_SCAN_MS },
-    async (tx) => {
-      const numbers = await one(tx, numbersSql(question, scanAllSql(question)))
-      return { numbers, estimated: false, sample: numbers.count ? await many(tx, sampleSql(question, sql`true`)) : [] }
-    },
-    () => undefined,
-  )
+  scanContacts(db, { projectId: question.projectId, ms: SCAN_MS }, async (tx) => {
+    const numbers = await one(tx, numbersSql(question, scanAllSql(question)))
+    return { numbers, estimated: false, sample: numbers.count ? await many(tx, sampleSql(question, sql`true`)) : [] }
+  })
 
 async function scanSample(db: Db, question: Question): Promise<Answer> {
   const { ids, total, isComplete } = await sampleContacts(db, question.projectId)

@@ -104,8 +104,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
   route.get('/segments/:id', { summary: 'Get a segment', params: SegmentParam, response: Segment, etag: true }, async (req) => {
     const row = await find(req.project.id, req.params.id)
     await refreshCounts(db, req.project.id, [row])
-    const segment = showSegment(row)
-    return segment
+    return showSegment(row)
   })
 
   route.patch(
@@ -125,8 +124,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
       const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
       const changed = (await write(projectId, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
-      const segment = showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
-      return segment
+      return showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
     },
   )
 

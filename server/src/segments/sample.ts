@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { countContacts } from '../contacts/counts.ts'
 import { type Db, many } from '../db/index.ts'
 
@@ -14,12 +13,9 @@ export async function sampleContacts(db: Db, projectId: string): Promise<{ ids: 
   const { total } = await countContacts(db, projectId)
   const isComplete = total <= SAMPLE_SIZE
   const share = isComplete ? HASHES : Math.floor((HASHES / total) * SAMPLE_SIZE)
-  const rows = await many(
-    db,
-    sql<{ id: string }>`
-      select id from contacts where project_id = ${projectId} and (uuid_hash(id) & ${HASHES - 1}::int) < ${share}::bigint
-    `,
-  )
+  const rows = await many<{ id: string }>(db)`
+    select id from contacts where project_id = ${projectId} and (uuid_hash(id) & ${HASHES - 1}::int) < ${share}::bigint
+  `
   return { ids: rows.map(({ id }) => id), total, isComplete }
 }
 

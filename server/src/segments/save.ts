@@ -34,15 +34,12 @@ export async function createSegment(tx: Tx, segment: NewSegment): Promise<Segmen
 
 async function insertSegment(tx: Tx, { projectId, name, description = null, condition, trackMembership }: NewSegment) {
   const id = newId()
-  return one(
-    tx,
-    sql<SegmentRow>`
-      insert into segments (project_id, id, name, description, type, condition, uses, slug, track_membership)
-      values (${projectId}, ${id}, ${name}, ${description}, ${condition ? 'DYNAMIC' : 'STATIC'}, ${asJson(condition)}::jsonb,
-        ${asJson(condition ? usesOf(condition) : {})}::jsonb, ${await freeSlug(tx, { projectId, name, id })}, ${trackMembership})
-      returning ${SEGMENT_COLUMNS}
-    `,
-  )
+  return one<SegmentRow>(tx)`
+    insert into segments (project_id, id, name, description, type, condition, uses, slug, track_membership)
+    values (${projectId}, ${id}, ${name}, ${description}, ${condition ? 'DYNAMIC' : 'STATIC'}, ${asJson(condition)}::jsonb,
+      ${asJson(condition ? usesOf(condition) : {})}::jsonb, ${await freeSlug(tx, { projectId, name, id })}, ${trackMembership})
+    returning ${SEGMENT_COLUMNS}
+  `
 }
 
 const asJson = (value: object | null) => (value === null ? null : JSON.stringify(value))
@@ -50,10 +47,9 @@ const asJson = (value: object | null) => (value === null ? null : JSON.stringify
 /** Under the lock of the project's segments, so that it is still free when it is inserted. */
 async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; name: string; id: string }) {
   const candidates = slugCandidates(name, id)
-  const rows = await many(
-    tx,
-    sql<{ slug: string }>`select slug from segments where project_id = ${projectId} and slug = any(${candidates}::text[])`,
-  )
+  const rows = await many<{ slug: string }>(tx)`
+    select slug from segments where project_id = ${projectId} and slug = any(${candidates}::text[])
+  `
   const taken = new Set(rows.map(({ slug }) => slug))
   return candidates.find((slug) => !taken.has(slug))!
 }
@@ -74,7 +70,7 @@ export async function changeSegment(tx: Tx, { projectId, id, changes, revisions 
   const condition = stored.condition && changes.condition
   if (condition) await checkReferences(tx, { projectId, id: stored.id, tree: condition })
   const row = await updateSegment(tx, { projectId, id, changes: { ...changes, condition: condition ?? undefined }, revisions })
-  if (!row) return failStale(stored.updatedAt.toISOString())
+  if (!row) return failStale(stored.updatedAt)
   if (condition || (row.trackMembership && !stored.trackMembership)) await assertTrackable(tx, projectId)
   if (row.condition) await followChange(tx, stored, row)
   return { row, hasNewCondition: row.newCondition }
@@ -88,17 +84,14 @@ const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
     ...(trackMembership === undefined ? [] : [sql`track_membership = ${trackMembership}`]),
     // A count of the old condition is not one of the new.
     ...(condition ? [sql`condition = ${asJson(condition)}::jsonb, uses = ${asJson(usesOf(condition))}::jsonb, counted_at = null`] : []),
-    sql`updated_at = ${nextRevision(sql.ref('s.updated_at'))}`,
+    sql`updated_at = ${nextRevision(sql.ref('segments.updated_at'))}`,
   ]
-  return maybeOne(
-    tx,
-    sql<SegmentRow & { newCondition: boolean }>`
-      update segments s set ${sql.join(sets)}
-      from (select condition as old_condition from segments where project_id = ${projectId} and id = ${id}) as before
-      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('s.updated_at'), revisions)}
-      returning ${SEGMENT_COLUMNS}, condition is distinct from old_condition as "newCondition"
-    `,
-  )
+  return maybeOne<SegmentRow & { newCondition: boolean }>(tx)`
+    update segments set ${sql.join(sets)}
+    from (select condition as old_condition from segments where project_id = ${projectId} and id = ${id}) as before
+    where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('segments.updated_at'), revisions)}
+    returning ${SEGMENT_COLUMNS}, condition is distinct from old_condition as "newCondition"
+  `
 }
 
 /** Tells tracking what has changed of a dynamic segment. */

@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ConditionTree } from '../conditions/schema.ts'
+import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, many, maybeOne } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 
@@ -31,58 +31,31 @@ export const Segment = z
   })
   .meta({ id: 'Segment' })
 
-export type SegmentRow = {
-  id: string
-  name: string
-  description: string | null
-  type: (typeof SEGMENT_TYPES)[number]
-  /** Null for a static segment. */
-  condition: ConditionTree | null
-  slug: string
-  trackMembership: boolean
-  memberCount: number
-  countedAt: Date | null
-  countEstimated: boolean
-  /** Time the count took. */
-  countMs: number
-  projectId: string
-  createdAt: Date
-  updatedAt: Date
-}
+/** `countMs`: time the count took. */
+export const SEGMENT_COLUMNS = columns('segments', 'segments', [
+  ...(['id', 'name', 'description', 'type', 'condition', 'slug', 'trackMembership', 'memberCount', 'countedAt', 'countEstimated'] as const),
+  ...(['countMs', 'projectId', 'createdAt', 'updatedAt'] as const),
+])
+/** The condition of a static segment is null. */
+export type SegmentRow = RowOf<typeof SEGMENT_COLUMNS> & { type: (typeof SEGMENT_TYPES)[number]; condition: ConditionTree | null }
 
-export const SEGMENT_COLUMNS = sql`
-  id, name, description, type, condition, slug, track_membership as "trackMembership", member_count as "memberCount",
-  counted_at as "countedAt", count_estimated as "countEstimated", count_ms as "countMs", project_id as "projectId",
-  created_at as "createdAt", updated_at as "updatedAt"`
-
-export const showSegment = ({ countMs: _ms, countedAt, createdAt, updatedAt, ...row }: SegmentRow): z.output<typeof Segment> => ({
-  ...row,
-  countedAt: countedAt?.toISOString() ?? null,
-  createdAt: createdAt.toISOString(),
-  updatedAt: updatedAt.toISOString(),
-})
+export const showSegment = ({ countMs: _, ...row }: SegmentRow): z.output<typeof Segment> => row
 
 export const findSegment = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`)
+  maybeOne<SegmentRow>(db)`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`
 
 /** Newest first: ids are ordered by time. */
 export const listSegments = (db: Db, projectId: string, ids: string[]) =>
-  many(
-    db,
-    sql<SegmentRow>`
-      select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id desc limit ${MAX_SEGMENTS}
-    `,
-  )
+  many<SegmentRow>(db)`
+    select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id desc limit ${MAX_SEGMENTS}
+  `
 
 /** Ids and bytes of all segments, newest first: together their conditions may have 64 MB. */
 export const listSegmentSizes = (db: Db, projectId: string) =>
-  many(
-    db,
-    sql<{ id: string; bytes: number }>`
-      select id, coalesce(octet_length(condition::text), 0) + ${ROW_BYTES} as bytes
-      from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}
-    `,
-  )
+  many<{ id: string; bytes: number }>(db)`
+    select id, coalesce(octet_length(condition::text), 0) + ${ROW_BYTES} as bytes
+    from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}
+  `
 /** Approximate bytes of a segment without its condition. */
 const ROW_BYTES = 1_000
 

@@ -15,12 +15,9 @@ export function wipeSegmentMembers(tx: Tx, scope: WipeScope) {
 /** Also ends their tracking: at most 200 segments of a project are tracked. */
 export async function wipeSegments(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
-  const deleted = await many(
-    tx,
-    sql<{ id: string; isTracked: boolean }>`
-      ${wipeSql('segments', scope)} returning id, type = 'DYNAMIC' and track_membership as "isTracked"
-    `,
-  )
+  const deleted = await many<{ id: string; isTracked: boolean }>(tx)`
+    ${wipeSql('segments', scope)} returning id, type = 'DYNAMIC' and track_membership as "isTracked"
+  `
   for (const { id, isTracked } of deleted) if (isTracked) await stopTracking(tx, { projectId, segmentId: id })
   return deleted.length
 }

@@ -1,8 +1,7 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { Data } from '../contacts/data.ts'
 import { maybeOne, one, type Pool, transact } from '../db/index.ts'
-import { EVENT_COLUMNS, type EventRow, showEvent } from '../events/event.ts'
+import { EVENT_COLUMNS, type EventRow } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
 import { recordEvents } from '../events/record.ts'
 import { fail, notFound } from '../lib/errors.ts'
@@ -19,14 +18,13 @@ type RecordRequest = z.output<typeof RecordBody> & { name: string }
 
 export const recordEventOnly = (db: Pool, projectId: string, { name, contactId, emailId, data }: RecordRequest) =>
   transact(db, async (tx) => {
-    if (emailId && !(await maybeOne(tx, sql`select 1 from emails where project_id = ${projectId} and id = ${emailId}`)))
+    if (emailId && !(await maybeOne(tx)`select 1 from emails where project_id = ${projectId} and id = ${emailId}`))
       notFound('email', emailId)
     const isKnown =
-      !contactId || (await maybeOne(tx, sql`select 1 from contacts where project_id = ${projectId} and id = ${contactId} for key share`))
+      !contactId || (await maybeOne(tx)`select 1 from contacts where project_id = ${projectId} and id = ${contactId} for key share`)
     if (!isKnown) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
     const [id] = await recordEvents(tx, [
       { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}), ...(emailId ? { emailId } : {}) },
     ])
-    const row = await one(tx, sql<EventRow>`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`)
-    return showEvent(row)
+    return one<EventRow>(tx)`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`
   })

@@ -2,19 +2,17 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
-import { cursorList } from '../http/paging.ts'
+import { cursorList, pageList } from '../http/paging.ts'
 import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { Address, Timestamp } from '../http/validate.ts'
+import { Address, GivenTime } from '../http/validate.ts'
 import { fail, invalid, notFound } from '../lib/errors.ts'
 import { isId, newId } from '../lib/id.ts'
 import { KB } from '../lib/text/units.ts'
 import { stepOf } from './definition/graph.ts'
-
 import { getWorkflow, readGraph } from './definition/workflow.ts'
-import { cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
-import { startExecution } from './executions/start.ts'
-import { STARTED_FILTER } from './executions/started.ts'
+import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
+import { startExecution } from './executions/enrol.ts'
 import {
   describeExecution,
   Execution,
@@ -32,6 +30,9 @@ import { WorkflowParam } from './routes.ts'
 import type { SimulatedContact } from './steps/step.ts'
 import { ListenedEvent } from './steps/wait-for-event.ts'
 
+const { data, ...rest } = pageList(ExecutionItem).shape
+const ExecutionList = z.object({ data, executions: data.describe('The same as `data`.'), ...rest })
+
 const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */
 const Context = Data.optional().describe('Variables of this execution: in templates by their names, in conditions as `context.<path>`.')
@@ -43,7 +44,6 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
     tags: ['Workflows'],
     caller: 'project',
     params: WorkflowParam,
-
     find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
   })
   const ExecutionParam = z.object({ id: z.string(), executionId: z.string() })
@@ -77,27 +77,16 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'List executions',
       description: 'Newest first. At most 10,000 are counted and listed: filters find the others.',
       querystring: ExecutionsQuery,
-      response: z.object({
-        data: z.array(ExecutionItem),
-        executions: z.array(ExecutionItem).describe('The same as `data`.'),
-        total: z.int(),
-        page: z.int(),
-        pageSize: z.int(),
-        totalPages: z.int(),
-      }),
+      response: ExecutionList,
       slowRead: true,
     },
-    async (req, { projectId, id }) => {
-      return listExecutions(db, { projectId, workflowId: id }, req.query)
-    },
+    (req, { projectId, id }) => listExecutions(db, { projectId, workflowId: id }, req.query),
   )
 
   route.get(
     '/workflows/:id/executions/:executionId',
     { summary: 'Get an execution with its steps', params: ExecutionParam, response: ExecutionDetails },
-    async (req, { projectId, id }) => {
-      return describeExecution(db, { projectId, workflowId: id, id: req.params.executionId })
-    },
+    (req, { projectId, id }) => describeExecution(db, { projectId, workflowId: id, id: req.params.executionId }),
   )
 
   route.delete(
@@ -125,12 +114,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Cancel all active executions',
       description: 'Or those that match the filters.',
       // Strict: with a misspelt filter it would cancel every execution.
-      querystring: z.strictObject({
-        status: z.enum(['RUNNING', 'WAITING']).optional(),
-        stepId: z.uuid().optional().describe('Executions that are at this step.'),
-        contactId: z.uuid().optional(),
-        ...STARTED_FILTER,
-      }),
+      querystring: z.strictObject(CANCEL_FILTER),
       response: z.object({ cancelled: z.int() }),
     },
     async (req, { projectId, id }) => {
@@ -189,7 +173,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
         contactId: z.uuid().optional(),
         contact: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.optional() }).optional(),
         event: z.object({ name: ListenedEvent, data: Data.optional() }).optional(),
-        at: Timestamp.optional().describe('When the execution starts; now by default.'),
+        at: GivenTime.optional().describe('When the execution starts; now by default.'),
       }),
       response: Simulation,
       onlyReads: true,

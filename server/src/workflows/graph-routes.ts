@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { type Tx, transact } from '../db/index.ts'
+import { transact } from '../db/index.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { NO_CONTENT, resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
 import { newStep, newTransition, replaceGraph, type StepInput, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, stepOf, withoutStep } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
@@ -63,10 +62,7 @@ type GivenTransition = z.output<typeof NewTransition> & { id?: string | undefine
 const branchOf = ({ branch, condition }: GivenTransition) => branch ?? condition?.branch ?? null
 
 /** Requests about a single step or transition name its fields directly. */
-const BARE: Places = {
-  violation: ({ field, index }) => (index === undefined && field === 'transitions' ? 'transitions' : field),
-  step: () => '',
-}
+const BARE: Places = { violation: ({ field }) => field, step: () => '' }
 
 export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
   const route = resource(app, {
@@ -84,11 +80,10 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     { summary: 'Add a step', body: NewStep, response: { 201: WorkflowStep } },
     async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
-      const read = await readStepConfig({ ...req.body, config: req.body.config }, { path: '', target, projectId })
+      const read = await readStepConfig(req.body, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited =
-        (await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))) ?? workflowNotFound(id)
+      const edited = (await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))) ?? workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )
@@ -141,7 +136,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places, change }))
       return edited ? reply.status(204).send(null) : notFound('step', stepId)
     },
   )
@@ -152,7 +147,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
       return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
   )
@@ -166,7 +161,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
       }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
       return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
     },
   )
@@ -184,7 +179,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     async (req, { id, projectId }) => {
       const steps: StepInput[] = []
       for (const [index, step] of req.body.steps.entries()) {
-        const read = await readStepConfig({ ...step, config: step.config }, { path: `steps.${index}.`, target, projectId })
+        const read = await readStepConfig(step, { path: `steps.${index}.`, target, projectId })
         steps.push({ id: step.id?.toLowerCase(), type: step.type, name: step.name, position: step.position, ...read })
       }
       const transitions = req.body.transitions.map((each) => ({ ...each, id: each.id?.toLowerCase(), branch: branchOf(each) }))
@@ -194,12 +189,10 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
       const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
-      const edited = async (tx: Tx) => {
+      return transact(db, async (tx) => {
         const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)
-      }
-      const workflow = isId(id) ? await transact(db, edited) : workflowNotFound(id)
-      return workflow
+      })
     },
   )
 }

@@ -88,8 +88,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
     { summary: 'Get a workflow with its steps and transitions', params: WorkflowParam, response: Workflow, etag: true },
     async (req) => {
       const row = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
-      const workflow = await describeWorkflow(db, row, await readGraph(db, row))
-      return workflow
+      return describeWorkflow(db, row, await readGraph(db, row))
     },
   )
 
@@ -119,8 +118,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
         const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, await readGraph(tx, row))
       }
-      const workflow = isId(id) ? await transact(db, changed) : workflowNotFound(id)
-      return workflow
+      return isId(id) ? transact(db, changed) : workflowNotFound(id)
     },
   )
 

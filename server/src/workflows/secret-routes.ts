@@ -9,7 +9,8 @@ const Secret = z.object({
   secret: z.string().describe('Signs webhooks by Standard Webhooks (HMAC-SHA256).'),
   previousUntil: Timestamp.nullable().describe('After a rotation, requests are also signed with the secret before, until this time.'),
 })
-const show = ({ secret, previousUntil }: WebhookSecret) => ({ secret, previousUntil: previousUntil?.toISOString() ?? null })
+
+const show = ({ secret, previousUntil }: WebhookSecret) => ({ secret, previousUntil })
 
 export function webhookSecretRoutes(app: App, { db, secrets }: Deps) {
   const route = routesOf(app, { tags: ['Projects'], caller: 'session', role: 'ADMIN' })

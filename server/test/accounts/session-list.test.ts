@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { cookieOf, useApp } from '../support/app.ts'
+import { cookieOf, useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 type Session = { id: string; isCurrent: boolean; userAgent: string | null }
 type Person = Awaited<ReturnType<typeof sterna.newPerson>>

@@ -3,11 +3,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { activityLedger, dropOldActivities, recordActivities } from '../../src/events/activities.ts'
 import { lowestId, newId } from '../../src/lib/id.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from '../workflows/workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const inTx = <T>(work: Parameters<typeof transact<T>>[1]) => transact(sterna.db, work)
 type Item = {
   id: string

@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { outcome } from '../support/answers.ts'
-import type { Answer, useApp } from '../support/app.ts'
+import type { Answer, useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newProject, type SendingProject } from '../support/project.ts'
 
-type Sterna = ReturnType<typeof useApp>
+type Sterna = Omit<ReturnType<typeof useSharedApp>, 'url'>
 // biome-ignore lint/suspicious/noExplicitAny: tests read fields of every type; a wrong field fails the test
 export type Campaign = Record<string, any>
 

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 test('a reset of a project while its campaign is being sent: nothing is handed over any more', async () => {
   const { db } = node.sterna
-  const project = await newCampaignProject(node.sterna as Parameters<typeof newCampaignProject>[0])
+  const project = await newCampaignProject(node.sterna)
   await sql`update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity'`.execute(db)
   await project.subscribe('ada', 'bob', 'eve')
   const { id } = await project.create()

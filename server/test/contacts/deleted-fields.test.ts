@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { readDeletedFields, unregisterField } from '../../src/contacts/fields/fields.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { listenTo } from '../../src/events/listen.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 async function newProject() {
   const project = await sterna.newProject(await sterna.sharedOwner())

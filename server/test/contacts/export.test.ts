@@ -4,9 +4,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { dropOldPieces } from '../../src/jobs/pieces.ts'
 import { issues, outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 type Project = Awaited<ReturnType<typeof sterna.newProject>>
 
 let project: Project

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { stayWithinDay, today } from '../support/clock.ts'
 import { MULTIPART, multipart } from '../support/files/multipart.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 async function newProject() {
   const project = await sterna.newProject(await sterna.sharedOwner())

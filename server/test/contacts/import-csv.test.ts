@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { plainError } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 import { importCounts } from './import-counts.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
 const MB = 1024 * 1024

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 async function newProject() {
   const project = await sterna.newProject(await sterna.sharedOwner())

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { startCpuClock } from '../support/faults/cpu-clock.ts'
 import { MULTIPART, multipart, type Part } from '../support/files/multipart.ts'
 import { times } from '../support/times.ts'
 import { importCounts } from './import-counts.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
 const MB = 1024 * 1024

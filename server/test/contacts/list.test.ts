@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { statuses } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import type { Contact } from '../support/project.ts'
 import { times } from '../support/times.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 type Project = Awaited<ReturnType<typeof newProject>>
 

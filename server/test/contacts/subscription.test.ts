@@ -4,10 +4,10 @@ import { describe, expect, test, vi } from 'vitest'
 import { SOURCES } from '../../src/contacts/subscription.ts'
 import { many } from '../../src/db/index.ts'
 import { statuses } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 type Project = Awaited<ReturnType<typeof newProject>>
 

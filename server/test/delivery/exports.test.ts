@@ -1,11 +1,11 @@
 import { parse } from 'csv-parse/sync'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { issues, outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 let project: Awaited<ReturnType<typeof newSendingProject>>
 let other: typeof project

@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { clearVars } from '../../src/delivery/outbox/clear-vars.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 type Project = Awaited<ReturnType<typeof newSendingProject>>
 
 const CODE = { value: '123456', persistent: false }

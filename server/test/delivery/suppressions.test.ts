@@ -6,6 +6,7 @@ import { dropOldSoftBounces } from '../../src/delivery/feedback/soft-bounce.ts'
 import type { Feedback } from '../../src/delivery/transport/transport.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
+import { newSendingProject, type SendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const ADA = 'ada@example.com'
@@ -14,49 +15,28 @@ const issues = ({ status, body }: Answer) => [
   status,
   body.error?.errors?.map(({ field, code }: { field: string; code: string }) => [field, code]),
 ]
-let projects = 0
-
 type Event = { name: string; data: Record<string, unknown> | null; emailId: string | null }
 type Suppression = { address: string | null; domain: string | null; reason: string }
 
-async function newProject() {
-  const { id, sk, owner } = await sterna.newProject()
-  const domain = `shop${++projects}.example`
-  const call = (method: string, url: string, body?: unknown) =>
-    sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
-  await call('POST', '/domains', { domain })
-  const email = async (emailId: string) => (await call('GET', `/emails/${emailId}`)).body
-  const send = async (to: string): Promise<string> => {
-    const answer = await call('POST', '/v1/send', { to, from: `hello@${domain}`, subject: 'Hi', body: 'Hi' })
-    return answer.body.data.emails[0].email
-  }
+const newProject = () => newSendingProject(sterna).with(suppressions)
+
+/** Requests about suppressions. */
+const suppressions = ({ id, call, owner, send, sent, contacts }: SendingProject) => ({
+  send: async (to: string): Promise<string> => (await send({ to })).body.data.emails[0].email,
   /** Sends and tells how it ended. */
-  const ended = async (to: string) => {
-    const emailId = await send(to)
-    return eventually(async () => {
-      const { status, error } = await email(emailId)
-      expect(['PENDING', 'SENDING']).not.toContain(status)
-      return [status, error] as [string, string | null]
-    })
-  }
-  return {
-    id,
-    call,
-    send,
-    email,
-    ended,
-    list: async (query = ''): Promise<Suppression[]> => (await call('GET', `/suppressions${query}`)).body.data,
-    add: (body: object) => call('POST', '/suppressions', body),
-    lift: (what: string) => call('DELETE', `/suppressions/${what}`),
-    events: async (name: string): Promise<Event[]> => (await call('GET', `/events?limit=100&eventName=${name}`)).body.data,
-    contact: async (address = ADA) =>
-      (await call('GET', '/contacts?limit=100')).body.data.find((each: { email: string }) => each.email === address),
-    reset: () => owner.call('POST', `/users/@me/projects/${id}/reset`),
-    /** As if a provider told it. */
-    hear: (emailId: string, feedback: Feedback) =>
-      transact(sterna.db, (tx) => recordFeedback(tx, { projectId: id, id: emailId }, feedback)),
-  }
-}
+  async ended(to: string): Promise<[string, string | null]> {
+    const { status, error } = await sent({ to })
+    return [status, error]
+  },
+  list: async (query = ''): Promise<Suppression[]> => (await call('GET', `/suppressions${query}`)).body.data,
+  add: (body: object) => call('POST', '/suppressions', body),
+  lift: (what: string) => call('DELETE', `/suppressions/${what}`),
+  events: async (name: string): Promise<Event[]> => (await call('GET', `/events?limit=100&eventName=${name}`)).body.data,
+  contact: (address = ADA) => contacts.find(address),
+  reset: () => owner.call('POST', `/users/@me/projects/${id}/reset`),
+  /** As if a provider told it. */
+  hear: (emailId: string, feedback: Feedback) => transact(sterna.db, (tx) => recordFeedback(tx, { projectId: id, id: emailId }, feedback)),
+})
 type Project = Awaited<ReturnType<typeof newProject>>
 
 let project: Project

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { type NewEvent, recordEvents } from '../../src/events/record.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 
 export const ADA = 'ada@example.com'
 export const DAY = 86_400_000
@@ -13,9 +13,7 @@ type Page = { data: Listed[]; events: Listed[]; cursor: string | null; hasMore: 
 export type Project = Awaited<ReturnType<ReturnType<typeof useEvents>['newProject']>>
 
 /** An app whose projects have helpers for everything that concerns events. Call at the top level, as `useApp`. */
-export function useEvents() {
-  const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
-
+export function useEvents(sterna = useSharedApp()) {
   async function newProject() {
     const project = await sterna.newProject(await sterna.sharedOwner())
     const { id, call } = project

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const MB = 1024 * 1024
 /** The limit of a page, one more row, and the JSON around. */
 const MAX_PAGE = MB + 75 * 1024

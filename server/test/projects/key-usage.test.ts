@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 type Project = Awaited<ReturnType<typeof sterna.newProject>>
 
 const usageOf = async ({ owner, id }: Project) => (await owner.call('GET', `/projects/${id}/key-usage`)).body

@@ -6,10 +6,10 @@ import { transact } from '../../src/db/index.ts'
 import { queueJob } from '../../src/jobs/job.ts'
 import { segmentAccess } from '../../src/segments/selection.ts'
 import { issues, outcome, plainError } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { all, filter, isPro, newSegmentProject } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 async function newProject() {
   const project = await newSegmentProject(sterna)

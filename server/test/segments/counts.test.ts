@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { countStaleSegments } from '../../src/segments/counts.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { all, filter, newSegmentProject, type Segment } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = () => newSegmentProject(sterna)
 
 const age = (id: string, seconds: number) =>

@@ -6,11 +6,11 @@ import { recordEvents } from '../../src/events/record.ts'
 import { lowestId, newId } from '../../src/lib/id.ts'
 import { DAY } from '../../src/lib/text/units.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 import { all, filter, isPro, memberOf, newSegmentProject, type Segment } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 async function newProject() {
   const project = await newSegmentProject(sterna)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { issues, outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 import { all, filter, isPro, memberOf, newSegmentProject } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = () => newSegmentProject(sterna)
 
 const FIRST_FILTER = 'condition.groups.0.filters.0.field'

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import type { Answer, useApp } from '../support/app.ts'
+import type { Answer, useSharedApp } from '../support/app.ts'
 import { type Contact, newProject, type PlainProject } from '../support/project.ts'
 
-type Sterna = ReturnType<typeof useApp>
+type Sterna = ReturnType<typeof useSharedApp>
 
 export type Segment = {
   id: string

@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { readContentType } from '../../src/send/attachment.ts'
 import { sendBody } from '../../src/send/body.ts'
 import { issues, outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const Schema = sendBody({ maxAttachments: 10, maxAttachmentMb: 10 })
 let project: Awaited<ReturnType<typeof newSendingProject>>
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const REPEATED = [409, 'IDEMPOTENCY_KEY_REUSED']
 
 describe('a repeat with a used Idempotency-Key is a 409, whatever changed since', () => {

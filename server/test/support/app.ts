@@ -17,6 +17,7 @@ import { countsOfSql } from '../../src/projects/email-counts.ts'
 import { startWorker, type WorkerIntervals } from '../../src/worker.ts'
 import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
 import { cloneDatabase } from './database.ts'
+import { keepRunning } from './processes/keep-running.ts'
 import { projectClient } from './project.ts'
 
 export const SECRET_KEY = 'a secret key for tests only: 32+ characters'
@@ -31,16 +32,62 @@ export function useApp({ isPatient = true, ...building }: Building & { isPatient
   let close = async () => {}
 
   beforeAll(async () => {
-    const database = await cloneDatabase({ isPatient })
-    const started = await startApp(database.url, building)
-    Object.assign(sterna, started.sterna, { url: database.url })
-    close = async () => {
-      await started.close()
-      await database.drop()
-    }
+    const started = await startWithDatabase({ isPatient, ...building })
+    Object.assign(sterna, started.sterna)
+    close = started.close
   })
   afterAll(() => close())
   return sterna
+}
+
+async function startWithDatabase({ isPatient = true, ...building }: Building & { isPatient?: boolean }) {
+  const database = await cloneDatabase({ isPatient })
+  const { sterna, close } = await startApp(database.url, building)
+  return {
+    sterna: { ...sterna, url: database.url },
+    async close() {
+      await close()
+      await database.drop()
+    },
+  }
+}
+
+const sharedApp = keepRunning(
+  async () => {
+    const started = await startWithDatabase({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+    return { ...started, schema: await describeSchema(started.sterna.db) }
+  },
+  ({ close }) => close(),
+)
+
+/**
+ * The app of all test files that work in projects of their own, without a rate limit: to start one, with cold connections to a new database,
+ * takes as much CPU as the tests of many a file. Not for tests that look at other projects or change the schema.
+ */
+export function useSharedApp() {
+  const sterna = {} as Omit<Sterna, 'digest'> & { url: string }
+  beforeAll(async () => void Object.assign(sterna, (await sharedApp.enter()).sterna))
+  afterAll(async () => {
+    const { schema } = await sharedApp.enter()
+    const left = await describeSchema(sterna.db)
+    sharedApp.leave()
+    if (left !== schema)
+      throw new Error('This file has changed the schema of the app that others share; it needs an app of its own: useApp.')
+  })
+  return sterna
+}
+
+/** Tables, columns, triggers and functions. Without partitions, which a worker adds. */
+async function describeSchema(db: Pool) {
+  const { rows } = await sql<{ hash: string }>`
+    select md5(string_agg(name, ',' order by name)) as hash from (
+      select format('column %s.%s', c.relname, a.attname) as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition and a.attnum > 0 and not a.attisdropped
+      union all select format('trigger %s %s %s', tgname, tgrelid, tgenabled) from pg_trigger where not tgisinternal and tgparentid = 0
+      union all select format('function %s %s', proname, md5(prosrc)) from pg_proc where pronamespace = 'public'::regnamespace
+    ) as parts
+  `.execute(db)
+  return rows[0]!.hash
 }
 
 /**

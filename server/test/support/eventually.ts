@@ -1,11 +1,23 @@
-import { vi } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Far longer than any worker needs: a busy machine may take seconds for what takes a moment otherwise. */
 const TIMEOUT_MS = 40_000
+/** Pauses between two checks grow from the first to the second: a short wait ends soon, and a long one costs little. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [5, 50]
+const GROWTH = 1.5
 
 /** Repeats a check until it no longer throws and returns its value; fails with its last error. */
-export const eventually = <T>(check: () => T | Promise<T>, { timeout = TIMEOUT_MS, interval = 20 } = {}): Promise<T> =>
-  vi.waitFor(check, { timeout, interval })
+export async function eventually<T>(check: () => T | Promise<T>, { timeout = TIMEOUT_MS, interval = LONGEST_PAUSE_MS } = {}): Promise<T> {
+  const end = performance.now() + timeout
+  for (let pause = FIRST_PAUSE_MS; ; pause *= GROWTH) {
+    try {
+      return await check()
+    } catch (err) {
+      if (performance.now() > end) throw err
+    }
+    await sleep(Math.min(pause, interval))
+  }
+}
 
 /** Asks until the answer is truthy, and fails with `what`. */
 export const until = <T>(what: string, ask: () => T | Promise<T>, timeout = TIMEOUT_MS): Promise<NonNullable<T>> =>
@@ -15,5 +27,5 @@ export const until = <T>(what: string, ask: () => T | Promise<T>, timeout = TIME
       if (!answer) throw new Error(`not in time: ${what}`)
       return answer
     },
-    { timeout, interval: 10 },
+    { timeout, interval: 20 },
   )

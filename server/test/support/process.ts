@@ -23,7 +23,8 @@ const ENTRIES = {
   sender: ['server/chaos/dist/sender.js'],
 }
 export type Entry = keyof typeof ENTRIES
-const READY_MS = 60_000
+/** A node starts within two seconds; on a busy machine many processes may want its core. */
+const READY_MS = 150_000
 
 export type Running = {
   url: string

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 async function newTemplate() {
   const { sk } = await sterna.newProject()

@@ -1,7 +1,7 @@
-import type { useApp } from '../support/app.ts'
+import type { useSharedApp } from '../support/app.ts'
 import { newProject, type PlainProject } from '../support/project.ts'
 
-type Sterna = ReturnType<typeof useApp>
+type Sterna = ReturnType<typeof useSharedApp>
 type Template = { id: string; name: string; subject: string; body: string; type: string; createdAt: string; updatedAt: string }
 
 export const WELCOME = {

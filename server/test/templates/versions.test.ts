@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 let project: Awaited<ReturnType<typeof newSendingProject>>
 beforeAll(async () => {

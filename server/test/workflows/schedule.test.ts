@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { continueFiring } from '../../src/workflows/executions/fire.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 let project: Awaited<ReturnType<typeof newWorkflowProject>>
 let segmentId: string
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
-import type { Answer, useApp } from '../support/app.ts'
+import type { Answer, useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newProject, type SendingProject } from '../support/project.ts'
 
-type Sterna = ReturnType<typeof useApp>
+type Sterna = ReturnType<typeof useSharedApp>
 type Step = { type: string; config?: object; [key: string]: unknown }
 
 /** A sending project with requests about its workflows. */

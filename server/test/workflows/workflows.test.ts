@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { issues, outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 let project: Awaited<ReturnType<typeof newWorkflowProject>>
 beforeAll(async () => {
   project = await newWorkflowProject(sterna)

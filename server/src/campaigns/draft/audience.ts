@@ -41,17 +41,13 @@ export function usesOfAudience(audience: Audience) {
   return { fields: [], standard: [], events: [], segments: audience.type === 'SEGMENT' ? [audience.segmentId] : [] }
 }
 
-/** Fails unless every segment of the audience exists, and it has not too many filters. Call it under the lock of the project's segments. */
-export async function checkAudience(db: Db, projectId: string, audience: Audience) {
-  await resolveAudience(db, projectId, audience)
-}
-
 /**
  * An audience with the condition of every segment that it refers to: from here on, changes of those segments change nothing. Null stands
  * for all contacts.
  */
 export type ResolvedAudience = { tree: ConditionTree; segments: Record<string, ReferencedSegment> } | null
 
+/** Fails unless every segment of the audience exists, and it has not too many filters. */
 export async function resolveAudience(db: Db, projectId: string, audience: Audience): Promise<ResolvedAudience> {
   if (audience.type === 'ALL') return null
   const tree = audience.type === 'FILTERED' ? audience.condition : memberOf(audience.segmentId)

@@ -38,8 +38,6 @@ export const recordAction = (tx: Tx, { projectId, id }: CampaignKey, { action, a
     values (${projectId}, ${id}, ${newId()}, ${action}, ${actor.by}, ${actor.userId}, ${JSON.stringify(details)}::jsonb, clock_timestamp())
   `.execute(tx)
 
-type Row = Omit<z.output<typeof AuditEntry>, 'createdAt'> & { createdAt: Date }
-
 /** Totals are exact up to this number, and stop there. */
 const COUNT_UP_TO = 10_000
 
@@ -49,12 +47,11 @@ export function listActions(db: Db, secrets: Secrets, { projectId, id }: Campaig
   return readKeysetPage(db, secrets, {
     scope: JSON.stringify(['campaign audit', projectId, id]),
     query,
-    select: ({ after, limit }) => sql<Row>`
+    select: ({ after, limit }) => sql<z.output<typeof AuditEntry>>`
       select id, action, actor as "by", user_id as "userId", details, created_at as "createdAt" from campaign_audit
       where ${where} ${after ? sql`and id < ${after[0]}` : sql``} order by id desc limit ${limit}
     `,
     positionOf: (row) => [row.id],
-    show: ({ createdAt, ...row }) => ({ ...row, createdAt: createdAt.toISOString() }),
     count: () => countRows(db, sql`select 1 from campaign_audit where ${where} limit ${COUNT_UP_TO}`),
   })
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ConditionTree } from '../../conditions/schema.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
+import type { NewContent } from '../../delivery/outbox/enqueue.ts'
 import { SLOWDOWNS, slowdownsSql } from '../../delivery/outbox/streams/slowdowns.ts'
 import { derivedPauseSql } from '../../delivery/outbox/streams/streams.ts'
 import type { SkipReason } from '../../delivery/rules/may-send.ts'
@@ -102,14 +103,11 @@ export const Campaign = z
   })
   .meta({ id: 'Campaign' })
 
-type CampaignJson = z.output<typeof Campaign>
-
-const TIMES = ['scheduledFor', 'startedAt', 'sentAt', 'pausedAt', 'countersClosedAt', 'createdAt', 'updatedAt'] as const
-
-/** A campaign as read from the database: the answer, and what the rest of the feature needs. */
-export type CampaignRow = Omit<CampaignJson, (typeof TIMES)[number] | 'audienceCondition'> & {
-  [Time in (typeof TIMES)[number]]: Date | null
-} & { audienceCondition: ConditionTree | null }
+/** A campaign as read from the database: the answer, with the types that the rest of the feature needs. */
+export type CampaignRow = Omit<z.output<typeof Campaign>, 'startedAt' | 'audienceCondition'> & {
+  startedAt: Date | null
+  audienceCondition: ConditionTree | null
+}
 
 /** Why the campaign `c` does not send at the moment; null if it does, or is not being sent. */
 const PAUSED_REASON = sql`case when c.status = 'SENDING' then
@@ -132,18 +130,11 @@ export const CAMPAIGN_COLUMNS = sql`
     as "excludedCounts", c.counters_closed_at as "countersClosedAt",
   c.project_id as "projectId", c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
-export function showCampaign(row: CampaignRow): CampaignJson {
-  const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))
-  return { ...row, ...(times as Pick<CampaignJson, (typeof TIMES)[number]>) }
-}
-
 export type CampaignKey = { projectId: string; id: string }
 
-export const findCampaign = (db: Db, { projectId, id }: CampaignKey) =>
-  maybeOne(
-    db,
-    sql<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null`,
-  )
+export const findCampaign = (db: Db, { projectId, id }: CampaignKey) => maybeOne<CampaignRow>(db)`
+  select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = ${id} and c.deleted_at is null
+`
 
 export const campaignNotFound = (id: string): never =>
   fail('CAMPAIGN_NOT_FOUND', { details: { resource: 'campaign', id: id.slice(0, 100) } })
@@ -155,3 +146,9 @@ export const getCampaign = async (db: Db, { projectId, id }: CampaignKey): Promi
 /** For an action that the status does not allow. */
 export const failByStatus = (status: string, action: string): never =>
   fail('CONFLICT', { message: `A campaign with the status ${status} cannot be ${action}.`, details: { status } })
+
+/** What a campaign says, as the outbox takes it. */
+export function contentOfCampaign(campaign: CampaignRow): Omit<NewContent, 'projectId' | 'id'> {
+  const { type, subject, previewText, body, from, fromName, replyTo, templateId } = campaign
+  return { type, subject, previewText, body, fromAddress: from, fromName, replyTo, headers: {}, templateId }
+}

@@ -3,7 +3,7 @@ import { maybeOne, type Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import { lockSegments } from '../../segments/limits.ts'
 import { MAX_NAME } from '../../templates/template.ts'
-import { type Audience, checkAudience, usesOfAudience } from './audience.ts'
+import { type Audience, resolveAudience, usesOfAudience } from './audience.ts'
 import type { CampaignContent } from './body.ts'
 import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
 
@@ -11,7 +11,7 @@ import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
 export async function holdAudience(tx: Tx, projectId: string, audience: Audience) {
   if (!usesOfAudience(audience).segments.length) return
   await lockSegments(tx, projectId)
-  await checkAudience(tx, projectId, audience)
+  await resolveAudience(tx, projectId, audience)
 }
 
 /** Columns of a campaign that a request sets, with their values. */
@@ -54,16 +54,13 @@ export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey):
   // The copy is a draft, which keeps its segment from being deleted.
   await lockSegments(tx, projectId)
   const copyId = newId()
-  const copied = await maybeOne(
-    tx,
-    sql`
-      insert into campaigns (project_id, id, name, description, subject, body, preview_text, from_address, from_name, reply_to, type, template_id,
-        audience_type, segment_id, audience_condition, uses, rate_per_minute)
-      select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, preview_text, from_address,
-        from_name, reply_to, type, template_id, audience_type, segment_id, audience_condition, uses, rate_per_minute
-      from campaigns where project_id = ${projectId} and id = ${id} and deleted_at is null
-      returning id
-    `,
-  )
+  const copied = await maybeOne(tx)`
+    insert into campaigns (project_id, id, name, description, subject, body, preview_text, from_address, from_name, reply_to, type, template_id,
+      audience_type, segment_id, audience_condition, uses, rate_per_minute)
+    select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, preview_text, from_address,
+      from_name, reply_to, type, template_id, audience_type, segment_id, audience_condition, uses, rate_per_minute
+    from campaigns where project_id = ${projectId} and id = ${id} and deleted_at is null
+    returning id
+  `
   return copied === undefined ? undefined : findCampaign(tx, { projectId, id: copyId })
 }

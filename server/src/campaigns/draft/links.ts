@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne, type Pool } from '../../db/index.ts'
 import { CAUSED_BY_HUMAN } from '../../events/last-events.ts'
@@ -32,25 +31,21 @@ export async function listLinks(db: Pool, campaign: CampaignRow): Promise<Campai
 type Clicked = Pick<CampaignRow, 'projectId' | 'id' | 'startedAt'>
 
 export const readClickedLinks = (db: Db, { projectId, id, startedAt }: Clicked): Promise<CampaignLinkJson[]> =>
-  many(
-    db,
-    sql<CampaignLinkJson>`
-      select events.data ->> 'link' as link, count(*)::int as clicks, count(distinct e.id)::int as people
-      from emails e
-      -- By contact and name, which have an index.
-      join events on events.project_id = e.project_id and events.contact_id = e.contact_id and events.name = 'email.click'
-        and events.email_id = e.id and events.id >= ${lowestId(new Date((startedAt ?? new Date()).getTime() - DAY))}
-      where e.project_id = ${projectId} and e.campaign_id = ${id} and e.clicked_at is not null and not e.test and ${CAUSED_BY_HUMAN}
-        and events.data ->> 'link' is not null
-      group by 1 order by people desc, clicks desc, link limit ${MAX_LINKS}
-    `,
-  )
+  many<CampaignLinkJson>(db)`
+    select events.data ->> 'link' as link, count(*)::int as clicks, count(distinct e.id)::int as people
+    from emails e
+    -- By contact and name, which have an index.
+    join events on events.project_id = e.project_id and events.contact_id = e.contact_id and events.name = 'email.click'
+      and events.email_id = e.id and events.id >= ${lowestId(new Date((startedAt ?? new Date()).getTime() - DAY))}
+    where e.project_id = ${projectId} and e.campaign_id = ${id} and e.clicked_at is not null and not e.test and ${CAUSED_BY_HUMAN}
+      and events.data ->> 'link' is not null
+    group by 1 order by people desc, clicks desc, link limit ${MAX_LINKS}
+  `
 
 /** As they were when the counters were closed; undefined before. */
 const readClosedLinks = async (db: Db, { projectId, id }: Clicked) =>
   (
-    await maybeOne(
-      db,
-      sql<{ links: CampaignLinkJson[] | null }>`select closed_links as links from campaigns where project_id = ${projectId} and id = ${id}`,
-    )
+    await maybeOne<{ links: CampaignLinkJson[] | null }>(db)`
+      select closed_links as links from campaigns where project_id = ${projectId} and id = ${id}
+    `
   )?.links ?? undefined

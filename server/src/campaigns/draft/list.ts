@@ -1,11 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { FilterTime, readMoment } from '../../contacts/filter.ts'
-import { type Db, many, one } from '../../db/index.ts'
+import { type Db, many, scalar } from '../../db/index.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
-import { choiceParam, PageQuery } from '../../http/paging.ts'
+import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
 import { fail } from '../../lib/errors.ts'
-import { CAMPAIGN_COLUMNS, CAMPAIGN_STATUSES, type CampaignRow, type CampaignStatus, showCampaign } from './campaign.ts'
+import { likePattern } from '../../lib/text/like-pattern.ts'
+import { CAMPAIGN_COLUMNS, CAMPAIGN_STATUSES, type CampaignRow, type CampaignStatus } from './campaign.ts'
 
 export const CampaignsQuery = PageQuery.extend({
   status: z
@@ -36,38 +37,34 @@ export async function listCampaigns(db: Db, projectId: string, query: Query) {
   const { page, pageSize, sort, dir } = query
   const where = matching(projectId, query)
   const direction = sql.raw(dir)
-  const sizes = await many(
-    db,
-    sql<{ id: string; bytes: number }>`
-      select c.id, octet_length(c.body) + ${ROW_BYTES} as bytes from campaigns c where ${where}
-      order by ${ORDERS[sort]} ${direction}, c.id ${direction}
-      limit ${pageSize} offset ${(page - 1) * pageSize}
-    `,
-  )
-  const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from campaigns c where ${where}`)
+  const sizes = await many<{ id: string; bytes: number }>(db)`
+    select c.id, octet_length(c.body) + ${ROW_BYTES} as bytes from campaigns c where ${where}
+    order by ${ORDERS[sort]} ${direction}, c.id ${direction}
+    limit ${pageSize} offset ${(page - 1) * pageSize}
+  `
+  const total = await scalar<number>(db)`select count(*)::int from campaigns c where ${where}`
   return {
     portions: pagePortions(sizes),
     read: (ids: string[]) => readCampaigns(db, projectId, ids),
-    rest: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
+    rest: pageInfo(total, query),
   }
 }
 /** Approximate bytes of a campaign without its body. */
 const ROW_BYTES = 2_000
 
 async function readCampaigns(db: Db, projectId: string, ids: string[]) {
-  const rows = await many(
-    db,
-    sql<CampaignRow>`select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = any(${ids}::uuid[])`,
-  )
+  const rows = await many<CampaignRow>(db)`
+    select ${CAMPAIGN_COLUMNS} from campaigns c where c.project_id = ${projectId} and c.id = any(${ids}::uuid[])
+  `
   const byId = new Map(rows.map((row) => [row.id, row]))
   // Campaigns deleted meanwhile are left out.
-  return ids.flatMap((id) => byId.get(id) ?? []).map(showCampaign)
+  return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
 function matching(projectId: string, { status, segmentId, search, dateFrom, dateTo }: Query): RawBuilder<unknown> {
   const byStatus = status ? sql`and c.status = ${readStatus(status)}` : sql``
   const bySegment = segmentId ? sql`and c.segment_id::text = ${segmentId.toLowerCase()}` : sql``
-  const pattern = search?.trim() && `%${search.trim().replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = search?.trim() && likePattern(search.trim())
   const bySearch = pattern ? sql`and (c.name ilike ${pattern} or c.subject ilike ${pattern} or c.from_address ilike ${pattern})` : sql``
   const [from, to] = [readMoment(dateFrom), readMoment(dateTo)]
   const byDate = sql`${from ? sql`and ${DATE} >= ${new Date(from.start)}` : sql``} ${to ? sql`and ${DATE} < ${new Date(to.end)}` : sql``}`

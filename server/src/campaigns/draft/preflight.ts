@@ -72,12 +72,7 @@ type Numbers = { matches: number; unsubscribed: number; suppressed: number; inva
 
 async function countAudience(db: Pool, question: Question): Promise<Numbers & { estimated: boolean }> {
   const { projectId } = question
-  const exact = await scanContacts(
-    db,
-    { projectId, ms: EXACT_MS },
-    (tx) => countAll(tx, question),
-    () => undefined,
-  )
+  const exact = await scanContacts(db, { projectId, ms: EXACT_MS }, (tx) => countAll(tx, question))
   return exact ?? scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) => countSample(tx, question), failTooSlow)
 }
 
@@ -92,22 +87,11 @@ async function countSample(db: Db, question: Question) {
   const matches = sql`contacts.id = any(${ids}::uuid[]) and ${inAudience}`
   const sampled = await one(db, numbersSql(question, { joins: sql``, matches }))
   const scaled = (number: number) => scaleUp(number, ids.length, total)
-  const [unsubscribed, suppressed, invalid, recipients] = [
-    sampled.unsubscribed,
-    sampled.suppressed,
-    sampled.invalid,
-    sampled.recipients,
-  ].map(scaled)
-  return {
-    unsubscribed: unsubscribed!,
-    suppressed: suppressed!,
-    invalid: invalid!,
-    recipients: recipients!,
-    // The sum of the others, so that it adds up after rounding.
-    matches: unsubscribed! + suppressed! + invalid! + recipients!,
-    missing: sampled.missing.map(scaled),
-    estimated: !isComplete,
-  }
+  const [unsubscribed, suppressed, invalid] = [scaled(sampled.unsubscribed), scaled(sampled.suppressed), scaled(sampled.invalid)]
+  const recipients = scaled(sampled.recipients)
+  // The sum of the others, so that it adds up after rounding.
+  const matching = unsubscribed + suppressed + invalid + recipients
+  return { unsubscribed, suppressed, invalid, recipients, matches: matching, missing: sampled.missing.map(scaled), estimated: !isComplete }
 }
 
 type Scan = { joins: RawBuilder<unknown>; matches: RawBuilder<unknown> }
@@ -136,9 +120,8 @@ type Rates = { ratePerMinute: number | null; ratePerSecond: number | undefined }
 async function rateOf(db: Db, { ratePerMinute, ratePerSecond }: Rates): Promise<number | null> {
   const limits = [ratePerMinute, ratePerSecond && ratePerSecond * 60].filter((limit) => typeof limit === 'number')
   if (limits.length) return Math.max(1, Math.floor(Math.min(...limits)))
-  const reached = await maybeOne(
-    db,
-    sql<{ sent: number }>`select sum(sent)::int as sent from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1`,
-  )
+  const reached = await maybeOne<{ sent: number }>(db)`
+    select sum(sent)::int as sent from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1
+  `
   return reached?.sent ?? null
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, one, type Tx } from '../../db/index.ts'
+import { countAffected, scalar, type Tx } from '../../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../../http/if-match.ts'
 import { invalid } from '../../lib/errors.ts'
 import { type Actor, recordAction } from './audit.ts'
@@ -28,14 +28,11 @@ export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise
   if (isScheduled && scheduledFor) await assertFuture(tx, scheduledFor)
   const schedule = isScheduled && scheduledFor !== undefined ? [scheduleSql(scheduledFor)] : []
   const sets = Object.entries(columnsOf(content)).map(([name, value]) => sql`${sql.ref(name)} = ${value}`)
-  const changed = await countAffected(
-    tx,
-    sql`
-      update campaigns set ${sql.join([...sets, ...schedule, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
-      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
-    `,
-  )
-  if (!changed) return failStale(stored.updatedAt.toISOString())
+  const changed = await countAffected(tx)`
+    update campaigns set ${sql.join([...sets, ...schedule, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
+    where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
+  `
+  if (!changed) return failStale(stored.updatedAt)
   if (schedule.length) await recordSchedule(tx, { projectId, id }, { scheduledFor: scheduledFor ?? null, actor })
   return findCampaign(tx, { projectId, id })
 }
@@ -60,6 +57,6 @@ export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey): Prom
 
 /** By the clock of the database, which also decides when a schedule is due. */
 export async function assertFuture(tx: Tx, scheduledFor: string) {
-  const { isFuture } = await one(tx, sql<{ isFuture: boolean }>`select ${scheduledFor}::timestamptz > clock_timestamp() as "isFuture"`)
+  const isFuture = await scalar<boolean>(tx)`select ${scheduledFor}::timestamptz > clock_timestamp()`
   if (!isFuture) invalid('scheduledFor', 'Must be in the future.')
 }

@@ -16,15 +16,12 @@ const READ_MS = 14_000
  * its emails, and is tried again by the next run.
  */
 export async function closeOldCampaigns(db: Pool, log: Log, before: Date) {
-  const old = await many(
-    db,
-    sql<CampaignKey>`
-      select project_id as "projectId", id from campaigns
-      where counters_closed_at is null and settled_at is not null and status in ('SENT', 'CANCELLED') and started_at < ${before}
-        and deleted_at is null
-      order by started_at limit ${MAX_CLOSED}
-    `,
-  )
+  const old = await many<CampaignKey>(db)`
+    select project_id as "projectId", id from campaigns
+    where counters_closed_at is null and settled_at is not null and status in ('SENT', 'CANCELLED') and started_at < ${before}
+      and deleted_at is null
+    order by started_at limit ${MAX_CLOSED}
+  `
   for (const key of old)
     await transact(db, (tx) => closeCampaign(tx, key)).catch((err) =>
       log.warn({ err, ...key }, 'counters of a campaign are not closed; retrying'),

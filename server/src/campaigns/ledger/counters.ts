@@ -25,18 +25,15 @@ const KINDS = Object.keys(EMAIL_OUTCOMES) as EmailOutcome[]
  * them out. Emails outlive their campaign: entries of one that is gone are added to nothing.
  */
 export async function addToCampaigns(tx: Tx, entries: RawBuilder<unknown>): Promise<CampaignRef[]> {
-  const campaigns = await many(
-    tx,
-    sql<CampaignRef & { locked: boolean }>`
-      with named as materialized (
-        select c.project_id, c.id from (select distinct project_id, campaign_id from ${entries} as e where campaign_id is not null) as e
-        join campaigns c on c.project_id = e.project_id and c.id = e.campaign_id
-      ), locked as materialized (
-        select c.id from campaigns c join named n on n.project_id = c.project_id and n.id = c.id for no key update of c skip locked
-      )
-      select project_id as "projectId", id as "campaignId", id in (select id from locked) as locked from named
-    `,
-  )
+  const campaigns = await many<CampaignRef & { locked: boolean }>(tx)`
+    with named as materialized (
+      select c.project_id, c.id from (select distinct project_id, campaign_id from ${entries} as e where campaign_id is not null) as e
+      join campaigns c on c.project_id = e.project_id and c.id = e.campaign_id
+    ), locked as materialized (
+      select c.id from campaigns c join named n on n.project_id = c.project_id and n.id = c.id for no key update of c skip locked
+    )
+    select project_id as "projectId", id as "campaignId", id in (select id from locked) as locked from named
+  `
   const locked = campaigns.filter((campaign) => campaign.locked).map(({ campaignId }) => campaignId)
   if (locked.length) {
     const changes = sql`select project_id, campaign_id, kind, n, created_at from ${entries} as e where campaign_id = any(${locked}::uuid[])`
@@ -85,6 +82,7 @@ const addToMinutes = (tx: Tx, changes: RawBuilder<unknown>) =>
 export const dropOldMinutes = (tx: Tx) => sql`delete from campaign_minutes where minute < now() - interval '1 hour'`.execute(tx)
 
 type Counters = Record<EmailOutcome | 'total', number>
+type Read = { total: number; counted: Counters; stored: Counters; waiting: Partial<Counters>; pending: number; closed: boolean }
 export type Recount = { total: number; counted: Counters; pending: number }
 
 /**
@@ -96,18 +94,15 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
   await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
   await lock(tx, 'repair', `campaigns ${id}`)
   const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
-  const read = await one(
-    tx,
-    sql<{ total: number; counted: Counters; stored: Counters; waiting: Partial<Counters>; pending: number; closed: boolean }>`
-      select c.total_recipients as total, c.counters_closed_at is not null as closed, jsonb_build_object(${sql.join(stored)}) as stored,
-        (select to_jsonb(counted) from (${recountSql({ projectId, campaignId: id })}) as counted) as counted,
-        (select coalesce(jsonb_object_agg(kind, n), '{}') from (
-          select kind, sum(n)::int as n from email_ledger t where t.project_id = ${projectId} and t.campaign_id = ${id} group by kind
-        ) as waiting) as waiting,
-        (select count(*)::int from email_ledger t where t.project_id = ${projectId} and t.campaign_id = ${id}) as pending
-      from campaigns c where c.project_id = ${projectId} and c.id = ${id}
-    `,
-  )
+  const read = await one<Read>(tx)`
+    select c.total_recipients as total, c.counters_closed_at is not null as closed, jsonb_build_object(${sql.join(stored)}) as stored,
+      (select to_jsonb(counted) from (${recountSql({ projectId, campaignId: id })}) as counted) as counted,
+      (select coalesce(jsonb_object_agg(kind, n), '{}') from (
+        select kind, sum(n)::int as n from email_ledger t where t.project_id = ${projectId} and t.campaign_id = ${id} group by kind
+      ) as waiting) as waiting,
+      (select count(*)::int from email_ledger t where t.project_id = ${projectId} and t.campaign_id = ${id}) as pending
+    from campaigns c where c.project_id = ${projectId} and c.id = ${id}
+  `
   if (read.closed) return { total: read.total, counted: { ...read.stored, total: read.total }, pending: read.pending, wrong: {} }
   const wrong: Partial<Counters> = {}
   for (const kind of KINDS) {
@@ -130,15 +125,12 @@ export type Minutes = { attempted: number; bounced: number; complained: number }
 
 /** The campaigns that are being sent, with what happened in the last ten minutes, or since they were resumed. */
 export const readRecentMinutes = (db: Db, limit: number) =>
-  many(
-    db,
-    sql<CampaignKey & Minutes>`
-      select c.project_id as "projectId", c.id, sum(m.sent + m.failed)::int as attempted, sum(m.bounced)::int as bounced,
-        sum(m.complained)::int as complained
-      from campaign_minutes m join campaigns c on c.project_id = m.project_id and c.id = m.campaign_id
-      where m.minute > now() - interval '10 minutes' and c.status = 'SENDING' and c.paused_reason is null
-        and (c.resumed_at is null or m.minute > c.resumed_at)
-      group by 1, 2 having sum(m.bounced) + sum(m.complained) > 0
-      limit ${limit}
-    `,
-  )
+  many<CampaignKey & Minutes>(db)`
+    select c.project_id as "projectId", c.id, sum(m.sent + m.failed)::int as attempted, sum(m.bounced)::int as bounced,
+      sum(m.complained)::int as complained
+    from campaign_minutes m join campaigns c on c.project_id = m.project_id and c.id = m.campaign_id
+    where m.minute > now() - interval '10 minutes' and c.status = 'SENDING' and c.paused_reason is null
+      and (c.resumed_at is null or m.minute > c.resumed_at)
+    group by 1, 2 having sum(m.bounced) + sum(m.complained) > 0
+    limit ${limit}
+  `

@@ -10,25 +10,19 @@ const MAX_ERASED = 20
 
 /** Deletes the rows of deleted campaigns. One that was cancelled is settled first. The emails stay. */
 export async function eraseDeletedCampaigns(db: Pool) {
-  const deleted = await many(
-    db,
-    sql<CampaignKey>`
-      select project_id as "projectId", id from campaigns
-      where deleted_at is not null and (started_at is null or settled_at is not null) limit ${MAX_ERASED}
-    `,
-  )
+  const deleted = await many<CampaignKey>(db)`
+    select project_id as "projectId", id from campaigns
+    where deleted_at is not null and (started_at is null or settled_at is not null) limit ${MAX_ERASED}
+  `
   for (const key of deleted) while (await transact(db, (tx) => eraseSome(tx, key)));
 }
 
 /** The campaign itself last. Returns whether there may be more. */
 async function eraseSome(tx: Tx, { projectId, id }: CampaignKey): Promise<boolean> {
-  const excluded = await countAffected(
-    tx,
-    sql`
-      delete from campaign_excluded where project_id = ${projectId} and campaign_id = ${id} and contact_id in (
-        select contact_id from campaign_excluded where project_id = ${projectId} and campaign_id = ${id} limit ${CHUNK})
-    `,
-  )
+  const excluded = await countAffected(tx)`
+    delete from campaign_excluded where project_id = ${projectId} and campaign_id = ${id} and contact_id in (
+      select contact_id from campaign_excluded where project_id = ${projectId} and campaign_id = ${id} limit ${CHUNK})
+  `
   if (excluded === CHUNK) return true
   await sql`delete from campaign_audit where project_id = ${projectId} and campaign_id = ${id}`.execute(tx)
   await sql`delete from campaign_minutes where project_id = ${projectId} and campaign_id = ${id}`.execute(tx)

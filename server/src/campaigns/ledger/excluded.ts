@@ -35,7 +35,6 @@ export function listExcluded(db: Db, secrets: Secrets, campaign: CampaignRow, qu
       order by x.contact_id limit ${limit}
     `,
     positionOf: ({ position }) => [position],
-    show: ({ position: _position, ...row }) => row,
     count: async () => (reason ? excludedCounts[reason] : EXCLUSION_REASONS.reduce((sum, each) => sum + excludedCounts[each], 0)),
   })
 }

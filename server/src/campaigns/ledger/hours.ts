@@ -31,7 +31,7 @@ export async function listHours(db: Pool, { projectId, id, startedAt }: Campaign
   const byHour = new Map(counted.map((counts) => [counts.hour, counts]))
   return Array.from({ length: HOURS }, (_, hour) => {
     const { sent = 0, opened = 0, clicked = 0 } = byHour.get(hour) ?? {}
-    return { from: new Date(startedAt.getTime() + hour * HOUR).toISOString(), sent, opened, clicked }
+    return { from: new Date(startedAt.getTime() + hour * HOUR), sent, opened, clicked }
   })
 }
 

@@ -11,6 +11,7 @@ import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { readAddress } from '../../lib/text/address.ts'
+import { likePattern } from '../../lib/text/like-pattern.ts'
 import type { CampaignKey, CampaignRow } from '../draft/campaign.ts'
 
 export const OUTCOMES = ['sent', 'failed', 'skipped', 'open'] as const
@@ -55,12 +56,7 @@ export type RecipientSelection = z.output<z.ZodObject<typeof RecipientFilter>>
 
 export const RecipientsQuery = CursorQuery.extend(RecipientFilter)
 
-export type RecipientRow = Omit<z.output<typeof CampaignRecipient>, 'queuedAt' | 'sentAt' | 'deliveredAt'> & {
-  position: string
-  queuedAt: Date
-  sentAt: Date | null
-  deliveredAt: Date | null
-}
+type RecipientRow = z.output<typeof CampaignRecipient> & { position: string }
 
 export const OUTCOME = sql`case e.state when 'sent' then 'sent' when 'failed' then 'failed' when 'skipped' then 'skipped' when 'cancelled' then 'skipped' else 'open' end`
 
@@ -75,19 +71,6 @@ const STATES: Record<(typeof OUTCOMES)[number], RawBuilder<unknown>> = {
 export const RECIPIENT_COLUMNS = sql`
   e.id, e.contact_id as position, ${CONTACT} as "contactId", e.to_address as email, ${STATUS} as status, ${OUTCOME} as outcome,
   ${ERROR_CODE} as reason, ${ATTEMPTS} as attempts, e.created_at as "queuedAt", e.sent_at as "sentAt", e.delivered_at as "deliveredAt"`
-
-const showRecipient = ({
-  position: _position,
-  queuedAt,
-  sentAt,
-  deliveredAt,
-  ...row
-}: RecipientRow): z.output<typeof CampaignRecipient> => ({
-  ...row,
-  queuedAt: queuedAt.toISOString(),
-  sentAt: sentAt?.toISOString() ?? null,
-  deliveredAt: deliveredAt?.toISOString() ?? null,
-})
 
 /** The emails `e` of a campaign, without the tests. */
 export const ofCampaignSql = ({ projectId, id }: CampaignKey) => sql`e.project_id = ${projectId} and e.campaign_id = ${id} and not e.test`
@@ -115,10 +98,7 @@ async function bySearch(db: Db, projectId: string, text: string) {
   const address = readAddress(text)
   const isToAddress = address === null ? undefined : await isToAddressSql(db, projectId, address)
   if (isToAddress) return isToAddress
-  return sql`e.to_address like ${`%${text
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(/[\\%_]/g, '\\$&')}%`}`
+  return sql`e.to_address like ${likePattern(text.normalize('NFC').toLowerCase())}`
 }
 
 /** Totals are exact up to this number; beyond it, or when counting takes longer, they are estimates. */
@@ -139,8 +119,6 @@ export async function listRecipients(db: Pool, secrets: Secrets, campaign: Campa
         where ${where} ${after ? sql`and e.contact_id > ${after[0]}` : sql``} order by e.contact_id limit ${limit}
       `,
       positionOf: ({ position }) => [position],
-      show: showRecipient,
-      count: async () => 0,
     }),
   )
   if (cursor !== undefined) return page

@@ -1,6 +1,5 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, one } from '../../db/index.ts'
+import { type Db, scalar } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
 import { percent } from '../../lib/text/percent.ts'
 import { DAY } from '../../lib/text/units.ts'
@@ -34,21 +33,9 @@ type Counters = Pick<CampaignRow, Extract<keyof z.output<typeof CampaignStats>, 
 
 /** `refusedCount`: bounced during transmission, and so not among the sent. */
 export function statsOf(campaign: Counters, { refusedCount, deliveryReported }: { refusedCount: number; deliveryReported: boolean }) {
-  const { totalRecipients, sentCount, deliveredCount, openedCount, clickedCount, machineOpenedCount, machineClickedCount } = campaign
-  const { bouncedCount, complainedCount, unsubscribedCount, failedCount, skippedCount } = campaign
+  const { sentCount, deliveredCount, openedCount, clickedCount, bouncedCount } = campaign
   return {
-    totalRecipients,
-    sentCount,
-    deliveredCount,
-    openedCount,
-    clickedCount,
-    machineOpenedCount,
-    machineClickedCount,
-    bouncedCount,
-    complainedCount,
-    unsubscribedCount,
-    failedCount,
-    skippedCount,
+    ...campaign,
     openRate: percent(openedCount, sentCount),
     clickRate: percent(clickedCount, sentCount),
     bounceRate: percent(bouncedCount, sentCount + refusedCount),
@@ -63,14 +50,10 @@ export function statsOf(campaign: Counters, { refusedCount, deliveryReported }: 
  */
 export async function countRefused(db: Db, { projectId, id, startedAt, failedCount }: CampaignRow): Promise<number> {
   if (!startedAt || !failedCount) return 0
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select coalesce((select closed_refused_count from campaigns where project_id = ${projectId} and id = ${id}), (
-        select count(*)::int from emails e
-        where e.project_id = ${projectId} and e.state = 'failed' and e.id >= ${lowestId(new Date(startedAt.getTime() - DAY))}
-          and e.campaign_id = ${id} and e.error_code = 'bounced')) as count
-    `,
-  )
-  return count
+  return scalar<number>(db)`
+    select coalesce((select closed_refused_count from campaigns where project_id = ${projectId} and id = ${id}), (
+      select count(*)::int from emails e
+      where e.project_id = ${projectId} and e.state = 'failed' and e.id >= ${lowestId(new Date(startedAt.getTime() - DAY))}
+        and e.campaign_id = ${id} and e.error_code = 'bounced'))
+  `
 }

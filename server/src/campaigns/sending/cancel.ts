@@ -25,13 +25,10 @@ export async function cancelCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
 
 /** Before the data of a project is wiped: a freeze under way ends, and nothing leaves afterwards. */
 export async function cancelCampaignsOf(tx: Tx, projectId: string) {
-  await many(
-    tx,
-    sql`
-      select 1 from campaigns where project_id = ${projectId} and status in ('SCHEDULED', 'SENDING')
-      order by id for update -- consistent lock order
-    `,
-  )
+  await many(tx)`
+    select 1 from campaigns where project_id = ${projectId} and status in ('SCHEDULED', 'SENDING')
+    order by id for update -- consistent lock order
+  `
   await sql`update campaigns set ${CANCELLED} where project_id = ${projectId} and status in ('SCHEDULED', 'SENDING')`.execute(tx)
   await cancelStreamsOf(tx, projectId)
 }

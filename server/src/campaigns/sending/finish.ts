@@ -23,17 +23,14 @@ export async function finishCampaigns(db: Pool, log: Log) {
 
 /** Recipients are written completely, none is to be queued again, and the counters say that none is open. */
 const listFinishable = (db: Pool) =>
-  many(
-    db,
-    sql<CampaignKey>`
-      select project_id as "projectId", id from campaigns
-      where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
-        and (status = 'SENDING' and frozen_at is not null and resending is null or status = 'CANCELLED' and settled_at is null)
-        and (sent_count + failed_count + skipped_count >= total_recipients
-          or coalesce(recounted_at, started_at) < now() - make_interval(mins => ${DISTRUST_MINUTES}))
-      order by recounted_at nulls first limit ${MAX_CHECKED}
-    `,
-  )
+  many<CampaignKey>(db)`
+    select project_id as "projectId", id from campaigns
+    where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
+      and (status = 'SENDING' and frozen_at is not null and resending is null or status = 'CANCELLED' and settled_at is null)
+      and (sent_count + failed_count + skipped_count >= total_recipients
+        or coalesce(recounted_at, started_at) < now() - make_interval(mins => ${DISTRUST_MINUTES}))
+    order by recounted_at nulls first limit ${MAX_CHECKED}
+  `
 
 /** Looked at again after the others. */
 const noteOpen = (db: Pool, { projectId, id }: CampaignKey) =>
@@ -47,20 +44,17 @@ async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
   // Added to the counters within a second: until then the campaign would not balance.
   if (recount.pending) return
   if (!isBalanced(recount)) return log.error({ ...key, ...recount }, 'a campaign does not balance: it stays as it is')
-  const ended = await many(
-    tx,
-    sql<{ status: string }>`
-      update campaigns set settled_at = clock_timestamp(),
-        sent_at = case when status = 'SENDING' then clock_timestamp() else sent_at end,
-        updated_at = case when status = 'SENDING' then ${nextRevision(sql.ref('updated_at'))} else updated_at end,
-        paused_at = null, paused_reason = null,
-        status = case when status = 'SENDING' then 'SENT' else status end
-      where project_id = ${key.projectId} and id = ${key.id} and settled_at is null and resending is null
-        and (status = 'SENDING' and frozen_at is not null or status = 'CANCELLED')
-        and total_recipients = sent_count + failed_count + skipped_count
-      returning status
-    `,
-  )
+  const ended = await many<{ status: string }>(tx)`
+    update campaigns set settled_at = clock_timestamp(),
+      sent_at = case when status = 'SENDING' then clock_timestamp() else sent_at end,
+      updated_at = case when status = 'SENDING' then ${nextRevision(sql.ref('updated_at'))} else updated_at end,
+      paused_at = null, paused_reason = null,
+      status = case when status = 'SENDING' then 'SENT' else status end
+    where project_id = ${key.projectId} and id = ${key.id} and settled_at is null and resending is null
+      and (status = 'SENDING' and frozen_at is not null or status = 'CANCELLED')
+      and total_recipients = sent_count + failed_count + skipped_count
+    returning status
+  `
   if (!ended.length) return
   await removeStream(tx, { projectId: key.projectId, streamId: key.id })
   if (ended[0]!.status !== 'SENT') return

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
 import { insertAcceptedSql } from '../../delivery/outbox/email-ledger.ts'
@@ -83,19 +83,16 @@ const MAX_OF_PROJECT = 4
 
 /** Campaigns whose next page is due. By the first ones of each project, however many it has. */
 export const findUnfrozen = (db: Pool, except: string[]) =>
-  many(
-    db,
-    sql<UnfrozenCampaign>`
-      with recursive ${skipScanCte('unfrozen', { table: 'campaigns', by: ['project_id'], where: UNFROZEN })}, due as (
-        select due.* from unfrozen cross join lateral (
-          select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c
-          where c.project_id = unfrozen.project_id and ${UNFROZEN} and freeze_due_at <= now() and c.id <> all(${except}::uuid[])
-          order by freeze_due_at limit ${MAX_OF_PROJECT}
-        ) as due
-      )
-      select project_id as "projectId", id, id as key, owner from (${inTurnSql(sql`select * from due`)}) as found
-    `,
-  )
+  many<UnfrozenCampaign>(db)`
+    with recursive ${skipScanCte('unfrozen', { table: 'campaigns', by: ['project_id'], where: UNFROZEN })}, due as (
+      select due.* from unfrozen cross join lateral (
+        select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c
+        where c.project_id = unfrozen.project_id and ${UNFROZEN} and freeze_due_at <= now() and c.id <> all(${except}::uuid[])
+        order by freeze_due_at limit ${MAX_OF_PROJECT}
+      ) as due
+    )
+    select project_id as "projectId", id, id as key, owner from (${inTurnSql(sql`select * from due`)}) as found
+  `
 
 /** Pages of all contacts need no turn: they evaluate no condition. */
 async function freezeInTurn(db: Pool, key: CampaignKey) {
@@ -106,12 +103,9 @@ async function freezeInTurn(db: Pool, key: CampaignKey) {
 }
 
 const findNextPage = (db: Pool, { projectId, id }: CampaignKey) =>
-  maybeOne(
-    db,
-    sql<{ hasCondition: boolean; size: number }>`
-      select frozen_audience is not null as "hasCondition", freeze_page as size from campaigns where project_id = ${projectId} and id = ${id}
-    `,
-  )
+  maybeOne<{ hasCondition: boolean; size: number }>(db)`
+    select frozen_audience is not null as "hasCondition", freeze_page as size from campaigns where project_id = ${projectId} and id = ${id}
+  `
 
 /** Position and rows are written together, so no row of a page exists. If one does, whatever the cause, it is left out. */
 const freezePageOnce = (db: Pool, key: CampaignKey) =>
@@ -150,21 +144,18 @@ async function postponePage(db: Pool, key: CampaignKey, { err, log }: Failure) {
 
 /** `size`: of the page that failed. */
 const recordFailure = (tx: Tx, { projectId, id }: CampaignKey, isTooSlow: boolean) =>
-  maybeOne(
-    tx,
-    sql<{ attempts: number; size: number }>`
-      with failed as (
-        select project_id, id, freeze_page from campaigns
-        where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
-        for no key update
-      )
-      update campaigns c set freeze_attempts = freeze_attempts + 1,
-        freeze_due_at = clock_timestamp() + make_interval(secs => least(${LONGEST_WAIT_SECONDS}, power(2, least(freeze_attempts, 20)))),
-        freeze_page = ${isTooSlow ? sql`greatest(1, c.freeze_page / ${SHRINK})` : sql`c.freeze_page`}
-      from failed f where c.project_id = f.project_id and c.id = f.id
-      returning freeze_attempts as attempts, f.freeze_page as size
-    `,
-  )
+  maybeOne<{ attempts: number; size: number }>(tx)`
+    with failed as (
+      select project_id, id, freeze_page from campaigns
+      where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
+      for no key update
+    )
+    update campaigns c set freeze_attempts = freeze_attempts + 1,
+      freeze_due_at = clock_timestamp() + make_interval(secs => least(${LONGEST_WAIT_SECONDS}, power(2, least(freeze_attempts, 20)))),
+      freeze_page = ${isTooSlow ? sql`greatest(1, c.freeze_page / ${SHRINK})` : sql`c.freeze_page`}
+    from failed f where c.project_id = f.project_id and c.id = f.id
+    returning freeze_attempts as attempts, f.freeze_page as size
+  `
 
 /** It may have been cancelled meanwhile. */
 const pauseBySystem = (db: Pool, key: CampaignKey, reason: StoredPause) =>
@@ -208,27 +199,23 @@ export const firstPageOf = (audience: ResolvedAudience) => (audience ? FIRST_PAG
 
 /** Undefined when it is frozen, cancelled, paused by a cap or by failures, or another worker writes a page of it. */
 const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
-  maybeOne(
-    tx,
-    sql<Frozen>`
-      select project_id as "projectId", id, type, content_id as "contentId", from_address as "from", frozen_audience as audience,
-        started_at as "startedAt", freeze_cursor as cursor, freeze_page as size, ${hasCapSql(projectId, 'campaigns')} as "hasCap", reserved,
-        reserved_for as "reservedFor"
-      from campaigns c where project_id = ${projectId} and id = ${id} and ${UNFROZEN}
-        -- Started while its project was being reset: it is deleted with the rest.
-        and not exists (select from project_wipes w where w.project_id = c.project_id and w.requested_at >= c.created_at)
-      for no key update skip locked
-    `,
-  )
+  maybeOne<Frozen>(tx)`
+    select project_id as "projectId", id, type, content_id as "contentId", from_address as "from", frozen_audience as audience,
+      started_at as "startedAt", freeze_cursor as cursor, freeze_page as size, ${hasCapSql(projectId, 'campaigns')} as "hasCap", reserved,
+      reserved_for as "reservedFor"
+    from campaigns c where project_id = ${projectId} and id = ${id} and ${UNFROZEN}
+      -- Started while its project was being reset: it is deleted with the rest.
+      and not exists (select from project_wipes w where w.project_id = c.project_id and w.requested_at >= c.created_at)
+    for no key update skip locked
+  `
 
 type Range = { after: string; end: string | undefined; mayExist: boolean }
 
 /** The last contact of the page; undefined if the page is the last one. Reads only the index. */
 async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) {
-  const row = await maybeOne(
-    tx,
-    sql<{ id: string }>`select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1`,
-  )
+  const row = await maybeOne<{ id: string }>(tx)`
+    select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1
+  `
   return row?.id
 }
 
@@ -244,33 +231,29 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
       and ${matches}`
   const recipients = sql`(select contact_id, address from judged where reason is null order by contact_id) as recipients`
   const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]!, mayExist }
-  const { recipients: written } = await one(
-    tx,
-    sql<{ recipients: number }>`
-      with judged as materialized (${judged}),
-      queued as (${enqueueAudienceSql(recipients, page)} returning project_id, source_type, metered),
-      counted as (
-        ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
-      ), excluded as (
-        insert into campaign_excluded (project_id, campaign_id, contact_id, address, reason)
-        select ${projectId}, ${id}, contact_id, address, reason from judged where reason is not null
-        order by contact_id
-        ${mayExist ? sql`on conflict do nothing` : sql``}
-        returning reason
-      )
-      update campaigns set
-        total_recipients = total_recipients + (select count(*) from queued),
-        excluded_unsubscribed = excluded_unsubscribed + (select count(*) from excluded where reason = 'unsubscribed'),
-        excluded_suppressed = excluded_suppressed + (select count(*) from excluded where reason = 'suppressed'),
-        excluded_invalid = excluded_invalid + (select count(*) from excluded where reason = 'invalid'),
-        -- The rest is returned by the last page, or by each page.
-        reserved = case when ${end !== undefined} and reserved_for = 'all' then reserved - (select count(*) from queued) end,
-        reserved_for = case when ${end !== undefined} then reserved_for end,
-        freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`},
-        freeze_attempts = 0, freeze_due_at = clock_timestamp()
-      where project_id = ${projectId} and id = ${id}
-      returning (select count(*)::int from queued) as recipients
-    `,
-  )
-  return written
+  return scalar<number>(tx)`
+    with judged as materialized (${judged}),
+    queued as (${enqueueAudienceSql(recipients, page)} returning project_id, source_type, metered),
+    counted as (
+      ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
+    ), excluded as (
+      insert into campaign_excluded (project_id, campaign_id, contact_id, address, reason)
+      select ${projectId}, ${id}, contact_id, address, reason from judged where reason is not null
+      order by contact_id
+      ${mayExist ? sql`on conflict do nothing` : sql``}
+      returning reason
+    )
+    update campaigns set
+      total_recipients = total_recipients + (select count(*) from queued),
+      excluded_unsubscribed = excluded_unsubscribed + (select count(*) from excluded where reason = 'unsubscribed'),
+      excluded_suppressed = excluded_suppressed + (select count(*) from excluded where reason = 'suppressed'),
+      excluded_invalid = excluded_invalid + (select count(*) from excluded where reason = 'invalid'),
+      -- The rest is returned by the last page, or by each page.
+      reserved = case when ${end !== undefined} and reserved_for = 'all' then reserved - (select count(*) from queued) end,
+      reserved_for = case when ${end !== undefined} then reserved_for end,
+      freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`},
+      freeze_attempts = 0, freeze_due_at = clock_timestamp()
+    where project_id = ${projectId} and id = ${id}
+    returning (select count(*)::int from queued)
+  `
 }

@@ -23,18 +23,15 @@ export async function pauseCampaign(
   { reason, actor }: { reason: StoredPause; actor: Actor },
 ): Promise<CampaignRow> {
   await lockSending(tx, key, 'paused')
-  const paused = await countAffected(
-    tx,
-    sql`
-      update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))},
-        -- What is not going to be written must not use up the cap.
-        reserved = case when ${reason} not in ${STOPS_FREEZE} then reserved end,
-        reserved_for = case when ${reason} not in ${STOPS_FREEZE} then reserved_for end
-      where project_id = ${key.projectId} and id = ${key.id}
-        -- A pause that also stops the writing of recipients replaces one that does not.
-        and (paused_reason is null or ${reason} in ${STOPS_FREEZE} and paused_reason not in ${STOPS_FREEZE})
-    `,
-  )
+  const paused = await countAffected(tx)`
+    update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))},
+      -- What is not going to be written must not use up the cap.
+      reserved = case when ${reason} not in ${STOPS_FREEZE} then reserved end,
+      reserved_for = case when ${reason} not in ${STOPS_FREEZE} then reserved_for end
+    where project_id = ${key.projectId} and id = ${key.id}
+      -- A pause that also stops the writing of recipients replaces one that does not.
+      and (paused_reason is null or ${reason} in ${STOPS_FREEZE} and paused_reason not in ${STOPS_FREEZE})
+  `
   await pauseStream(tx, { projectId: key.projectId, streamId: key.id })
   if (paused) await recordAction(tx, key, { action: 'paused', actor, details: { reason } })
   return (await findCampaign(tx, key))!
@@ -43,14 +40,11 @@ export async function pauseCampaign(
 export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
   await lockSending(tx, key, 'resumed')
   await assertRoom(tx, key)
-  const resumed = await countAffected(
-    tx,
-    sql`
-      update campaigns set paused_at = null, paused_reason = null, resumed_at = clock_timestamp(),
-        freeze_attempts = 0, freeze_due_at = default, reserved = null, reserved_for = null, updated_at = ${nextRevision(sql.ref('updated_at'))}
-      where project_id = ${key.projectId} and id = ${key.id} and paused_reason is not null
-    `,
-  )
+  const resumed = await countAffected(tx)`
+    update campaigns set paused_at = null, paused_reason = null, resumed_at = clock_timestamp(),
+      freeze_attempts = 0, freeze_due_at = default, reserved = null, reserved_for = null, updated_at = ${nextRevision(sql.ref('updated_at'))}
+    where project_id = ${key.projectId} and id = ${key.id} and paused_reason is not null
+  `
   await resumeStream(tx, { projectId: key.projectId, streamId: key.id })
   if (resumed) await recordAction(tx, key, { action: 'resumed', actor })
   return (await findCampaign(tx, key))!
@@ -58,10 +52,9 @@ export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
 
 /** A campaign that a cap has paused needs room for at least one recipient; the freeze checks the others. */
 async function assertRoom(tx: Tx, { projectId, id }: CampaignKey) {
-  const paused = await maybeOne(
-    tx,
-    sql`select 1 from campaigns where project_id = ${projectId} and id = ${id} and paused_reason = 'billing_limit' and frozen_at is null`,
-  )
+  const paused = await maybeOne(tx)`
+    select 1 from campaigns where project_id = ${projectId} and id = ${id} and paused_reason = 'billing_limit' and frozen_at is null
+  `
   if (paused) await assertSomeRoom(tx, projectId, 'campaigns')
 }
 

@@ -40,25 +40,19 @@ const MAX_RESENT = 50
 
 /** Queues the emails of large resends, a page of each campaign at a time. */
 export async function continueResends(db: Pool) {
-  const waiting = await many(
-    db,
-    sql<CampaignKey>`
-      select project_id as "projectId", id from campaigns
-      where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
-        and status = 'SENDING' and resending is not null limit ${MAX_RESENT}
-    `,
-  )
+  const waiting = await many<CampaignKey>(db)`
+    select project_id as "projectId", id from campaigns
+    where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
+      and status = 'SENDING' and resending is not null limit ${MAX_RESENT}
+  `
   for (const key of waiting) await transact(db, (tx) => resendPage(tx, key))
 }
 
 async function resendPage(tx: Tx, { projectId, id }: CampaignKey) {
-  const [campaign] = await many(
-    tx,
-    sql<{ resending: string }>`
-      select resending from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and resending is not null
-      for no key update skip locked
-    `,
-  )
+  const [campaign] = await many<{ resending: string }>(tx)`
+    select resending from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and resending is not null
+    for no key update skip locked
+  `
   if (!campaign) return
   const includeUnknown = campaign.resending === 'failed_or_unknown'
   const queued = await requeueFailed(tx, { projectId, campaignId: id, includeUnknown, limit: PAGE })

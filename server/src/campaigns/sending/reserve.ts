@@ -38,34 +38,27 @@ export async function reserveRecipients(db: Pool, key: CampaignKey): Promise<boo
 }
 
 const findUnreserved = (db: Db, { projectId, id }: CampaignKey) =>
-  maybeOne(
-    db,
-    sql<Unreserved>`
-      select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size,
-        reserved_for is not distinct from 'page' as "isByPage"
-      from campaigns where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
-    `,
-  )
+  maybeOne<Unreserved>(db)`
+    select type, frozen_audience as audience, started_at as "startedAt", freeze_cursor as cursor, freeze_page as size,
+      reserved_for is not distinct from 'page' as "isByPage"
+    from campaigns where project_id = ${projectId} and id = ${id} and ${UNFROZEN} and reserved is null
+  `
 
 /** Counted up to `limit`. Undefined if that takes too long. Without a cap, which may have been removed meanwhile, nothing is counted. */
 async function countLeft(db: Pool, { projectId, id }: CampaignKey, { type, audience, startedAt, cursor }: Unreserved, limit: number) {
   if (limit === Number.POSITIVE_INFINITY) return 0
   const matches = await audienceSql(db, audience, { projectId, at: startedAt })
-  return scanContacts(
-    db,
-    { projectId, ms: COUNT_MS },
-    (tx) =>
-      countRows(
-        tx,
-        sql`
+  return scanContacts(db, { projectId, ms: COUNT_MS }, (tx) =>
+    countRows(
+      tx,
+      sql`
           select 1 from contacts ${SUPPRESSION_JOINS}
           where contacts.project_id = ${projectId} and contacts.id > ${cursor ?? NIL_ID}
             and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
             and ${matches} and ${maySendSql(type)}
           limit ${limit}
         `,
-      ),
-    () => undefined,
+    ),
   ).catch((err) => (isReadTimeout(err) ? undefined : Promise.reject(err)))
 }
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
@@ -26,15 +26,12 @@ export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, actor: 
     if ('scheduledFor' in when) await assertFuture(tx, when.scheduledFor)
     const at =
       'scheduledFor' in when ? sql`${when.scheduledFor}::timestamptz` : sql`clock_timestamp() + make_interval(secs => ${when.delaySeconds})`
-    const { scheduledFor } = await one(
-      tx,
-      sql<{ scheduledFor: Date }>`
-        update campaigns set status = 'SCHEDULED', scheduled_for = ${at}, started_by = ${JSON.stringify(actor)}::jsonb,
-          updated_at = ${nextRevision(sql.ref('updated_at'))}
-        where project_id = ${key.projectId} and id = ${key.id} and status in ('DRAFT', 'SCHEDULED')
-        returning scheduled_for as "scheduledFor"
-      `,
-    )
+    const scheduledFor = await scalar<Date>(tx)`
+      update campaigns set status = 'SCHEDULED', scheduled_for = ${at}, started_by = ${JSON.stringify(actor)}::jsonb,
+        updated_at = ${nextRevision(sql.ref('updated_at'))}
+      where project_id = ${key.projectId} and id = ${key.id} and status in ('DRAFT', 'SCHEDULED')
+      returning scheduled_for
+    `
     await recordSchedule(tx, key, { scheduledFor: scheduledFor.toISOString(), actor })
     return (await findCampaign(tx, key))!
   })
@@ -84,14 +81,11 @@ async function startWithinCap(db: Pool, key: CampaignKey) {
 }
 
 async function takeDue(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow | undefined> {
-  const taken = await many(
-    tx,
-    sql`
-      select 1 from campaigns
-      where project_id = ${projectId} and id = ${id} and status = 'SCHEDULED' and scheduled_for <= clock_timestamp()
-      for update skip locked
-    `,
-  )
+  const taken = await many(tx)`
+    select 1 from campaigns
+    where project_id = ${projectId} and id = ${id} and status = 'SCHEDULED' and scheduled_for <= clock_timestamp()
+    for update skip locked
+  `
   return taken.length ? findCampaign(tx, { projectId, id }) : undefined
 }
 

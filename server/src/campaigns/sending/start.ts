@@ -11,8 +11,7 @@ import { overCap, readCaps, readRoom } from '../../projects/caps.ts'
 import { scanContacts } from '../../projects/scans.ts'
 import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from '../draft/audience.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
-import { contentOfCampaign } from '../draft/content.ts'
+import { type CampaignKey, type CampaignRow, campaignNotFound, contentOfCampaign, failByStatus, findCampaign } from '../draft/campaign.ts'
 import { holdSender } from '../draft/hold.ts'
 import { lockCampaign } from '../draft/replace.ts'
 import { firstPageOf } from './freeze.ts'
@@ -71,18 +70,14 @@ async function countRecipients(db: Pool, campaign: CampaignRow, limit: number): 
   const { projectId, type } = campaign
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const { joins, matches } = await audienceScanSql(db, audience, { projectId })
-  return scanContacts(
-    db,
-    { projectId, ms: LONG_STATEMENT_MS },
-    (tx) =>
-      countRows(
-        tx,
-        sql`
+  return scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) =>
+    countRows(
+      tx,
+      sql`
           select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
           where contacts.project_id = ${projectId} and ${matches} and ${maySendSql(type)} limit ${limit}
         `,
-      ),
-    () => undefined,
+    ),
   )
 }
 

@@ -80,6 +80,6 @@ export const streamSuppressions = (db: Db, projectId: string) =>
   )
 
 function printSuppression(row: SuppressionRow) {
-  const { address, domain, reason, createdAt } = showSuppression(row)
-  return `${[address, domain, reason, createdAt].map((value) => (value === null ? '' : csvCell(value))).join(',')}\r\n`
+  const { address, domain, reason } = showSuppression(row)
+  return `${[address, domain, reason, row.createdAt.toISOString()].map((value) => (value === null ? '' : csvCell(value))).join(',')}\r\n`
 }

@@ -19,17 +19,13 @@ const MAX_CLOCK_SKEW_MS = HOUR
 /** What happened to an email, in order of time: from its row and its events. The events of a deleted contact are deleted: the row has their facts. */
 export async function timelineOf(db: Db, projectId: string, email: EmailJson): Promise<Entry[]> {
   const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
-  const since = new Date(Date.parse(email.createdAt) - MAX_CLOCK_SKEW_MS)
-  const events = await many(
-    db,
-    sql<{ at: Date; what: string; details: Record<string, unknown> }>`
-      select created_at as at, name as what, data as details from events
-      where project_id = ${projectId} and ${ofContact} and id >= ${lowestId(since)} and email_id = ${email.id}
-      order by id limit ${MAX_EVENTS}
-    `,
-  )
+  const since = new Date(new Date(email.createdAt).getTime() - MAX_CLOCK_SKEW_MS)
+  const recorded = await many<Entry>(db)`
+    select created_at as at, name as what, data as details from events
+    where project_id = ${projectId} and ${ofContact} and id >= ${lowestId(since)} and email_id = ${email.id}
+    order by id limit ${MAX_EVENTS}
+  `
   const delays = await delaysOf(db, projectId, email.id)
-  const recorded = events.map(({ at, what, details }) => ({ at: at.toISOString(), what, details }))
   const unknown = email.outcomeUnknownSince ? [{ at: email.outcomeUnknownSince, what: 'outcome unknown', details: {} }] : []
   const deferred =
     email.status === 'PENDING' && email.error
@@ -39,7 +35,7 @@ export async function timelineOf(db: Db, projectId: string, email: EmailJson): P
   const queued = email.sourceType === 'INBOUND' ? [] : [{ at: email.createdAt, what: 'queued', details: {} }]
   const facts = email.test ? factsOf(email) : email.contactId === null ? await factsWithoutContact(db, projectId, email, recorded) : []
   const all = [...queued, ...recorded, ...facts, ...delays, ...unknown, ...deferred, ...skipped]
-  return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+  return all.map((each) => ({ ...each, at: new Date(each.at) })).sort((a, b) => a.at.getTime() - b.at.getTime())
 }
 
 /** The reply of a server whose meaning is being checked. */
@@ -60,7 +56,8 @@ function factsOf({ sentAt, deliveredAt, bouncedAt, complainedAt, status, updated
   ]
 }
 
-const entry = (what: string, at: string | null, details: Entry['details'] = {}): Entry[] => (at === null ? [] : [{ at, what, details }])
+const entry = (what: string, at: Entry['at'] | null, details: Entry['details'] = {}): Entry[] =>
+  at === null ? [] : [{ at, what, details }]
 
 /** Facts whose events were deleted with the contact. Events since then are recorded without a contact. */
 async function factsWithoutContact(db: Db, projectId: string, email: EmailJson, recorded: Entry[]): Promise<Entry[]> {
@@ -70,15 +67,13 @@ async function factsWithoutContact(db: Db, projectId: string, email: EmailJson, 
     ...(sourceType === 'INBOUND' ? entry('email.received', createdAt) : factsOf(email)),
     ...entry('email.open', opens ? openedAt : null, { opens, machine: false }),
     ...entry('email.click', clicks ? clickedAt : null, { clicks, machine: false }),
-    ...entry('email.open', iso(kept.machineOpenedAt), { machine: true }),
-    ...entry('email.click', iso(kept.machineClickedAt), { machine: true }),
-    ...entry('email.bounce', iso(kept.softBouncedAt), { bounceType: 'Transient' }),
+    ...entry('email.open', kept.machineOpenedAt, { machine: true }),
+    ...entry('email.click', kept.machineClickedAt, { machine: true }),
+    ...entry('email.bounce', kept.softBouncedAt, { bounceType: 'Transient' }),
   ]
   const known = new Set(recorded.map(kindOf))
   return facts.filter((fact) => !known.has(kindOf(fact)))
 }
-
-const iso = (time: Date | null) => time?.toISOString() ?? null
 
 /** Bounces, opens and clicks are of two kinds each. */
 const kindOf = ({ what, details: { bounceType = null, machine = null } }: Entry) => `${what} ${bounceType} ${machine}`
@@ -96,14 +91,8 @@ const readKept = (db: Db, projectId: string, { id, to }: EmailJson) =>
   )
 
 /** Reports that the provider keeps trying, each once, even if it was repeated. They change nothing, so they have no event. */
-async function delaysOf(db: Db, projectId: string, emailId: string) {
-  const rows = await many(
-    db,
-    sql<{ at: Date; details: Record<string, unknown> }>`
-      select coalesce((details ->> 'at')::timestamptz, min(received_at)) as at, details - 'at' as details from provider_notifications
-      where project_id = ${projectId} and email_id = ${emailId} and kind = 'DeliveryDelay' and error is null
-      group by details order by 1 limit ${MAX_EVENTS}
-    `,
-  )
-  return rows.map(({ at, details }) => ({ at: at.toISOString(), what: 'delayed', details }))
-}
+const delaysOf = (db: Db, projectId: string, emailId: string) => many<Entry>(db)`
+  select coalesce((details ->> 'at')::timestamptz, min(received_at)) as at, 'delayed' as what, details - 'at' as details from provider_notifications
+  where project_id = ${projectId} and email_id = ${emailId} and kind = 'DeliveryDelay' and error is null
+  group by details order by 1 limit ${MAX_EVENTS}
+`

@@ -18,12 +18,7 @@ type Bounds = {
 
 /** The number of rows of a query, exact up to `upTo`, and the planner's estimate beyond it or when counting takes too long. */
 export async function countWithin(db: Pool, rows: RawBuilder<unknown>, { upTo, ms, estimated = rows }: Bounds): Promise<number> {
-  const count = await withStatementTimeout(
-    db,
-    ms,
-    (tx) => countRows(tx, sql`select from (${rows}) as counted limit ${upTo}`),
-    () => undefined,
-  )
+  const count = await withStatementTimeout(db, ms, (tx) => countRows(tx, sql`select from (${rows}) as counted limit ${upTo}`))
   return count !== undefined && count < upTo ? count : Math.max(count ?? 0, await estimateRows(db, estimated))
 }
 

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { readFacts } from '../../conditions/facts.ts'
 import { evaluationOf, matchesInTurns } from '../../conditions/match.ts'
@@ -21,17 +20,14 @@ type Row = z.output<typeof ContactSegment> & { bytes: number; hasRows: boolean; 
 
 /** The segments that a contact is in now, newest segment first. Static segments have rows of members, and tracked ones once they are computed; the others are evaluated. */
 export async function listSegmentsOfContact(db: Db, { projectId, contactId }: { projectId: string; contactId: string }) {
-  const segments = await many(
-    db,
-    sql<Row>`
-      select s.id, s.name, s.slug, s.type, s.track_membership as "trackMembership", coalesce(octet_length(s.condition::text), 0) as bytes,
-        s.type = 'STATIC' or t.segment_id is not null as "hasRows", m.contact_id is not null as "isMember"
-      from segments s
-      left join tracked_segments t on t.project_id = s.project_id and t.segment_id = s.id and t.computed_revision = t.revision
-      left join segment_members m on m.project_id = s.project_id and m.segment_id = s.id and m.contact_id = ${contactId}
-      where s.project_id = ${projectId} order by s.id desc limit ${MAX_SEGMENTS}
-    `,
-  )
+  const segments = await many<Row>(db)`
+    select s.id, s.name, s.slug, s.type, s.track_membership as "trackMembership", coalesce(octet_length(s.condition::text), 0) as bytes,
+      s.type = 'STATIC' or t.segment_id is not null as "hasRows", m.contact_id is not null as "isMember"
+    from segments s
+    left join tracked_segments t on t.project_id = s.project_id and t.segment_id = s.id and t.computed_revision = t.revision
+    left join segment_members m on m.project_id = s.project_id and m.segment_id = s.id and m.contact_id = ${contactId}
+    where s.project_id = ${projectId} order by s.id desc limit ${MAX_SEGMENTS}
+  `
   const evaluated = await findMatching(
     db,
     { projectId, contactId },

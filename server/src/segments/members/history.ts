@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, one } from '../../db/index.ts'
+import { type Db, scalar } from '../../db/index.ts'
 import { allCounts } from '../../events/counts.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
@@ -42,7 +42,7 @@ export function listMembershipChanges(db: Db, secrets: Secrets, segment: Segment
     show: ({ id: eventId, name, createdAt, contactId, contactEmail }) => ({
       id: eventId,
       type: name === entryEventOf(slug) ? ('entry' as const) : ('exit' as const),
-      at: createdAt.toISOString(),
+      at: createdAt,
       contact: contactId && contactEmail !== null ? { id: contactId, email: contactEmail } : null,
     }),
     count: () => countChanges(db, projectId, { names, range }),
@@ -62,14 +62,10 @@ function rangeOf({ from, to }: { from?: string | undefined; to?: string | undefi
 }
 
 /** Events are counted by the day of their id, so the number is that of the list. */
-async function countChanges(db: Db, projectId: string, { names, range: { start, end } }: { names: string[]; range: Range }) {
+function countChanges(db: Db, projectId: string, { names, range: { start, end } }: { names: string[]; range: Range }) {
   const which = sql`and name = any(${names}::text[])
     ${start === undefined ? sql`` : sql`and day >= ${dayOf(start)}::date`} ${end === undefined ? sql`` : sql`and day <= ${dayOf(end - 1)}::date`}`
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, which)}`,
-  )
-  return count
+  return scalar<number>(db)`select coalesce(sum(count), 0)::float8 from ${allCounts(projectId, which)}`
 }
 
 const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10)

@@ -4,7 +4,7 @@ import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../../co
 import { type Db, many, type Pool } from '../../db/index.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
-import { CursorQuery, PageQuery, readKeysetPage, writeCursor } from '../../http/paging.ts'
+import { CursorQuery, PageQuery, pageInfo, readKeysetPage, writeCursor } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { scanContacts } from '../../projects/scans.ts'
 import { countForList } from '../counts.ts'
@@ -59,13 +59,10 @@ export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: Se
     { projectId: segment.projectId, ms: LONG_STATEMENT_MS },
     async (tx) => {
       const ids = (await pageIdsSql(tx, segment))({ limit: pageSize + 1, offset })
-      return many(
-        tx,
-        sql<{ id: string; bytes: number }>`
-          select id, octet_length(data::text) as bytes from contacts
-          where project_id = ${segment.projectId} and id = any(array(${ids})) order by id desc
-        `,
-      )
+      return many<{ id: string; bytes: number }>(tx)`
+        select id, octet_length(data::text) as bytes from contacts
+        where project_id = ${segment.projectId} and id = any(array(${ids})) order by id desc
+      `
     },
     failTooSlow,
   )
@@ -76,10 +73,7 @@ export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: Se
     portions: pagePortions(shown),
     read: (ids: string[]) => readContacts(db, segment.projectId, ids),
     rest: {
-      total,
-      page,
-      pageSize,
-      totalPages: Math.ceil(total / pageSize),
+      ...pageInfo(total, { page, pageSize }),
       cursor: hasMore ? writeCursor(secrets, scopeOf(segment), [shown.at(-1)!.id]) : null,
       hasMore,
     },
@@ -109,11 +103,10 @@ export async function listSegmentMembersAfter(db: Pool, secrets: Secrets, segmen
         select: ({ after, limit }) => contactsSql(segment.projectId, sql`array(${idsSql({ after: after?.[0] as string, limit })})`),
         positionOf: ({ id }) => [id],
         show: showContact,
-        count: async () => 0,
       })
     },
     failTooSlow,
   )
   const total = await countForList(db, segment)
-  return { data, contacts: data, ...page, total, page: null, pageSize, totalPages: Math.ceil(total / pageSize) }
+  return { data, contacts: data, ...page, ...pageInfo(total, { page: 1, pageSize }), page: null }
 }

@@ -16,10 +16,9 @@ type Contacts = SegmentId & { contactIds: string[] }
 
 /** Locks a static segment against deletion. Undefined when there is no such segment; a dynamic one is refused. */
 export async function holdStaticSegment(tx: Tx, { projectId, segmentId }: SegmentId) {
-  const segment = await maybeOne(
-    tx,
-    sql<{ type: string }>`select type from segments where project_id = ${projectId} and id = ${segmentId} for key share`,
-  )
+  const segment = await maybeOne<{ type: string }>(tx)`
+    select type from segments where project_id = ${projectId} and id = ${segmentId} for key share
+  `
   if (segment?.type === 'DYNAMIC')
     failPlainly('BAD_REQUEST', 'The members of a dynamic segment follow from its condition and cannot be changed.')
   return segment
@@ -28,23 +27,17 @@ export async function holdStaticSegment(tx: Tx, { projectId, segmentId }: Segmen
 /** Adds contacts to a static segment. Returns those that exist and those that were added, or undefined when there is no such segment. */
 export async function addMembers(tx: Tx, { projectId, segmentId, contactIds }: Contacts) {
   if (!(await holdStaticSegment(tx, { projectId, segmentId }))) return undefined
-  const found = await many(
-    tx,
-    sql<{ id: string }>`
-      select id from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
-      order by email for key share -- same lock order as upserts
-    `,
-  )
-  const added = await many(
-    tx,
-    sql<{ id: string }>`
-      insert into segment_members (project_id, segment_id, contact_id)
-      select ${projectId}, ${segmentId}, id from unnest(${found.map(({ id }) => id)}::uuid[]) as id
-      order by id -- consistent lock order
-      on conflict do nothing
-      returning contact_id as id
-    `,
-  )
+  const found = await many<{ id: string }>(tx)`
+    select id from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
+    order by email for key share -- same lock order as upserts
+  `
+  const added = await many<{ id: string }>(tx)`
+    insert into segment_members (project_id, segment_id, contact_id)
+    select ${projectId}, ${segmentId}, id from unnest(${found.map(({ id }) => id)}::uuid[]) as id
+    order by id -- consistent lock order
+    on conflict do nothing
+    returning contact_id as id
+  `
   const change = { added: added.map(({ id }) => id), removed: [] }
   await recordChange(tx, { projectId, segmentId }, change)
   return { found: found.map(({ id }) => id), changed: change.added }
@@ -56,13 +49,10 @@ async function removeMembers(tx: Tx, { projectId, segmentId, contactIds }: Conta
     select from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
     order by contact_id for update -- consistent lock order
   `.execute(tx)
-  const removed = await many(
-    tx,
-    sql<{ id: string }>`
-      delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
-      returning contact_id as id
-    `,
-  )
+  const removed = await many<{ id: string }>(tx)`
+    delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
+    returning contact_id as id
+  `
   const change = { added: [], removed: removed.map(({ id }) => id) }
   await recordChange(tx, { projectId, segmentId }, change)
   return change.removed.length
@@ -125,13 +115,10 @@ const pagesOf = (addresses: string[]) =>
 type Found = { id: string; email: string; isNew: boolean }
 
 const findContacts = (tx: Tx, projectId: string, emails: string[]) =>
-  many(
-    tx,
-    sql<Found>`
-      select id, email, false as "isNew" from contacts where project_id = ${projectId} and email = any(${emails}::text[])
-      order by email for key share
-    `,
-  )
+  many<Found>(tx)`
+    select id, email, false as "isNew" from contacts where project_id = ${projectId} and email = any(${emails}::text[])
+    order by email for key share
+  `
 
 type Creation = { projectId: string; emails: string[]; subscribed: boolean; source: Source }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expressionSql } from '../../conditions/sql.ts'
 import { countContacts } from '../../contacts/counts.ts'
-import { countAffected, type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
 import { lockReactions } from '../../events/dispatch.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
@@ -77,11 +77,9 @@ async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolea
 
 type Tracking = { revision: number; clearing: boolean }
 
-const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) =>
-  maybeOne(
-    db,
-    sql<Tracking>`select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}`,
-  )
+const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) => maybeOne<Tracking>(db)`
+  select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}
+`
 
 type Page = { position: Position; isLast: boolean }
 
@@ -130,13 +128,10 @@ async function clearPage(tx: Tx, segment: SegmentId, position: Position): Promis
 
 /** Returns the number of rows deleted. */
 async function deleteSomeMembers(tx: Tx, { projectId, segmentId }: SegmentId) {
-  return countAffected(
-    tx,
-    sql`
-      delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
-        select contact_id from segment_members where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
-    `,
-  )
+  return countAffected(tx)`
+    delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+      select contact_id from segment_members where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+  `
 }
 
 /** Brings one page of contacts up to date, ordered by id. */
@@ -164,18 +159,15 @@ type Filled = { changes: MembershipChange[]; size: number; end: string | undefin
 /** Finds the differences in the database: nothing but ids is read. */
 async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
   const context = await readContext(tx, projectId, [segment])
-  const rows = await many(
-    tx,
-    sql<{ id: string; matches: boolean; isMember: boolean }>`
-      with page as materialized (
-        select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
-      )
-      select contacts.id, ${expressionSql(segment.expression, { projectId, ...context })} as matches, m.contact_id is not null as "isMember"
-      from page as contacts
-      left join segment_members m on m.project_id = ${projectId} and m.segment_id = ${segment.id} and m.contact_id = contacts.id
-      order by contacts.id
-    `,
-  )
+  const rows = await many<{ id: string; matches: boolean; isMember: boolean }>(tx)`
+    with page as materialized (
+      select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
+    )
+    select contacts.id, ${expressionSql(segment.expression, { projectId, ...context })} as matches, m.contact_id is not null as "isMember"
+    from page as contacts
+    left join segment_members m on m.project_id = ${projectId} and m.segment_id = ${segment.id} and m.contact_id = contacts.id
+    order by contacts.id
+  `
   const different = rows.filter(({ matches, isMember }) => matches !== isMember)
   const changes = await changeMemberships(
     tx,
@@ -187,21 +179,17 @@ async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, {
 
 /** Matches in this process, which also finds the next due time of each contact. */
 async function matchPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
-  const rows = await many(
-    tx,
-    sql<{ id: string }>`select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}`,
-  )
+  const rows = await many<{ id: string }>(tx)`
+    select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
+  `
   const checks = rows.map(({ id }) => ({ contactId: id, segmentIds: [segment.id] }))
   return { changes: await recheckContacts(tx, projectId, checks), size: rows.length, end: rows.at(-1)?.id }
 }
 
 async function finish(tx: Tx, job: JobId, { projectId, segmentId }: SegmentId, { revision, added, removed }: Position) {
-  const { total } = await one(
-    tx,
-    sql<{ total: number }>`
-      select count(*)::int as total from segment_members where project_id = ${projectId} and segment_id = ${segmentId}
-    `,
-  )
+  const total = await scalar<number>(tx)`
+    select count(*)::int from segment_members where project_id = ${projectId} and segment_id = ${segmentId}
+  `
   await sql`
     update tracked_segments set computed_revision = ${revision} where project_id = ${projectId} and segment_id = ${segmentId}
   `.execute(tx)
@@ -220,20 +208,14 @@ export const forgetMembers = (db: Pool, segment: SegmentId) =>
   })
 
 const deleteSomeDue = (tx: Tx, { projectId, segmentId }: SegmentId) =>
-  countAffected(
-    tx,
-    sql`
-      delete from segment_due where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
-        select contact_id from segment_due where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
-    `,
-  )
+  countAffected(tx)`
+    delete from segment_due where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+      select contact_id from segment_due where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+  `
 
 const keepsMembers = (tx: Tx, { projectId, segmentId }: SegmentId) =>
-  maybeOne(
-    tx,
-    sql`
-      select 1 from segments s
-      where s.project_id = ${projectId} and s.id = ${segmentId} and (s.type = 'STATIC'
-        or exists (select from tracked_segments t where t.project_id = s.project_id and t.segment_id = s.id))
-    `,
-  )
+  maybeOne(tx)`
+    select 1 from segments s
+    where s.project_id = ${projectId} and s.id = ${segmentId} and (s.type = 'STATIC'
+      or exists (select from tracked_segments t where t.project_id = s.project_id and t.segment_id = s.id))
+  `

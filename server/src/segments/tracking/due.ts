@@ -35,21 +35,18 @@ const CHUNK = 2_000
 
 /** Turns due times that have come into reactions. Returns the number of rows taken; the re-check of each contact writes its next one. */
 export const queueDue = (tx: Tx) =>
-  countAffected(
-    tx,
-    sql`
-      with taken as (
-        delete from segment_due where (project_id, contact_id, segment_id) in (
-          select project_id, contact_id, segment_id from segment_due
-          where due_at <= clock_timestamp() order by due_at limit ${CHUNK} for update skip locked)
-        returning project_id, contact_id, segment_id
-      ), reacted as (
-        ${insertReactionsSql(sql`(
-          select project_id, contact_id, array_agg('due:' || segment_id) as topics from taken group by 1, 2)`)}
-      )
-      select from taken
-    `,
-  )
+  countAffected(tx)`
+    with taken as (
+      delete from segment_due where (project_id, contact_id, segment_id) in (
+        select project_id, contact_id, segment_id from segment_due
+        where due_at <= clock_timestamp() order by due_at limit ${CHUNK} for update skip locked)
+      returning project_id, contact_id, segment_id
+    ), reacted as (
+      ${insertReactionsSql(sql`(
+        select project_id, contact_id, array_agg('due:' || segment_id) as topics from taken group by 1, 2)`)}
+    )
+    select from taken
+  `
 
 /** Segments swept by one statement. */
 const SEGMENTS = 100
@@ -62,29 +59,26 @@ const MAX_STRETCH_SECONDS = 60
  * the millisecond `time + ms`. Returns the number of segments swept.
  */
 export const queueLeftWindows = (tx: Tx) =>
-  countAffected(
-    tx,
-    sql`
-      with swept as materialized (
-        select project_id, segment_id, windows, swept_at as since,
-          least(clock_timestamp(), swept_at + make_interval(secs => ${MAX_STRETCH_SECONDS})) as until
-        from tracked_segments
-        where windows <> '[]' and swept_at < clock_timestamp() - make_interval(secs => ${SWEEP_SECONDS})
-        order by swept_at limit ${SEGMENTS} for update skip locked
-      ), gone as (
-        select s.project_id, e.contact_id, array_agg(distinct 'due:' || s.segment_id) as topics
-        from swept s
-        cross join lateral jsonb_to_recordset(s.windows) as w(name text, ms bigint)
-        cross join lateral (
-          select contact_id from events
-          where project_id = s.project_id and name = w.name and contact_id is not null
-            and id >= lowest_id(s.since - make_interval(secs => w.ms / 1000.0))
-            and id < lowest_id(s.until - make_interval(secs => w.ms / 1000.0))
-        ) as e
-        group by 1, 2
-      ), reacted as (
-        ${insertReactionsSql(sql`(select * from gone)`)}
-      )
-      update tracked_segments t set swept_at = s.until from swept s where t.project_id = s.project_id and t.segment_id = s.segment_id
-    `,
-  )
+  countAffected(tx)`
+    with swept as materialized (
+      select project_id, segment_id, windows, swept_at as since,
+        least(clock_timestamp(), swept_at + make_interval(secs => ${MAX_STRETCH_SECONDS})) as until
+      from tracked_segments
+      where windows <> '[]' and swept_at < clock_timestamp() - make_interval(secs => ${SWEEP_SECONDS})
+      order by swept_at limit ${SEGMENTS} for update skip locked
+    ), gone as (
+      select s.project_id, e.contact_id, array_agg(distinct 'due:' || s.segment_id) as topics
+      from swept s
+      cross join lateral jsonb_to_recordset(s.windows) as w(name text, ms bigint)
+      cross join lateral (
+        select contact_id from events
+        where project_id = s.project_id and name = w.name and contact_id is not null
+          and id >= lowest_id(s.since - make_interval(secs => w.ms / 1000.0))
+          and id < lowest_id(s.until - make_interval(secs => w.ms / 1000.0))
+      ) as e
+      group by 1, 2
+    ), reacted as (
+      ${insertReactionsSql(sql`(select * from gone)`)}
+    )
+    update tracked_segments t set swept_at = s.until from swept s where t.project_id = s.project_id and t.segment_id = s.segment_id
+  `

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { readFacts } from '../../conditions/facts.ts'
 import { evaluationOf, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
 import { type Db, many, type Tx } from '../../db/index.ts'
@@ -73,12 +72,9 @@ type TrackedSegment = ResolvedSegment & { mayBecomeDue: boolean }
 
 /** Without segments whose earlier memberships are still being deleted: their recomputation follows. */
 async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Map<string, TrackedSegment>> {
-  const rows = await many(
-    db,
-    sql<{ id: string }>`
-      select segment_id as id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
-    `,
-  )
+  const rows = await many<{ id: string }>(db)`
+    select segment_id as id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
+  `
   const resolved = await resolveSegments(
     db,
     projectId,
@@ -88,12 +84,9 @@ async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Ma
 }
 
 async function readMembers(db: Db, projectId: string, { segmentIds, contactIds }: { segmentIds: string[]; contactIds: string[] }) {
-  const rows = await many(
-    db,
-    sql<{ segmentId: string; contactId: string }>`
-      select segment_id as "segmentId", contact_id as "contactId" from segment_members
-      where project_id = ${projectId} and segment_id = any(${segmentIds}::uuid[]) and contact_id = any(${contactIds}::uuid[])
-    `,
-  )
+  const rows = await many<{ segmentId: string; contactId: string }>(db)`
+    select segment_id as "segmentId", contact_id as "contactId" from segment_members
+    where project_id = ${projectId} and segment_id = any(${segmentIds}::uuid[]) and contact_id = any(${contactIds}::uuid[])
+  `
   return new Set(rows.map(({ segmentId, contactId }) => `${segmentId} ${contactId}`))
 }

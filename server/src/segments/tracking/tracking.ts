@@ -14,14 +14,12 @@ const listenerOf = (segmentId: string) => `segment:${segmentId}`
 /** Topic of a moment at which time alone may change the answer. */
 const dueTopic = (segmentId: string): Topic => `due:${segmentId}`
 
-/** Membership of a dynamic segment is tracked from now on. Not called for static segments. */
-export const startTracking = (tx: Tx, segment: SegmentId): Promise<void> => track(tx, segment)
-
 /**
- * Listens to what the condition mentions, and queues a recomputation. Transactions that began before the listener was visible may still
+ * Membership of a dynamic segment is tracked from now on, by its present condition. Not called for static segments. Listens to what the
+ * condition mentions, and queues a recomputation. Transactions that began before the listener was visible may still
  * write without a reaction: the recomputation waits for them.
  */
-async function track(tx: Tx, { projectId, segmentId }: SegmentId) {
+export async function startTracking(tx: Tx, { projectId, segmentId }: SegmentId) {
   const [segment] = await resolveSegments(tx, projectId, [segmentId])
   if (!segment) return
   await listenTo(tx, { projectId, listener: listenerOf(segmentId) }, [...topicsOf(segment.expression), dueTopic(segmentId)])
@@ -46,7 +44,8 @@ export async function stopTracking(tx: Tx, { projectId, segmentId }: SegmentId):
 
 /** The condition of a dynamic segment has changed, whether it is tracked or not: tracked segments may refer to it. */
 export async function conditionChanged(tx: Tx, { projectId, segmentId }: SegmentId): Promise<void> {
-  for (const dependent of await findTrackedDependents(tx, projectId, segmentId)) await track(tx, { projectId, segmentId: dependent })
+  for (const dependent of await findTrackedDependents(tx, projectId, segmentId))
+    await startTracking(tx, { projectId, segmentId: dependent })
 }
 
 type StaticChange = SegmentId & { added: string[]; removed: string[] }
@@ -59,12 +58,9 @@ export async function staticMembersChanged(tx: Tx, { projectId, segmentId, added
     projectId,
     [...added, ...removed].map((id) => ({ id, topics })),
   )
-  const tracked = await maybeOne(
-    tx,
-    sql<{ name: string; slug: string }>`
-      select name, slug from segments where project_id = ${projectId} and id = ${segmentId} and track_membership
-    `,
-  )
+  const tracked = await maybeOne<{ name: string; slug: string }>(tx)`
+    select name, slug from segments where project_id = ${projectId} and id = ${segmentId} and track_membership
+  `
   if (!tracked) return
   const segment = { id: segmentId, ...tracked }
   await recordMembershipEvents(tx, projectId, [

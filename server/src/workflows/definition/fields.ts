@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { listFields } from '../../contacts/fields/fields.ts'
 import { many, type Pool } from '../../db/index.ts'
@@ -30,17 +29,14 @@ export async function listWorkflowFields(
 }
 
 const listEventFields = (db: Pool, projectId: string, name: string) =>
-  many(
-    db,
-    sql<{ key: string; type: 'number' | 'boolean' | 'date' | 'string' }>`
-      select distinct on (key) key,
-        case jsonb_typeof(value) when 'number' then 'number' when 'boolean' then 'boolean'
-          when 'string' then case when value #>> '{}' ~ '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?Z)?$' then 'date' else 'string' end
-          else 'string' end as type
-      from (
-        select id, data from events where project_id = ${projectId} and name = ${name} order by id desc limit ${SAMPLED_EVENTS}
-      ) as latest cross join lateral jsonb_each(data) as field(key, value)
-      where length(key) <= 255
-      order by key, id desc limit ${MAX_EVENT_FIELDS}
-    `,
-  )
+  many<{ key: string; type: 'number' | 'boolean' | 'date' | 'string' }>(db)`
+    select distinct on (key) key,
+      case jsonb_typeof(value) when 'number' then 'number' when 'boolean' then 'boolean'
+        when 'string' then case when value #>> '{}' ~ '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?Z)?$' then 'date' else 'string' end
+        else 'string' end as type
+    from (
+      select id, data from events where project_id = ${projectId} and name = ${name} order by id desc limit ${SAMPLED_EVENTS}
+    ) as latest cross join lateral jsonb_each(data) as field(key, value)
+    where length(key) <= 255
+    order by key, id desc limit ${MAX_EVENT_FIELDS}
+  `

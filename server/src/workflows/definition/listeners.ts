@@ -16,15 +16,12 @@ export const IS_ACTIVE = sql`e.status in ('RUNNING', 'WAITING')`
  * under the lock of the workflow, after every change of it.
  */
 export async function listenForWorkflow(tx: Tx, { projectId, id, enabled, triggerType, triggerConfig, version }: WorkflowRow) {
-  const followed = await many(
-    tx,
-    sql<{ events: string[] }>`
-      select g.uses -> 'awaited' as events from workflow_graphs g
-      where g.project_id = ${projectId} and g.workflow_id = ${id} and (
-        ${enabled} and g.version = ${version}
-        or exists (select from workflow_executions e where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and ${IS_ACTIVE}))
-    `,
-  )
+  const followed = await many<{ events: string[] }>(tx)`
+    select g.uses -> 'awaited' as events from workflow_graphs g
+    where g.project_id = ${projectId} and g.workflow_id = ${id} and (
+      ${enabled} and g.version = ${version}
+      or exists (select from workflow_executions e where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and ${IS_ACTIVE}))
+  `
   const events = followed.flatMap((graph) => graph.events)
   if (enabled && triggerType === 'EVENT') events.push(triggerConfig.eventName as string)
   const topics: Topic[] = [...new Set(events)].map((name): Topic => `event:${name}`)

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, many } from '../../db/index.ts'
 import { type Graph, selfEndingWaits, triggerOf, unreachableSteps } from './graph.ts'
 import { nextFiringOf } from './schedule.ts'
@@ -48,23 +47,19 @@ async function findTriggerProblems(db: Db, workflow: WorkflowRow, stepId: string
   if (name.startsWith('email.') && !EMAIL_EVENTS.has(name)) return problem(`Sterna records no event "${name}".`)
   const [, slug] = /^segment\.(.+)\.(?:entry|exit)$/s.exec(name) ?? []
   if (slug === undefined) return []
-  const tracked = await many(
-    db,
-    sql`select 1 from segments where project_id = ${workflow.projectId} and slug = ${slug} and track_membership limit 1`,
-  )
+  const tracked = await many(db)`
+    select 1 from segments where project_id = ${workflow.projectId} and slug = ${slug} and track_membership limit 1
+  `
   return tracked.length ? [] : problem(`No segment with the slug "${slug}" tracks its membership.`)
 }
 
 async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph): Promise<Problem[]> {
   const sending = steps.filter(({ templateId }) => templateId !== null)
   if (!sending.length) return []
-  const found = await many(
-    db,
-    sql<{ id: string; hasFrom: boolean }>`
-      select id, from_address is not null as "hasFrom" from templates
-      where project_id = ${projectId} and id = any(${sending.map(({ templateId }) => templateId)}::uuid[])
-    `,
-  )
+  const found = await many<{ id: string; hasFrom: boolean }>(db)`
+    select id, from_address is not null as "hasFrom" from templates
+    where project_id = ${projectId} and id = any(${sending.map(({ templateId }) => templateId)}::uuid[])
+  `
   const byId = new Map(found.map((template) => [template.id, template]))
   return sending.flatMap(({ id: stepId, templateId }): Problem[] => {
     const template = byId.get(templateId!)
@@ -80,12 +75,9 @@ async function findSegmentProblems(db: Db, { projectId, triggerType, triggerConf
   )
   if (triggerType === 'SCHEDULE') uses.push({ stepId: null, segmentId: triggerConfig.segmentId as string })
   if (!uses.length) return []
-  const found = await many(
-    db,
-    sql<{
-      id: string
-    }>`select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])`,
-  )
+  const found = await many<{ id: string }>(db)`
+    select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])
+  `
   const known = new Set(found.map(({ id }) => id))
   return uses
     .filter(({ segmentId }) => !known.has(segmentId))

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { maybeOne, one, type Tx } from '../../db/index.ts'
-import { failStale, nextRevision } from '../../http/if-match.ts'
+import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { type FieldIssue, fail, invalid } from '../../lib/errors.ts'
 import { MB } from '../../lib/text/units.ts'
 import { lockSegments } from '../../segments/limits.ts'
@@ -16,7 +16,7 @@ const MAX_GRAPH_BYTES = MB
 export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
 
 type Edit = WorkflowKey & {
-  revisions: string[] | undefined
+  revisions?: string[] | undefined
   /** The version that the caller has read. */
   version?: number
   places: Places
@@ -32,10 +32,9 @@ export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow;
   await lockSegments(tx, edit.projectId)
   const stored = await lockWorkflow(tx, edit)
   if (!stored) return undefined
-  const updatedAt = stored.updatedAt.toISOString()
-  if (edit.revisions && !edit.revisions.includes(updatedAt)) failStale(updatedAt)
+  refuseStale(stored, edit.revisions)
   if (edit.version !== undefined && edit.version !== stored.version)
-    fail('CONFLICT', { message: 'It was changed since you read it.', details: { version: stored.version, updatedAt } })
+    fail('CONFLICT', { message: 'It was changed since you read it.', details: { version: stored.version, updatedAt: stored.updatedAt } })
   const before = await readGraph(tx, stored)
   const graph = edit.change(before)
   if (!graph) return undefined
@@ -63,14 +62,11 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
   const own = new Set([...before.steps, ...before.transitions].map((each) => each.id))
   const added = [...graph.steps, ...graph.transitions].map((each) => each.id).filter((each) => !own.has(each))
   if (!added.length) return
-  const taken = await maybeOne(
-    tx,
-    sql<{ id: string }>`
-      select own.id from workflow_graphs g cross join lateral jsonb_array_elements_text(g.uses -> 'ids') as own(id)
-      where g.project_id = ${projectId} and g.workflow_id <> ${id} and g.uses -> 'ids' ?| ${added}::text[] and own.id = any(${added}::text[])
-      limit 1
-    `,
-  )
+  const taken = await maybeOne<{ id: string }>(tx)`
+    select own.id from workflow_graphs g cross join lateral jsonb_array_elements_text(g.uses -> 'ids') as own(id)
+    where g.project_id = ${projectId} and g.workflow_id <> ${id} and g.uses -> 'ids' ?| ${added}::text[] and own.id = any(${added}::text[])
+    limit 1
+  `
   if (!taken) return
   const isStep = graph.steps.some((step) => step.id === taken.id)
   const index = (isStep ? graph.steps : graph.transitions).findIndex((each) => each.id === taken.id)
@@ -83,14 +79,11 @@ async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph): Promis
   await sql`
     delete from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version} and not pinned
   `.execute(tx)
-  const row = await one(
-    tx,
-    sql<WorkflowRow>`
-      update workflows w set version = version + 1, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
-      where project_id = ${projectId} and id = ${id}
-      returning ${WORKFLOW_COLUMNS}
-    `,
-  )
+  const row = await one<WorkflowRow>(tx)`
+    update workflows w set version = version + 1, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
+    where project_id = ${projectId} and id = ${id}
+    returning ${WORKFLOW_COLUMNS}
+  `
   await listenForWorkflow(tx, row)
   return row
 }

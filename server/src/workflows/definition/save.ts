@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
-import { maybeOne, one, type Tx } from '../../db/index.ts'
-import { failStale, nextRevision } from '../../http/if-match.ts'
+import { maybeOne, one, scalar, type Tx } from '../../db/index.ts'
+import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { fail, invalid } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
@@ -20,14 +20,7 @@ export const MAX_WORKFLOW_NAME = 255
 /** Workflows of a project. */
 const MAX_WORKFLOWS = 1_000
 
-type NewWorkflow = {
-  projectId: string
-  name: string
-  description: string | null
-  triggerType: TriggerType
-  triggerConfig: Record<string, unknown>
-  allowReentry: boolean
-}
+type NewWorkflow = Omit<WorkflowRow, 'id' | 'enabled' | 'version' | 'createdAt' | 'updatedAt'>
 
 /** Disabled, with nothing but its TRIGGER step. */
 export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
@@ -43,21 +36,18 @@ async function insertWorkflow(
 ) {
   await lockSegments(tx, projectId)
   await assertRoomForWorkflow(tx, projectId)
-  const row = await one(
-    tx,
-    sql<WorkflowRow>`
-      insert into workflows as w (project_id, id, name, description, trigger_type, trigger_config, allow_reentry)
-      values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
-      returning ${WORKFLOW_COLUMNS}
-    `,
-  )
+  const row = await one<WorkflowRow>(tx)`
+    insert into workflows as w (project_id, id, name, description, trigger_type, trigger_config, allow_reentry)
+    values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
+    returning ${WORKFLOW_COLUMNS}
+  `
   await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph) })
   return { row, graph }
 }
 
 /** Under the lock of the project's segments, which serialises changes of workflows too. */
 async function assertRoomForWorkflow(tx: Tx, projectId: string) {
-  const { count } = await one(tx, sql<{ count: number }>`select count(*)::int as count from workflows where project_id = ${projectId}`)
+  const count = await scalar<number>(tx)`select count(*)::int from workflows where project_id = ${projectId}`
   if (count >= MAX_WORKFLOWS) fail('CONFLICT', { message: `A project has at most ${MAX_WORKFLOWS.toLocaleString('en')} workflows.` })
 }
 
@@ -79,8 +69,7 @@ export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changes
   await lockSegments(tx, projectId)
   const stored = await lockWorkflow(tx, { projectId, id })
   if (!stored) return undefined
-  const updatedAt = stored.updatedAt.toISOString()
-  if (revisions && !revisions.includes(updatedAt)) failStale(updatedAt)
+  refuseStale(stored, revisions)
   const changes = changesOf(stored)
   const next: WorkflowRow = {
     ...stored,
@@ -101,7 +90,7 @@ export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changes
 async function nextFiringAfter(tx: Tx, stored: WorkflowRow, next: WorkflowRow) {
   const scheduleOf = ({ enabled, triggerType, triggerConfig }: WorkflowRow) => ({ enabled, triggerType, triggerConfig })
   if (isDeepStrictEqual(scheduleOf(stored), scheduleOf(next))) return sql`w.next_firing_at`
-  const { now } = await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)
+  const now = await scalar<Date>(tx)`select clock_timestamp()`
   return sql`${nextFiringOf(next, now) ?? null}::timestamptz`
 }
 
@@ -111,16 +100,13 @@ async function checkSegment(tx: Tx, { projectId, triggerType, triggerConfig }: W
 }
 
 const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unknown>) =>
-  one(
-    tx,
-    sql<WorkflowRow>`
-      update workflows w set name = ${next.name}, description = ${next.description}, trigger_type = ${next.triggerType},
-        trigger_config = ${JSON.stringify(next.triggerConfig)}::jsonb, enabled = ${next.enabled}, allow_reentry = ${next.allowReentry},
-        next_firing_at = ${nextFiringAt}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
-      where project_id = ${next.projectId} and id = ${next.id}
-      returning ${WORKFLOW_COLUMNS}
-    `,
-  )
+  one<WorkflowRow>(tx)`
+    update workflows w set name = ${next.name}, description = ${next.description}, trigger_type = ${next.triggerType},
+      trigger_config = ${JSON.stringify(next.triggerConfig)}::jsonb, enabled = ${next.enabled}, allow_reentry = ${next.allowReentry},
+      next_firing_at = ${nextFiringAt}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
+    where project_id = ${next.projectId} and id = ${next.id}
+    returning ${WORKFLOW_COLUMNS}
+  `
 
 const COPY = ' (Copy)'
 
@@ -138,10 +124,9 @@ export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Pr
   await lockSegments(tx, projectId)
   const workflow = await lockWorkflow(tx, { projectId, id })
   if (!workflow) return false
-  const active = await maybeOne(
-    tx,
-    sql`select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1`,
-  )
+  const active = await maybeOne(tx)`
+    select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1
+  `
   if (active) fail('CONFLICT', { message: 'The workflow has active executions. Cancel them first, or wait until they end.' })
   await stopListening(tx, { projectId, id })
   await sql`delete from workflows where project_id = ${projectId} and id = ${id}`.execute(tx)

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
 import { invalid } from '../../lib/errors.ts'
 import { loadLookup } from '../../segments/expressions.ts'
@@ -42,12 +41,9 @@ export async function checkGraphReferences(tx: Tx, projectId: string, steps: Gra
 async function checkTemplates(tx: Tx, projectId: string, steps: GraphStep[], pathOf: (step: GraphStep) => string) {
   const ids = unique(steps.flatMap(({ templateId }) => templateId ?? []))
   if (!ids.length) return
-  const rows = await many(
-    tx,
-    sql<{ id: string }>`
-      select id from templates where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id for key share
-    `,
-  )
+  const rows = await many<{ id: string }>(tx)`
+    select id from templates where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id for key share
+  `
   const known = new Set(rows.map(({ id }) => id))
   const wrong = steps.find(({ templateId }) => templateId !== null && !known.has(templateId))
   if (wrong) invalid(`${pathOf(wrong)}config.templateId`, 'No such template.')

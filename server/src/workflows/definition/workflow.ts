@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, one, type Tx } from '../../db/index.ts'
+import { columns, type RowOf } from '../../db/columns.ts'
+import { type Db, maybeOne, scalar, type Tx } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { fail } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
@@ -70,29 +71,13 @@ export const Workflow = z
   })
   .meta({ id: 'Workflow' })
 
-export type WorkflowRow = {
-  id: string
-  name: string
-  description: string | null
-  triggerType: TriggerType
-  triggerConfig: Record<string, unknown>
-  enabled: boolean
-  allowReentry: boolean
-  version: number
-  projectId: string
-  createdAt: Date
-  updatedAt: Date
-}
+const OWN_COLUMNS = ['id', 'name', 'description', 'triggerType', 'triggerConfig', 'enabled', 'allowReentry', 'version'] as const
+export const WORKFLOW_COLUMNS = columns('workflows', 'w', [...OWN_COLUMNS, 'projectId', 'createdAt', 'updatedAt'])
+export type WorkflowRow = RowOf<typeof WORKFLOW_COLUMNS> & { triggerType: TriggerType; triggerConfig: Record<string, unknown> }
 export type WorkflowKey = { projectId: string; id: string }
-
-export const WORKFLOW_COLUMNS = sql`
-  w.id, w.name, w.description, w.trigger_type as "triggerType", w.trigger_config as "triggerConfig", w.enabled,
-  w.allow_reentry as "allowReentry", w.version, w.project_id as "projectId", w.created_at as "createdAt", w.updated_at as "updatedAt"`
 
 const selectWorkflow = ({ projectId, id }: WorkflowKey, lock = sql``) => sql<WorkflowRow>`
   select ${WORKFLOW_COLUMNS} from workflows w where w.project_id = ${projectId} and w.id = ${id} ${lock}`
-
-const findWorkflow = (db: Db, key: WorkflowKey) => maybeOne(db, selectWorkflow(key))
 
 /** Keeps others from changing the workflow, and executions from starting. */
 export const lockWorkflow = (tx: Tx, key: WorkflowKey) => maybeOne(tx, selectWorkflow(key, sql`for update`))
@@ -102,18 +87,12 @@ export const workflowNotFound = (id: string): never =>
 
 /** Fails unless the project has this workflow. */
 export const getWorkflow = async (db: Db, key: WorkflowKey): Promise<WorkflowRow> =>
-  (isId(key.id) && (await findWorkflow(db, key))) || workflowNotFound(key.id)
+  (isId(key.id) && (await maybeOne(db, selectWorkflow(key)))) || workflowNotFound(key.id)
 
 /** The graph of a version, by default the current one of a workflow that exists. */
-export async function readGraph(db: Db, { projectId, id, version }: WorkflowKey & { version: number }): Promise<Graph> {
-  const { graph } = await one(
-    db,
-    sql<{ graph: Graph }>`
-      select graph from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version}
-    `,
-  )
-  return graph
-}
+export const readGraph = (db: Db, { projectId, id, version }: WorkflowKey & { version: number }) => scalar<Graph>(db)`
+  select graph from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version}
+`
 
 export const showTransition = (transition: GraphTransition): z.output<typeof Transition> => ({
   ...transition,
@@ -127,14 +106,8 @@ export const showStep = (step: GraphStep, { workflowId, graph }: { workflowId: s
   incomingTransitions: graph.transitions.filter(({ toStepId }) => toStepId === step.id).map(showTransition),
 })
 
-export const showWorkflowRow = ({ createdAt, updatedAt, ...row }: WorkflowRow) => ({
-  ...row,
-  createdAt: createdAt.toISOString(),
-  updatedAt: updatedAt.toISOString(),
-})
-
 export const showWorkflow = (row: WorkflowRow, graph: Graph, problems: Problem[]): z.output<typeof Workflow> => ({
-  ...showWorkflowRow(row),
+  ...row,
   steps: graph.steps.map((step) => showStep(step, { workflowId: row.id, graph })),
   transitions: graph.transitions.map(showTransition),
   problems,

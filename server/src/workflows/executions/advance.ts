@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, one, type Tx } from '../../db/index.ts'
+import { type Db, many, scalar, type Tx } from '../../db/index.ts'
 import { exactTime } from '../../events/first-events.ts'
 import { createCache } from '../../lib/cache.ts'
 import { crash } from '../../lib/crash-point.ts'
@@ -27,15 +27,12 @@ export const RUNNING_COLUMNS = sql`
 /** Due executions of a project, oldest first. Others that are being advanced are left alone. */
 export async function claimExecutions(tx: Tx, projectId: string, limit: number, only?: string) {
   await shareAdvance(tx, projectId)
-  return many(
-    tx,
-    sql<Claimed>`
-      select ${RUNNING_COLUMNS} from workflow_executions e
-      where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
-        and not ${isBeingWiped(sql`${projectId}`)}
-      order by e.due_at limit ${limit} for update of e skip locked
-    `,
-  )
+  return many<Claimed>(tx)`
+    select ${RUNNING_COLUMNS} from workflow_executions e
+    where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
+      and not ${isBeingWiped(sql`${projectId}`)}
+    order by e.due_at limit ${limit} for update of e skip locked
+  `
 }
 
 /**
@@ -43,7 +40,7 @@ export async function claimExecutions(tx: Tx, projectId: string, limit: number, 
  * nothing is.
  */
 export async function advanceExecutions(tx: Tx, projectId: string, claimed: Claimed[], timeoutAfterMs = TIMEOUT_AFTER_MS) {
-  const { now } = await one(tx, sql<{ now: Date }>`select now() as now`)
+  const now = await scalar<Date>(tx)`select now()`
   const contacts = await readContacts(tx, projectId, claimed)
   const batch: StepBatch = { projectId, now, contacts, timeoutAfterMs }
   let open = await withGraphs(tx, projectId, claimed)
@@ -73,12 +70,9 @@ async function runRound(tx: Tx, batch: StepBatch, open: ActiveExecution[]) {
 }
 
 async function readContacts(tx: Tx, projectId: string, claimed: Claimed[]) {
-  const rows = await many(
-    tx,
-    sql<{ id: string; email: string; subscribed: boolean }>`
-      select id, email, subscribed from contacts where project_id = ${projectId} and id = any(${claimed.map(({ contactId }) => contactId)}::uuid[])
-    `,
-  )
+  const rows = await many<{ id: string; email: string; subscribed: boolean }>(tx)`
+    select id, email, subscribed from contacts where project_id = ${projectId} and id = any(${claimed.map(({ contactId }) => contactId)}::uuid[])
+  `
   return new Map(rows.map(({ id, ...contact }) => [id, contact]))
 }
 
@@ -96,15 +90,12 @@ export async function readGraphs(db: Db, projectId: string, executions: { workfl
     else missing.set(key, { workflowId, version })
   }
   if (missing.size) {
-    const rows = await many(
-      db,
-      sql<{ workflowId: string; version: number; graph: Graph; bytes: number }>`
-        select g.workflow_id as "workflowId", g.version, g.graph, octet_length(g.graph::text) as bytes
-        from workflow_graphs g join jsonb_to_recordset(${JSON.stringify([...missing.values()])}::jsonb) as k("workflowId" uuid, version int)
-          on g.workflow_id = k."workflowId" and g.version = k.version
-        where g.project_id = ${projectId}
-      `,
-    )
+    const rows = await many<{ workflowId: string; version: number; graph: Graph; bytes: number }>(db)`
+      select g.workflow_id as "workflowId", g.version, g.graph, octet_length(g.graph::text) as bytes
+      from workflow_graphs g join jsonb_to_recordset(${JSON.stringify([...missing.values()])}::jsonb) as k("workflowId" uuid, version int)
+        on g.workflow_id = k."workflowId" and g.version = k.version
+      where g.project_id = ${projectId}
+    `
     for (const { graph, bytes, ...key } of rows) {
       found.set(keyOf(key), graph)
       graphs.set(keyOf(key), graph, 4 * bytes)

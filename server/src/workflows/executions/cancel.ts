@@ -1,14 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
 import { many, type Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import { IS_ACTIVE } from '../definition/listeners.ts'
 import { addFigures, figureOfEnd } from './figures.ts'
 import { recordExecutionEnds } from './record-ends.ts'
-import { startedSql } from './started.ts'
+import { STARTED_FILTER, startedSql } from './started.ts'
 
 /** Executions cancelled by one statement. */
 const CHUNK = 1_000
 
+type Ended = { id: string; workflowId: string; contactId: string; stepId: string | null; visits: number; wasOpen: boolean }
 type End = { status: 'CANCELLED' | 'FAILED'; reason: string }
 
 /**
@@ -16,20 +18,17 @@ type End = { status: 'CANCELLED' | 'FAILED'; reason: string }
  * not recalled, and its outcome is ignored.
  */
 async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknown>, { status, reason }: End) {
-  const ended = await many(
-    tx,
-    sql<{ id: string; workflowId: string; contactId: string; stepId: string | null; visits: number; wasOpen: boolean }>`
-      with chosen as materialized (
-        select e.id, e.status = 'WAITING' as was_open from workflow_executions e
-        where e.project_id = ${projectId} and ${which} and ${IS_ACTIVE} order by e.id limit ${CHUNK} for update
-      )
-      update workflow_executions e set status = ${status}, exit_reason = ${reason}, completed_at = now(), updated_at = now(), due_at = null,
-        awaits = null, deadline_at = null, webhook_host = null
-      from chosen c where e.project_id = ${projectId} and e.id = c.id
-      returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.current_step_id as "stepId", e.visits,
-        c.was_open as "wasOpen"
-    `,
-  )
+  const ended = await many<Ended>(tx)`
+    with chosen as materialized (
+      select e.id, e.status = 'WAITING' as was_open from workflow_executions e
+      where e.project_id = ${projectId} and ${which} and ${IS_ACTIVE} order by e.id limit ${CHUNK} for update
+    )
+    update workflow_executions e set status = ${status}, exit_reason = ${reason}, completed_at = now(), updated_at = now(), due_at = null,
+      awaits = null, deadline_at = null, webhook_host = null
+    from chosen c where e.project_id = ${projectId} and e.id = c.id
+    returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.current_step_id as "stepId", e.visits,
+      c.was_open as "wasOpen"
+  `
   const open = ended.filter(({ wasOpen, stepId }) => wasOpen && stepId)
   await sql`
     update workflow_step_executions s set status = ${status === 'FAILED' ? 'FAILED' : 'SKIPPED'}, error = ${reason}, completed_at = now()
@@ -52,11 +51,7 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
 }
 
 /** Steps that could not be run: the visit that never began is recorded, so that the history of the execution says where it failed. */
-async function recordFailedVisits(
-  tx: Tx,
-  projectId: string,
-  { reason, ended }: { reason: string; ended: { id: string; workflowId: string; stepId: string | null; visits: number }[] },
-) {
+async function recordFailedVisits(tx: Tx, projectId: string, { reason, ended }: { reason: string; ended: Ended[] }) {
   const visits = ended.map(({ id, workflowId, stepId, visits }) => ({
     executionId: id,
     workflowId,
@@ -93,12 +88,11 @@ export async function cancelExecutionsOf(tx: Tx, projectId: string, { contactIds
   while ((await cancel(tx, projectId, sql`e.contact_id = any(${contactIds}::uuid[])`, reason)) === CHUNK);
 }
 
-export type CancelFilter = {
-  status?: 'RUNNING' | 'WAITING' | undefined
-  stepId?: string | undefined
-  contactId?: string | undefined
-  startedFrom?: string | undefined
-  startedTo?: string | undefined
+export const CANCEL_FILTER = {
+  status: z.enum(['RUNNING', 'WAITING']).optional(),
+  stepId: z.uuid().optional().describe('Executions that are at this step.'),
+  contactId: z.uuid().optional(),
+  ...STARTED_FILTER,
 }
 
 /** One chunk of the active executions of a workflow that match. Returns their number: 0 when none is left. */
@@ -106,7 +100,7 @@ export const cancelExecutionsOfWorkflow = (
   tx: Tx,
   projectId: string,
   workflowId: string,
-  { status, stepId, contactId, ...started }: CancelFilter = {},
+  { status, stepId, contactId, ...started }: z.output<z.ZodObject<typeof CANCEL_FILTER>> = {},
 ) =>
   cancel(
     tx,

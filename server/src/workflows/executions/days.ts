@@ -34,17 +34,11 @@ export const workflowDays: Sums = {
 }
 
 async function listDays(db: Db) {
-  const days = await many(
-    db,
-    sql<{
-      day: string
-    }>`select day::date::text as day from generate_series(${FIRST_KEPT_DAY}, ${utcDay(sql`now()`)}, interval '1 day') as day`,
-  )
+  const days = await many<{ day: string }>(db)`
+    select day::date::text as day from generate_series(${FIRST_KEPT_DAY}, ${utcDay(sql`now()`)}, interval '1 day') as day
+  `
   return days.map(({ day }) => day)
 }
 
 export const dropOldWorkflowDays = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`delete from workflow_days where ctid in (select ctid from workflow_days where day < ${FIRST_KEPT_DAY} limit ${limit})`,
-  )
+  countAffected(tx)`delete from workflow_days where ctid in (select ctid from workflow_days where day < ${FIRST_KEPT_DAY} limit ${limit})`

@@ -11,7 +11,7 @@ import { VISIT_OUTCOME } from './visit-outcome.ts'
 /** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
 export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
-  const deleted = await many(tx, sql<{ id: string }>`${wipeSql('workflows', scope)} returning id`)
+  const deleted = await many<{ id: string }>(tx)`${wipeSql('workflows', scope)} returning id`
   for (const { id } of deleted) await stopListening(tx, { projectId, id })
   return deleted.length
 }
@@ -57,7 +57,7 @@ export async function continueErasing(db: Pool, workflow: ErasedWorkflow) {
 async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Promise<number> {
   const which = sql`t.workflow_id = ${workflowId}`
   const scope = (limit: number): WipeScope => ({ projectId, before: 'infinity', limit })
-  const executions = await many(tx, sql<{ id: string }>`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`)
+  const executions = await many<{ id: string }>(tx)`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`
   await dropStepsSql(executions.map(({ id }) => ({ projectId, id }))).execute(tx)
   return (
     executions.length ||
@@ -93,30 +93,27 @@ type Retention = { months: number; limit: number }
  */
 export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
   if (months === 0) return 0
-  const dropped = await many(
-    tx,
-    sql<{ projectId: string; id: string }>`
-      with dropped as (
-        delete from workflow_executions where (project_id, id) in (
-          select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
-          order by completed_at limit ${limit} for update skip locked)
-        returning project_id, id, workflow_id, contact_id, status, started_at
-      ), remembered as (
-        insert into workflow_entries (project_id, workflow_id, contact_id)
-        select distinct d.project_id, d.workflow_id, d.contact_id from dropped d
-        where exists (select from workflows w where w.project_id = d.project_id and w.id = d.workflow_id)
-          and exists (select from contacts c where c.project_id = d.project_id and c.id = d.contact_id)
-        order by 1, 2, 3
-        on conflict do nothing
-      ), counted as (
-        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n, created_at)
-        select project_id, workflow_id, workflow_id, lower(status), -count(*), now() from dropped group by 1, 2, status
-        union all
-        select project_id, workflow_id, workflow_id, 'dropped', count(*), min(started_at) from dropped group by 1, 2, ${utcDay(sql`started_at`)}
-      )
-      select project_id as "projectId", id from dropped
-    `,
-  )
+  const dropped = await many<{ projectId: string; id: string }>(tx)`
+    with dropped as (
+      delete from workflow_executions where (project_id, id) in (
+        select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
+        order by completed_at limit ${limit} for update skip locked)
+      returning project_id, id, workflow_id, contact_id, status, started_at
+    ), remembered as (
+      insert into workflow_entries (project_id, workflow_id, contact_id)
+      select distinct d.project_id, d.workflow_id, d.contact_id from dropped d
+      where exists (select from workflows w where w.project_id = d.project_id and w.id = d.workflow_id)
+        and exists (select from contacts c where c.project_id = d.project_id and c.id = d.contact_id)
+      order by 1, 2, 3
+      on conflict do nothing
+    ), counted as (
+      insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n, created_at)
+      select project_id, workflow_id, workflow_id, lower(status), -count(*), now() from dropped group by 1, 2, status
+      union all
+      select project_id, workflow_id, workflow_id, 'dropped', count(*), min(started_at) from dropped group by 1, 2, ${utcDay(sql`started_at`)}
+    )
+    select project_id as "projectId", id from dropped
+  `
   await dropCountedSteps(tx, dropped)
   return dropped.length
 }
@@ -124,44 +121,35 @@ export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
 /** Graphs that were replaced before the retention, and that no active execution follows. As long as executions are kept, their graphs are. */
 export async function dropOldGraphs(tx: Tx, { months, limit }: Retention) {
   if (months === 0) return 0
-  return countAffected(
-    tx,
-    sql`
-      delete from workflow_graphs where (project_id, workflow_id, version) in (
-        select g.project_id, g.workflow_id, g.version from workflow_graphs g
-        where exists (
-            select from workflow_graphs n
-            where n.project_id = g.project_id and n.workflow_id = g.workflow_id and n.version > g.version
-              and n.created_at < now() - make_interval(months => ${months}))
-          and not exists (
-            select from workflow_executions e
-            where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and ${IS_ACTIVE})
-        limit ${limit})
-    `,
-  )
+  return countAffected(tx)`
+    delete from workflow_graphs where (project_id, workflow_id, version) in (
+      select g.project_id, g.workflow_id, g.version from workflow_graphs g
+      where exists (
+          select from workflow_graphs n
+          where n.project_id = g.project_id and n.workflow_id = g.workflow_id and n.version > g.version
+            and n.created_at < now() - make_interval(months => ${months}))
+        and not exists (
+          select from workflow_executions e
+          where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and ${IS_ACTIVE})
+      limit ${limit})
+  `
 }
 
 const KEPT_REFUSALS_DAYS = 30
 
 export const dropOldRefusals = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from workflow_refusals where ctid in (
-        select ctid from workflow_refusals where hour < now() - make_interval(days => ${KEPT_REFUSALS_DAYS}) limit ${limit})
-    `,
-  )
+  countAffected(tx)`
+    delete from workflow_refusals where ctid in (
+      select ctid from workflow_refusals where hour < now() - make_interval(days => ${KEPT_REFUSALS_DAYS}) limit ${limit})
+  `
 
 /** Disabled workflows listen until their last execution has ended. */
 export async function refreshListeners(tx: Tx) {
-  const workflows = await many(
-    tx,
-    sql<WorkflowRow>`
-      select ${WORKFLOW_COLUMNS} from workflows w
-      where not w.enabled and exists (select from listeners l where l.project_id = w.project_id and l.listener = 'workflow:' || w.id)
-        and not exists (select from workflow_executions e where e.project_id = w.project_id and e.workflow_id = w.id and ${IS_ACTIVE})
-      limit 1000 for update of w skip locked
-    `,
-  )
+  const workflows = await many<WorkflowRow>(tx)`
+    select ${WORKFLOW_COLUMNS} from workflows w
+    where not w.enabled and exists (select from listeners l where l.project_id = w.project_id and l.listener = 'workflow:' || w.id)
+      and not exists (select from workflow_executions e where e.project_id = w.project_id and e.workflow_id = w.id and ${IS_ACTIVE})
+    limit 1000 for update of w skip locked
+  `
   for (const workflow of workflows) await listenForWorkflow(tx, workflow)
 }

@@ -31,7 +31,7 @@ export const workflowLedger = defineLedger({
 })
 
 async function listWorkflows(db: Db, projectId: string) {
-  const rows = await many(db, sql<{ id: string }>`select id from workflows where project_id = ${projectId} order by id`)
+  const rows = await many<{ id: string }>(db)`select id from workflows where project_id = ${projectId} order by id`
   return rows.map(({ id }) => id)
 }
 
@@ -70,12 +70,9 @@ export async function addFigures(tx: Tx, projectId: string, figures: Figure[]) {
 
 /** All figures of a workflow. */
 export async function readFigures(db: Db, { projectId, workflowId }: { projectId: string; workflowId: string }) {
-  const rows = await many(
-    db,
-    sql<{ subjectId: string; kind: FigureKind; n: number }>`
-      select subject_id as "subjectId", kind, sum(n)::int as n from ${figuresSql(sql`${projectId}`, sql`${workflowId}`)} group by 1, 2
-    `,
-  )
+  const rows = await many<{ subjectId: string; kind: FigureKind; n: number }>(db)`
+    select subject_id as "subjectId", kind, sum(n)::int as n from ${figuresSql(sql`${projectId}`, sql`${workflowId}`)} group by 1, 2
+  `
   const counts = new Map(rows.map(({ subjectId, kind, n }) => [`${subjectId} ${kind}`, n]))
   return (subjectId: string, kind: FigureKind) => counts.get(`${subjectId} ${kind}`) ?? 0
 }

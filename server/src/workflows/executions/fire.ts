@@ -51,15 +51,12 @@ const projectsToFireSql = (except: string[]) => sql<WaitingWork>`
 
 /** Of several missed times only the last one is made up for. Returns the number of workflows. */
 async function fireDue(tx: Tx, projectId: string): Promise<number> {
-  const due = await many(
-    tx,
-    sql<Due>`
-      select ${WORKFLOW_COLUMNS}, w.next_firing_at as "dueAt", now() as now
-      from workflows w join projects p on p.id = w.project_id
-      where w.project_id = ${projectId} and w.next_firing_at <= now() and not p.disabled and p.deleted_at is null
-      order by w.next_firing_at, w.id limit ${MAX_FIRED} for update of w skip locked
-    `,
-  )
+  const due = await many<Due>(tx)`
+    select ${WORKFLOW_COLUMNS}, w.next_firing_at as "dueAt", now() as now
+    from workflows w join projects p on p.id = w.project_id
+    where w.project_id = ${projectId} and w.next_firing_at <= now() and not p.disabled and p.deleted_at is null
+    order by w.next_firing_at, w.id limit ${MAX_FIRED} for update of w skip locked
+  `
   for (const workflow of due) await fire(tx, workflow)
   return due.length
 }
@@ -70,10 +67,9 @@ async function fire(tx: Tx, workflow: Due) {
   await sql`
     update workflows set next_firing_at = ${nextFiringOf(workflow, now) ?? null} where project_id = ${projectId} and id = ${workflowId}
   `.execute(tx)
-  const running = await maybeOne(
-    tx,
-    sql`select from workflow_firings where project_id = ${projectId} and workflow_id = ${workflowId} and status = 'RUNNING'`,
-  )
+  const running = await maybeOne(tx)`
+    select from workflow_firings where project_id = ${projectId} and workflow_id = ${workflowId} and status = 'RUNNING'
+  `
   const reason = missed ? (running ? 'under_way' : null) : 'too_late'
   const firingId = newId()
   await sql`
@@ -107,13 +103,10 @@ type Firing = { workflowId: string; after: string | null }
 
 /** Returns whether there may be another page. */
 async function firePage(tx: Tx, { projectId, firingId }: FiringKey, size: number): Promise<boolean> {
-  const firing = await maybeOne(
-    tx,
-    sql<Firing>`
-      select workflow_id as "workflowId", after from workflow_firings
-      where project_id = ${projectId} and id = ${firingId} and status = 'RUNNING' for update
-    `,
-  )
+  const firing = await maybeOne<Firing>(tx)`
+    select workflow_id as "workflowId", after from workflow_firings
+    where project_id = ${projectId} and id = ${firingId} and status = 'RUNNING' for update
+  `
   if (!firing) return false
   const [workflow] = await holdWorkflows(tx, projectId, [firing.workflowId])
   const segmentId = workflow?.triggerType === 'SCHEDULE' ? (workflow.triggerConfig.segmentId as string) : undefined
@@ -147,20 +140,14 @@ type Segment = NonNullable<Awaited<ReturnType<typeof findSegment>>>
 /** `end` is the last contact of the page; undefined if it is the last page. */
 async function readMembersPage(tx: Tx, segment: Segment, { after, size }: { after: string; size: number }) {
   const isMember = await segmentSql(tx, segment)
-  const last = await maybeOne(
-    tx,
-    sql<{ id: string }>`
-      select id from contacts where project_id = ${segment.projectId} and id > ${after} order by id offset ${size - 1} limit 1
-    `,
-  )
-  const rows = await many(
-    tx,
-    sql<{ id: string }>`
-      select id from contacts
-      where project_id = ${segment.projectId} and id > ${after} ${last ? sql`and id <= ${last.id}` : sql``} and ${isMember}
-      order by id
-    `,
-  )
+  const last = await maybeOne<{ id: string }>(tx)`
+    select id from contacts where project_id = ${segment.projectId} and id > ${after} order by id offset ${size - 1} limit 1
+  `
+  const rows = await many<{ id: string }>(tx)`
+    select id from contacts
+    where project_id = ${segment.projectId} and id > ${after} ${last ? sql`and id <= ${last.id}` : sql``} and ${isMember}
+    order by id
+  `
   return { contactIds: rows.map(({ id }) => id), end: last?.id }
 }
 
@@ -168,32 +155,23 @@ const SHOWN_FIRINGS = 20
 
 /** The last firings of a workflow, newest first. */
 export const listFirings = (db: Db, { projectId, id }: { projectId: string; id: string }) =>
-  many(
-    db,
-    sql<{ firedFor: Date; status: 'RUNNING' | 'DONE' | 'SKIPPED'; reason: string | null; enrolled: number; endedAt: Date | null }>`
-      select fired_for as "firedFor", status, reason, enrolled, ended_at as "endedAt" from workflow_firings
-      where project_id = ${projectId} and workflow_id = ${id} order by id desc limit ${SHOWN_FIRINGS}
-    `,
-  )
+  many<{ firedFor: Date; status: 'RUNNING' | 'DONE' | 'SKIPPED'; reason: string | null; enrolled: number; endedAt: Date | null }>(db)`
+    select fired_for as "firedFor", status, reason, enrolled, ended_at as "endedAt" from workflow_firings
+    where project_id = ${projectId} and workflow_id = ${id} order by id desc limit ${SHOWN_FIRINGS}
+  `
 
 /** Firings whose job was lost are continued. For housekeeping. */
 export const resumeFirings = async (tx: Tx) => {
-  const lost = await many(
-    tx,
-    sql<{ projectId: string; firingId: string }>`
-      select project_id as "projectId", id as "firingId" from workflow_firings where status = 'RUNNING' and created_at < now() - interval '1 hour' limit 1000
-    `,
-  )
+  const lost = await many<{ projectId: string; firingId: string }>(tx)`
+    select project_id as "projectId", id as "firingId" from workflow_firings where status = 'RUNNING' and created_at < now() - interval '1 hour' limit 1000
+  `
   for (const firing of lost) await enqueue(tx, 'workflows.fire', firing, { key: `workflows.fire ${firing.firingId}` })
 }
 
 const KEPT_FIRINGS_DAYS = 90
 
 export const dropOldFirings = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from workflow_firings where (project_id, id) in (
-        select project_id, id from workflow_firings where status <> 'RUNNING' and created_at < now() - make_interval(days => ${KEPT_FIRINGS_DAYS}) limit ${limit})
-    `,
-  )
+  countAffected(tx)`
+    delete from workflow_firings where (project_id, id) in (
+      select project_id, id from workflow_firings where status <> 'RUNNING' and created_at < now() - make_interval(days => ${KEPT_FIRINGS_DAYS}) limit ${limit})
+  `

@@ -25,14 +25,11 @@ type Happened = { id: string; name: string; contactId: string; createdAt: Date; 
 async function readHappened(tx: Tx, projectId: string, reactions: Reaction[]): Promise<Happened[]> {
   const byEvent = new Map(reactions.flatMap((reaction) => (reaction.eventId ? [[reaction.eventId, reaction] as const] : [])))
   if (!byEvent.size) return []
-  const rows = await many(
-    tx,
-    sql<Omit<Happened, 'workflowIds'>>`
-      select id, name, contact_id as "contactId", created_at as "createdAt", ${exactTime(sql`created_at`)} as at from events
-      where project_id = ${projectId} and id = any(${[...byEvent.keys()]}::uuid[]) and contact_id is not null and ${COUNTS_FOR_WORKFLOWS}
-      order by created_at, id
-    `,
-  )
+  const rows = await many<Omit<Happened, 'workflowIds'>>(tx)`
+    select id, name, contact_id as "contactId", created_at as "createdAt", ${exactTime(sql`created_at`)} as at from events
+    where project_id = ${projectId} and id = any(${[...byEvent.keys()]}::uuid[]) and contact_id is not null and ${COUNTS_FOR_WORKFLOWS}
+    order by created_at, id
+  `
   return rows.map((row) => ({ ...row, workflowIds: byEvent.get(row.id)!.listeners.map(workflowIdOf) }))
 }
 
@@ -63,12 +60,9 @@ const startsBy = ({ triggerType, triggerConfig }: WorkflowRow, { name }: Happene
 
 async function readEventData(tx: Tx, projectId: string, ids: string[]) {
   const rows = ids.length
-    ? await many(
-        tx,
-        sql<{ id: string; data: Record<string, unknown> }>`
-          select id, data from events where project_id = ${projectId} and id = any(${ids}::uuid[])
-        `,
-      )
+    ? await many<{ id: string; data: Record<string, unknown> }>(tx)`
+      select id, data from events where project_id = ${projectId} and id = any(${ids}::uuid[])
+    `
     : []
   const found = new Map(rows.map(({ id, data }) => [id, data]))
   return (id: string) => found.get(id) ?? {}
@@ -90,27 +84,24 @@ async function wakeWaiting(tx: Tx, projectId: string, happened: Happened[]) {
   const rows = happened.flatMap(({ id, name, at, contactId, workflowIds }) =>
     workflowIds.map((workflowId) => ({ contactId, workflowId, name, at, id })),
   )
-  const touched = await many(
-    tx,
-    sql<{ isDue: boolean }>`
-      with happened as materialized (
-        -- The project is a column: see writeRecords.
-        select ${projectId}::uuid as project_id, "contactId", "workflowId", array_agg(name) as names,
-          jsonb_agg(jsonb_build_object('name', name, 'at', at, 'id', id)) as events
-        from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as h("contactId" uuid, "workflowId" uuid, name text, at text, id uuid)
-        group by 1, 2, 3
-      )
-      update workflow_executions e set
-        due_at = case when ${ENDS_WAIT} then now() else e.due_at end,
-        updated_at = case when ${ENDS_WAIT} then now() else e.updated_at end
-      from happened h
-      where e.project_id = h.project_id and e.contact_id = h."contactId" and e.workflow_id = h."workflowId" and ${IS_ACTIVE}
-        and (${ENDS_WAIT} or e.webhook_host is null and e.due_at <= clock_timestamp() + interval '1 minute')
-        and exists (
-          select from workflow_graphs g
-          where g.project_id = e.project_id and g.workflow_id = e.workflow_id and g.version = e.version and g.uses -> 'awaited' ?| h.names)
-      returning e.due_at = now() as "isDue"
-    `,
-  )
+  const touched = await many<{ isDue: boolean }>(tx)`
+    with happened as materialized (
+      -- The project is a column: see writeRecords.
+      select ${projectId}::uuid as project_id, "contactId", "workflowId", array_agg(name) as names,
+        jsonb_agg(jsonb_build_object('name', name, 'at', at, 'id', id)) as events
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as h("contactId" uuid, "workflowId" uuid, name text, at text, id uuid)
+      group by 1, 2, 3
+    )
+    update workflow_executions e set
+      due_at = case when ${ENDS_WAIT} then now() else e.due_at end,
+      updated_at = case when ${ENDS_WAIT} then now() else e.updated_at end
+    from happened h
+    where e.project_id = h.project_id and e.contact_id = h."contactId" and e.workflow_id = h."workflowId" and ${IS_ACTIVE}
+      and (${ENDS_WAIT} or e.webhook_host is null and e.due_at <= clock_timestamp() + interval '1 minute')
+      and exists (
+        select from workflow_graphs g
+        where g.project_id = e.project_id and g.workflow_id = e.workflow_id and g.version = e.version and g.uses -> 'awaited' ?| h.names)
+    returning e.due_at = now() as "isDue"
+  `
   if (touched.some(({ isDue }) => isDue)) await notifyDue(tx)
 }

@@ -39,7 +39,7 @@ type NextState = {
   attempts: number
   webhookHost: string | null
   exitReason: string | null
-  context: object
+  context: Record<string, unknown>
 }
 
 /**
@@ -52,11 +52,7 @@ export async function applyOutcomes(
   judged: Judged[],
 ) {
   const moved = judged.map((each) => moveOn(each, now))
-  await writeRecords(
-    tx,
-    projectId,
-    moved.map(({ record, isNew }) => ({ record, isNew })),
-  )
+  await writeRecords(tx, projectId, moved)
   // The state of an execution that goes on is written at the end of the transaction.
   const goingOn = isLast ? [] : moved.flatMap(({ next }) => next ?? [])
   await writeStates(
@@ -74,6 +70,9 @@ export async function applyOutcomes(
 
 type Moved = { state: NextState; record: StepRecord; isNew: boolean; next?: ActiveExecution; figures: Figure[] }
 
+/** State of an execution that has just come to a step. */
+export const ARRIVED = { status: 'RUNNING', dueAt: null, awaits: null, deadlineAt: null, attempts: 0 } as const
+
 /** Pure: what follows from the outcome of a step. */
 export function moveOn({ execution, outcome }: Judged, now: Date): Moved {
   const { id, workflowId, step, status, context, arrival } = execution
@@ -81,94 +80,56 @@ export function moveOn({ execution, outcome }: Judged, now: Date): Moved {
   const visits = execution.visits + (isNew ? 1 : 0)
   const entered: Figure[] = isNew ? [{ workflowId, subjectId: step.id, kind: 'entered' }] : []
   const record = recordOf(execution, visits, outcome)
-  const state: NextState = {
-    id,
-    status: 'RUNNING',
-    currentStepId: step.id,
-    visits,
-    arrival,
-    dueAt: null,
-    awaits: null,
-    deadlineAt: null,
-    attempts: 0,
-    webhookHost: null,
-    exitReason: null,
-    context: outcome.is === 'done' ? (outcome.context ?? context) : context,
-  }
-  const over = (kind: Figure['kind'], end?: EndKind): Figure[] => [
-    ...entered,
-    { workflowId, subjectId: step.id, kind },
-    ...(end ? [figureOfEnd(workflowId, end)] : []),
-  ]
+  const before: NextState = { id, ...ARRIVED, currentStepId: step.id, visits, arrival, webhookHost: null, exitReason: null, context }
+  const moved = (change: Partial<NextState>, figures: Figure[]): Moved => ({
+    state: { ...before, ...change },
+    record,
+    isNew,
+    figures: [...entered, ...figures],
+  })
+  const over = (kind: Figure['kind']): Figure => ({ workflowId, subjectId: step.id, kind })
   switch (outcome.is) {
     case 'wait': {
       const { until, awaits = null, deadlineAt = null, attempts = 0, webhookHost = null } = outcome
-      return {
-        state: { ...state, status: 'WAITING', dueAt: until, awaits, deadlineAt, attempts, webhookHost },
-        record,
-        isNew,
-        figures: entered,
-      }
+      return moved({ status: 'WAITING', dueAt: until, awaits, deadlineAt, attempts, webhookHost }, [])
     }
     case 'exit':
-      return { state: { ...state, status: 'EXITED', exitReason: outcome.reason }, record, isNew, figures: over('completed', 'exited') }
+      return moved({ status: 'EXITED', exitReason: outcome.reason }, [over('completed'), figureOfEnd(workflowId, 'exited')])
     case 'failed':
-      return { state: { ...state, status: 'FAILED', exitReason: outcome.error }, record, isNew, figures: over('failed', 'failed') }
+      return moved({ status: 'FAILED', exitReason: outcome.error }, [over('failed'), figureOfEnd(workflowId, 'failed')])
     case 'cancelled':
-      return {
-        state: { ...state, status: 'CANCELLED', exitReason: outcome.reason },
-        record,
-        isNew,
-        figures: over('cancelled', 'cancelled'),
-      }
-    case 'done':
+      return moved({ status: 'CANCELLED', exitReason: outcome.reason }, [over('cancelled'), figureOfEnd(workflowId, 'cancelled')])
     case 'skipped':
-      return follow({
-        execution,
-        state,
-        record,
-        isNew,
-        now,
-        branch: (outcome.is === 'done' && outcome.branch) || null,
-        arrival: (outcome.is === 'done' && outcome.arrival) || arrival,
-        figures: over(outcome.is === 'done' ? 'completed' : 'skipped'),
-      })
+      return follow(execution, moved({}, [over('skipped')]), now)
+    case 'done': {
+      const { branch = null, context: changed = context, arrival: next = arrival } = outcome
+      return follow(execution, moved({ context: changed }, [over('completed')]), now, { branch, arrival: next })
+    }
   }
 }
 
-type Followed = {
-  execution: ActiveExecution
-  state: NextState
-  record: StepRecord
-  isNew: boolean
-  now: Date
-  branch: string | null
-  arrival: EventPosition
-  figures: Figure[]
-}
+type Way = { branch: string | null; arrival: EventPosition }
 
 /** Takes the transition of a branch. Without one the execution is completed. */
-function follow({ execution, state, record, isNew, now, branch, arrival, figures }: Followed): Moved {
-  const transition = transitionFor(execution.graph, execution.step.id, branch)
-  const { workflowId } = execution
-  const withEnd = (end: EndKind) => [...figures, figureOfEnd(workflowId, end)]
-  if (!transition) return { state: { ...state, status: 'COMPLETED' }, record, isNew, figures: withEnd('completed') }
-  const taken: Figure = { workflowId, subjectId: transition.id, kind: 'taken' }
-  if (state.visits >= MAX_VISITS)
-    return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures: withEnd('failed') }
-  const step = stepOf(execution.graph, transition.toStepId)!
-  const next: ActiveExecution = {
-    ...execution,
-    status: 'RUNNING',
-    visits: state.visits,
-    step,
-    arrival,
-    awaits: null,
-    deadlineAt: null,
-    attempts: 0,
-    context: state.context as Record<string, unknown>,
+function follow(execution: ActiveExecution, moved: Moved, now: Date, way: Way = { branch: null, arrival: execution.arrival }): Moved {
+  const { workflowId, graph } = execution
+  const { state, figures } = moved
+  const { branch, arrival } = way
+  const transition = transitionFor(graph, execution.step.id, branch)
+  const ended = (change: Partial<NextState>, end: EndKind): Moved => ({
+    ...moved,
+    state: { ...state, ...change },
+    figures: [...figures, figureOfEnd(workflowId, end)],
+  })
+  if (!transition) return ended({ status: 'COMPLETED' }, 'completed')
+  if (state.visits >= MAX_VISITS) return ended({ status: 'FAILED', exitReason: 'too_many_steps' }, 'failed')
+  const step = stepOf(graph, transition.toStepId)!
+  return {
+    ...moved,
+    state: { ...state, currentStepId: step.id, arrival, dueAt: now },
+    next: { ...execution, ...ARRIVED, visits: state.visits, context: state.context, step, arrival },
+    figures: [...figures, { workflowId, subjectId: transition.id, kind: 'taken' }],
   }
-  return { state: { ...state, currentStepId: step.id, arrival, dueAt: now }, record, isNew, next, figures: [...figures, taken] }
 }
 
 function recordOf({ id, workflowId, step }: Running, visit: number, outcome: StepOutcome): StepRecord {
@@ -213,7 +174,7 @@ const inputOf = (config: object) => (JSON.stringify(config).length <= MAX_INPUT 
  * A visit is inserted once: a second attempt at the same visit fails, and with it its effect. Here and below the project is a column: of a
  * constant project that is newer than the statistics, the planner would expect one row and read all of them.
  */
-async function writeRecords(tx: Tx, projectId: string, records: { record: StepRecord; isNew: boolean }[]) {
+async function writeRecords(tx: Tx, projectId: string, records: Moved[]) {
   const rows = (isNew: boolean) => records.filter((each) => each.isNew === isNew).map(({ record }) => record)
   const [added, continued] = [rows(true), rows(false)]
   if (added.length)
@@ -240,9 +201,7 @@ const ENDED = sql`n.status not in ('RUNNING', 'WAITING')`
 
 async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
   if (!states.length) return
-  const ended = await many(
-    tx,
-    sql<EndedExecution>`
+  const ended = await many<EndedExecution>(tx)`
     with states as materialized (
       select ${projectId}::uuid as project_id, n.* from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
         id uuid, status text, "currentStepId" uuid, visits int, arrival jsonb, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
@@ -254,7 +213,6 @@ async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
       exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end
     from states n where e.project_id = n.project_id and e.id = n.id
     returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.status, e.exit_reason as "exitReason"
-  `,
-  )
+  `
   await recordExecutionEnds(tx, projectId, ended)
 }

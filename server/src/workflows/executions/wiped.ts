@@ -17,7 +17,7 @@ export const isBeingWiped = (projectId: ReturnType<typeof sql>) =>
 export async function stopWorkflowsOf(tx: Tx, projectId: string) {
   await lock(tx, 'advance', projectId)
   // Waits for starts under way; consistent lock order.
-  await many(tx, sql`select 1 from workflows where project_id = ${projectId} order by id for update`)
+  await many(tx)`select 1 from workflows where project_id = ${projectId} order by id for update`
   await sql`update workflows set enabled = false, next_firing_at = null where project_id = ${projectId}`.execute(tx)
   await cancelWorkflowStream(tx, projectId)
 }

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, maybeOne, one } from '../../db/index.ts'
-import { PageQuery, severalOf } from '../../http/paging.ts'
+import { columns, type RowOf } from '../../db/columns.ts'
+import { type Db, many, maybeOne, scalar } from '../../db/index.ts'
+import { PageQuery, pageInfo, severalOf } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
@@ -27,16 +28,20 @@ const FIELDS = {
   createdAt: Timestamp,
   updatedAt: Timestamp,
 }
+const VERSION = z.int().describe('Version of the graph that it follows.')
+const DUE_AT = Timestamp.nullable().describe('When it goes on, unless by an event: the end of its pause, or the deadline of a wait.')
+const AWAITS = z.string().nullable().describe('Name of the event that it waits for.')
+const NamedContact = z.object({ id: z.uuid(), email: z.string() })
 const StepName = z.object({ id: z.uuid(), name: z.string(), type: z.enum(ALL_STEP_TYPES) })
 
 export const Execution = z.object(FIELDS).meta({ id: 'WorkflowExecution' })
 export const ExecutionItem = z
   .object({
     ...FIELDS,
-    version: z.int().describe('Version of the graph that it follows.'),
-    dueAt: Timestamp.nullable().describe('When it goes on, unless by an event: the end of its pause, or the deadline of a wait.'),
-    awaits: z.string().nullable().describe('Name of the event that it waits for.'),
-    contact: z.object({ id: z.uuid(), email: z.string() }).nullable(),
+    version: VERSION,
+    dueAt: DUE_AT,
+    awaits: AWAITS,
+    contact: NamedContact.nullable(),
     currentStep: StepName.nullable(),
   })
   .meta({ id: 'WorkflowExecutionItem' })
@@ -44,11 +49,11 @@ export const ExecutionItem = z
 export const ExecutionDetails = z
   .object({
     ...FIELDS,
-    version: z.int().describe('Version of the graph that it follows.'),
+    version: VERSION,
     event: z.unknown().describe('The event that started it. Null: started by request or schedule.'),
-    dueAt: Timestamp.nullable().describe('When it goes on, unless by an event: the end of its pause, or the deadline of a wait.'),
-    awaits: z.string().nullable().describe('Name of the event that it waits for.'),
-    contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null: the contact was deleted.'),
+    dueAt: DUE_AT,
+    awaits: AWAITS,
+    contact: NamedContact.nullable().describe('Null: the contact was deleted.'),
     currentStep: StepName.nullable(),
     stepExecutions: z
       .array(
@@ -72,30 +77,12 @@ export const ExecutionDetails = z
   })
   .meta({ id: 'WorkflowExecutionDetails' })
 
-type Row = {
-  id: string
-  workflowId: string
-  contactId: string
-  version: number
-  status: (typeof EXECUTION_STATUSES)[number]
-  currentStepId: string | null
-  exitReason: string | null
-  context: Record<string, unknown>
-  event: unknown
-  startedAt: Date
-  dueAt: Date | null
-  awaits: string | null
-  completedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
-  contact: { id: string; email: string } | null
-}
+type Row = Omit<z.output<typeof ExecutionDetails>, 'currentStep' | 'stepExecutions'>
 
 const COLUMNS = sql`
-  e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.version, e.status, e.current_step_id as "currentStepId",
-  e.exit_reason as "exitReason", e.context, e.event, e.started_at as "startedAt",
-  case when e.awaits is null then e.due_at else e.deadline_at end as "dueAt", e.awaits, e.completed_at as "completedAt",
-  e.created_at as "createdAt", e.updated_at as "updatedAt",
+  ${columns('workflow_executions', 'e', ['id', 'workflowId', 'contactId', 'version', 'status', 'currentStepId', 'exitReason', 'context', 'event'])},
+  ${columns('workflow_executions', 'e', ['startedAt', 'awaits', 'completedAt', 'createdAt', 'updatedAt'])},
+  case when e.awaits is null then e.due_at else e.deadline_at end as "dueAt",
   (select jsonb_build_object('id', c.id, 'email', c.email) from contacts c where c.project_id = e.project_id and c.id = e.contact_id) as contact`
 
 const nameOfStep = (graph: Graph | undefined, id: string | null) => {
@@ -103,79 +90,36 @@ const nameOfStep = (graph: Graph | undefined, id: string | null) => {
   return step ? { id: step.id, name: step.name, type: step.type } : null
 }
 
-const showFields = (row: Row): z.output<typeof Execution> => ({
-  id: row.id,
-  workflowId: row.workflowId,
-  contactId: row.contactId,
-  status: row.status,
-  currentStepId: row.currentStepId,
-  exitReason: row.exitReason,
-  context: row.context,
-  startedAt: row.startedAt.toISOString(),
-  completedAt: row.completedAt?.toISOString() ?? null,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString(),
-})
-
 export type ExecutionKey = { projectId: string; workflowId: string; id: string }
 
-const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) =>
-  maybeOne(
-    db,
-    sql<Row>`select ${COLUMNS} from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.id = ${id}`,
-  )
-
 /** Fails unless the workflow has this execution. */
-export async function getExecution(db: Db, key: ExecutionKey): Promise<z.output<typeof Execution>> {
-  const row = (isId(key.id) && (await findExecution(db, key))) || notFound('execution', key.id)
-  return showFields(row)
-}
+export const getExecution = async (db: Db, key: ExecutionKey) =>
+  (isId(key.id) && (await findExecution(db, key))) || notFound('execution', key.id)
+
+const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) => maybeOne<Row>(db)`
+  select ${COLUMNS} from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.id = ${id}
+`
 
 /** Steps of an execution that are shown: a loop visits up to 1,000. */
 const MAX_SHOWN_STEPS = 200
 
-type StepRow = {
-  id: string
-  stepId: string
-  visit: number
-  status: (typeof STEP_STATUSES)[number]
-  outcome: VisitOutcome
-  scheduledFor: Date | null
-  input: unknown
-  output: unknown
-  error: string | null
-  emailId: string | null
-  startedAt: Date
-  completedAt: Date | null
-}
+const STEP_COLUMNS = columns('workflow_step_executions', 's', [
+  ...(['id', 'stepId', 'visit', 'status', 'scheduledFor', 'input', 'output', 'error', 'emailId', 'startedAt', 'completedAt'] as const),
+])
+type StepRow = RowOf<typeof STEP_COLUMNS> & { status: (typeof STEP_STATUSES)[number]; outcome: VisitOutcome }
 
 export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.output<typeof ExecutionDetails>> {
-  const row = (isId(key.id) && (await findExecution(db, key))) || notFound('execution', key.id)
+  const row = await getExecution(db, key)
   const graph = (await readGraphs(db, key.projectId, [row]))(row)
-  const steps = await many(
-    db,
-    sql<StepRow>`
-      select s.id, s.step_id as "stepId", s.visit, s.status, ${VISIT_OUTCOME} as outcome, s.scheduled_for as "scheduledFor", s.input, s.output, s.error,
-        s.email_id as "emailId", s.started_at as "startedAt", s.completed_at as "completedAt"
-      from workflow_step_executions s where s.project_id = ${key.projectId} and s.execution_id = ${row.id}
-      order by s.visit desc limit ${MAX_SHOWN_STEPS}
-    `,
-  )
+  const steps = await many<StepRow>(db)`
+    select ${STEP_COLUMNS}, ${VISIT_OUTCOME} as outcome
+    from workflow_step_executions s where s.project_id = ${key.projectId} and s.execution_id = ${row.id}
+    order by s.visit desc limit ${MAX_SHOWN_STEPS}
+  `
   return {
-    ...showFields(row),
-    version: row.version,
-    event: row.event,
-    dueAt: row.dueAt?.toISOString() ?? null,
-    awaits: row.awaits,
-    contact: row.contact,
+    ...row,
     currentStep: nameOfStep(graph, row.currentStepId),
-    stepExecutions: steps.reverse().map((step) => ({
-      ...step,
-      scheduledFor: step.scheduledFor?.toISOString() ?? null,
-      startedAt: step.startedAt.toISOString(),
-      completedAt: step.completedAt?.toISOString() ?? null,
-      step: nameOfStep(graph, step.stepId),
-    })),
+    stepExecutions: steps.reverse().map((step) => ({ ...step, step: nameOfStep(graph, step.stepId) })),
   }
 }
 
@@ -197,24 +141,13 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
     ${contactId ? sql`and e.contact_id = ${contactId}` : sql``} ${startedSql(query)}`
   const offset = Math.min((page - 1) * pageSize, MAX_COUNTED)
   const limit = Math.min(pageSize, MAX_COUNTED - offset)
-  const rows = await many(
-    db,
-    sql<Row>`select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${limit} offset ${offset}`,
-  )
-  const { total } = await one(
-    db,
-    sql<{
-      total: number
-    }>`select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted`,
-  )
+  const rows = await many<Row>(db)`
+    select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${limit} offset ${offset}
+  `
+  const total = await scalar<number>(db)`
+    select count(*)::int from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted
+  `
   const graphOf = await readGraphs(db, key.projectId, rows)
-  const data = rows.map((row) => ({
-    ...showFields(row),
-    version: row.version,
-    dueAt: row.dueAt?.toISOString() ?? null,
-    awaits: row.awaits,
-    contact: row.contact,
-    currentStep: nameOfStep(graphOf(row), row.currentStepId),
-  }))
-  return { data, executions: data, total, page, pageSize, totalPages: Math.ceil(total / pageSize) }
+  const data = rows.map((row) => ({ ...row, currentStep: nameOfStep(graphOf(row), row.currentStepId) }))
+  return { data, executions: data, ...pageInfo(total, query) }
 }

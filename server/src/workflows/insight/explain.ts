@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
+import { columns } from '../../db/columns.ts'
 import { type Db, many, maybeOne } from '../../db/index.ts'
 import { readLastEvents } from '../../events/last-events.ts'
 import { Timestamp } from '../../http/validate.ts'
@@ -33,45 +33,24 @@ export const WorkflowExplanation = z.object({
   refusals: z.array(z.object({ reason: z.string(), hour: Timestamp, count: z.int() })).describe('Starts that a limit refused, by hour.'),
 })
 
-type Run = {
-  id: string
-  version: number
-  status: (typeof EXECUTION_STATUSES)[number]
-  exitReason: string | null
-  currentStepId: string | null
-  startedAt: Date
-  completedAt: Date | null
-}
+type Explained = z.output<typeof WorkflowExplanation>
 
 /** Undefined when there is no such contact. */
-export async function explainWorkflow(
-  db: Db,
-  workflow: WorkflowRow,
-  contactId: string,
-): Promise<z.output<typeof WorkflowExplanation> | undefined> {
+export async function explainWorkflow(db: Db, workflow: WorkflowRow, contactId: string): Promise<Explained | undefined> {
   const { projectId, id } = workflow
-  const contact = await maybeOne(
-    db,
-    sql<{ id: string; email: string; subscribed: boolean }>`
-      select id, email, subscribed from contacts where project_id = ${projectId} and id = ${contactId}
-    `,
-  )
+  const contact = await maybeOne<{ id: string; email: string; subscribed: boolean }>(db)`
+    select id, email, subscribed from contacts where project_id = ${projectId} and id = ${contactId}
+  `
   if (!contact) return undefined
-  const runs = await many(
-    db,
-    sql<Run>`
-      select id, version, status, exit_reason as "exitReason", current_step_id as "currentStepId", started_at as "startedAt", completed_at as "completedAt"
-      from workflow_executions where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId}
-      order by id desc limit ${MAX_HISTORY}
-    `,
-  )
-  const refusals = await many(
-    db,
-    sql<{ reason: string; hour: Date; count: number }>`
-      select reason, hour, count from workflow_refusals
-      where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId} order by hour desc limit ${MAX_HISTORY}
-    `,
-  )
+  const executions = await many<Explained['executions'][number]>(db)`
+    select ${columns('workflow_executions', 'e', ['id', 'version', 'status', 'exitReason', 'currentStepId', 'startedAt', 'completedAt'])}
+    from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and e.contact_id = ${contactId}
+    order by e.id desc limit ${MAX_HISTORY}
+  `
+  const refusals = await many<Explained['refusals'][number]>(db)`
+    select reason, hour, count from workflow_refusals
+    where project_id = ${projectId} and workflow_id = ${id} and contact_id = ${contactId} order by hour desc limit ${MAX_HISTORY}
+  `
   const triggeredAt = await readTriggered(db, workflow, contactId)
   const refusal = await findEntryRefusal(db, workflow, contactId)
   const reason = reasonOf(workflow, refusal, triggeredAt)
@@ -81,13 +60,9 @@ export async function explainWorkflow(
     canEnter: reason === 'not_triggered' || reason === 'ready',
     reason,
     message: MESSAGES[reason],
-    triggeredAt: triggeredAt?.toISOString() ?? null,
-    executions: runs.map((run) => ({
-      ...run,
-      startedAt: run.startedAt.toISOString(),
-      completedAt: run.completedAt?.toISOString() ?? null,
-    })),
-    refusals: refusals.map((refusal) => ({ ...refusal, hour: refusal.hour.toISOString() })),
+    triggeredAt: triggeredAt ?? null,
+    executions,
+    refusals,
   }
 }
 
@@ -98,9 +73,7 @@ async function readTriggered(db: Db, { projectId, triggerType, triggerConfig }: 
   return (await readLastEvents(db, { projectId, contactIds: [contactId], events: [event] }))(contactId, event)
 }
 
-type Reason = z.output<typeof WorkflowExplanation>['reason']
-
-const MESSAGES: Record<Reason, string> = {
+const MESSAGES: Record<Explained['reason'], string> = {
   active: 'The contact is in the workflow now.',
   disabled: 'The workflow is disabled: no contact enters it.',
   reentry: 'The contact has been in the workflow, which does not allow re-entry.',
@@ -111,7 +84,7 @@ const MESSAGES: Record<Reason, string> = {
 
 type Refusal = Awaited<ReturnType<typeof findEntryRefusal>>
 
-function reasonOf({ enabled, triggerType }: WorkflowRow, refusal: Refusal, triggeredAt: Date | undefined): Reason {
+function reasonOf({ enabled, triggerType }: WorkflowRow, refusal: Refusal, triggeredAt: Date | undefined): Explained['reason'] {
   if (refusal === 'active') return 'active'
   if (!enabled) return 'disabled'
   if (refusal) return refusal

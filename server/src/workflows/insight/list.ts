@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one } from '../../db/index.ts'
-import { choiceParam, PageQuery } from '../../http/paging.ts'
+import { type Db, many, scalar } from '../../db/index.ts'
+import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
+import { likePattern } from '../../lib/text/like-pattern.ts'
 import { TRIGGER_TYPES } from '../definition/trigger.ts'
-import { showWorkflowRow, WORKFLOW_COLUMNS, WORKFLOW_FIELDS, type WorkflowRow } from '../definition/workflow.ts'
+import { WORKFLOW_COLUMNS, WORKFLOW_FIELDS, type WorkflowRow } from '../definition/workflow.ts'
 import { firstRecentDay } from '../executions/days.ts'
 import { executionCountsJoin, HAS_FAILED } from '../executions/figures.ts'
 
@@ -41,32 +42,23 @@ type ItemRow = WorkflowRow & { counts: z.output<typeof Counts> }
 
 export async function listWorkflows(db: Db, projectId: string, query: z.output<typeof WorkflowsQuery>) {
   const { page, pageSize, search, status, triggerType, failed, sort = 'createdAt', dir = 'desc' } = query
-  const pattern = search && `%${search.trim().replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = search && likePattern(search.trim())
   const where = sql`w.project_id = ${projectId}
     ${status ? sql`and w.enabled = ${status === 'active'}` : sql``}
     ${triggerType ? sql`and w.trigger_type = ${triggerType}` : sql``}
     ${failed ? sql`and ${HAS_FAILED} = ${failed === 'true'}` : sql``}
     ${pattern ? sql`and (w.name ilike ${pattern} or w.description ilike ${pattern})` : sql``}`
   const enteredSince = firstRecentDay()
-  const rows = await many(
-    db,
-    sql<ItemRow>`
-      select ${WORKFLOW_COLUMNS}, to_jsonb(counts) || jsonb_build_object('steps', (
-        select jsonb_array_length(g.graph -> 'steps') from workflow_graphs g
-        where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version)) as counts
-      from (
-        select * from workflows w where ${where}
-        order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)} limit ${pageSize} offset ${(page - 1) * pageSize}
-      ) as w ${executionCountsJoin(enteredSince)}
-      order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)}
-    `,
-  )
-  const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from workflows w where ${where}`)
-  return {
-    data: rows.map(({ counts, ...row }) => ({ ...showWorkflowRow(row), enteredSince, _count: counts })),
-    total,
-    page,
-    pageSize,
-    totalPages: Math.ceil(total / pageSize),
-  }
+  const rows = await many<ItemRow>(db)`
+    select ${WORKFLOW_COLUMNS}, to_jsonb(counts) || jsonb_build_object('steps', (
+      select jsonb_array_length(g.graph -> 'steps') from workflow_graphs g
+      where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version)) as counts
+    from (
+      select * from workflows w where ${where}
+      order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)} limit ${pageSize} offset ${(page - 1) * pageSize}
+    ) as w ${executionCountsJoin(enteredSince)}
+    order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)}
+  `
+  const total = await scalar<number>(db)`select count(*)::int from workflows w where ${where}`
+  return { data: rows.map(({ counts, ...row }) => ({ ...row, enteredSince, _count: counts })), ...pageInfo(total, query) }
 }

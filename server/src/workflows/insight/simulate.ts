@@ -4,7 +4,7 @@ import { Timestamp } from '../../http/validate.ts'
 import { newId } from '../../lib/id.ts'
 import { triggerOf } from '../definition/graph.ts'
 import { readGraph, type WorkflowRow } from '../definition/workflow.ts'
-import { type ActiveExecution, moveOn } from '../executions/transition.ts'
+import { type ActiveExecution, ARRIVED, moveOn } from '../executions/transition.ts'
 import { ALL_STEP_TYPES, type AnyDecided, decideSteps, kindOf } from '../steps/kinds.ts'
 import { arrivalAt, type SimulatedWorld, type StartEvent, type StepBatch, type StepOutcome } from '../steps/step.ts'
 
@@ -40,21 +40,19 @@ export async function simulateWorkflow(db: Pool, workflow: WorkflowRow, { contac
   let world: SimulatedWorld = { contact, isStored, workflow: { id, name }, emails: [] }
   let execution = await newExecution(db, workflow, { contactId: contact.id, event, at })
   for (let now = at; ; ) {
-    if (path.length === MAX_STEPS)
-      return { path, end: 'WAITING', reason: `The simulation ends after ${MAX_STEPS} steps.`, endsAt: now.toISOString() }
+    if (path.length === MAX_STEPS) return { path, end: 'WAITING', reason: `The simulation ends after ${MAX_STEPS} steps.`, endsAt: now }
     const { step } = execution
     const kind = kindOf(step.type)
-    const comes = now.toISOString()
     const batch = { projectId, now, contacts: new Map([[contact.id, world.contact]]), timeoutAfterMs: 0, world }
     const { decided, endsAt } = await simulateStep(db, batch, execution)
     const { outcome } = decided
     const result = (await kind.describe?.(decided, { world, projectId })) ?? null
-    path.push({ stepId: step.id, name: step.name, type: step.type, at: comes, branch: branchOf(outcome), result })
+    path.push({ stepId: step.id, name: step.name, type: step.type, at: now, branch: branchOf(outcome), result })
     world = kind.pretend?.(world, decided, endsAt) ?? world
     now = endsAt
     const { state, next } = moveOn({ execution, outcome }, now)
     // Neither RUNNING, as nothing follows, nor CANCELLED: the contact exists.
-    if (!next) return { path, end: state.status as Shown['end'], reason: reasonOf(outcome, state.exitReason), endsAt: now.toISOString() }
+    if (!next) return { path, end: state.status as Shown['end'], reason: reasonOf(outcome, state.exitReason), endsAt: now }
     execution = next
   }
 }
@@ -75,13 +73,9 @@ async function newExecution(db: Pool, workflow: WorkflowRow, { contactId, event,
     workflowId: workflow.id,
     version: workflow.version,
     contactId,
-    status: 'RUNNING',
+    ...ARRIVED,
     visits: 0,
     arrival: arrivalAt(at),
-    dueAt: null,
-    awaits: null,
-    deadlineAt: null,
-    attempts: 0,
     context: {},
     event,
     startedAt: at,

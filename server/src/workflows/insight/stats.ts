@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
@@ -66,15 +65,10 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
       branch,
       taken: figure(transitionId, 'taken'),
     })),
-    nextFiringAt: (await readNextFiring(db, workflow))?.toISOString() ?? null,
-    firings: (await listFirings(db, workflow)).map(({ firedFor, endedAt, ...firing }) => ({
-      ...firing,
-      firedFor: firedFor.toISOString(),
-      endedAt: endedAt?.toISOString() ?? null,
-    })),
+    nextFiringAt: (await readNextFiring(db, workflow)) ?? null,
+    firings: await listFirings(db, workflow),
   }
 }
 
 const readNextFiring = async (db: Db, { projectId, id }: WorkflowRow) =>
-  (await maybeOne(db, sql<{ at: Date | null }>`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`))
-    ?.at
+  (await maybeOne<{ at: Date | null }>(db)`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`)?.at

@@ -33,19 +33,6 @@ export const VisitsQuery = CursorQuery.extend({
   outcome: severalOf(VISIT_OUTCOMES).describe('One or several, also separated by commas. All of them by default: the figure `entered`.'),
 })
 
-type Row = Omit<z.output<typeof StepVisit>, 'scheduledFor' | 'startedAt' | 'completedAt'> & {
-  scheduledFor: Date | null
-  startedAt: Date
-  completedAt: Date | null
-}
-
-const showVisit = ({ scheduledFor, startedAt, completedAt, ...row }: Row): z.output<typeof StepVisit> => ({
-  ...row,
-  scheduledFor: scheduledFor?.toISOString() ?? null,
-  startedAt: startedAt.toISOString(),
-  completedAt: completedAt?.toISOString() ?? null,
-})
-
 /** Ended visits leave dead entries in the index, which the first read after many ends has to pass. */
 const SEARCH = { ms: 3_000, advice: 'Try again.' }
 /** Visits that are counted at most, and for how long; beyond it the figure of the step is the total. */
@@ -63,8 +50,6 @@ export async function listVisits(db: Pool, secrets: Secrets, step: StepKey, quer
       query,
       select: ({ after, limit }) => pageSql(visits, { after: after?.[0] as string | undefined, limit }),
       positionOf: ({ id }) => [id],
-      show: showVisit,
-      count: async () => 0,
     }),
   )
   return query.cursor === undefined ? { ...page, total: await countVisits(db, visits) } : page
@@ -89,7 +74,7 @@ const byOutcomeSql = ({ projectId, workflowId, stepId, outcomes }: Visits, { aft
   ) as v`
 
 /** Executions and contacts are joined to the page, not to the table. */
-const pageSql = (visits: Visits, page: Page) => sql<Row>`
+const pageSql = (visits: Visits, page: Page) => sql<z.output<typeof StepVisit>>`
   select v.id, v.execution_id as "executionId", e.contact_id as "contactId", v.step_id as "stepId", v.visit, v.status, v.outcome,
     case when v.outcome in ('skipped', 'failed', 'cancelled') then coalesce(v.error, v.output ->> 'reason') end as reason,
     v.error, v.email_id as "emailId", v.scheduled_for as "scheduledFor", v.started_at as "startedAt", v.completed_at as "completedAt",
@@ -103,12 +88,7 @@ const pageSql = (visits: Visits, page: Page) => sql<Row>`
 
 async function countVisits(db: Pool, visits: Visits): Promise<number> {
   const found = byOutcomeSql(visits, { after: undefined, limit: COUNT.upTo }, sql`1`)
-  const counted = await withStatementTimeout(
-    db,
-    COUNT.ms,
-    (tx) => countRows(tx, sql`${found} limit ${COUNT.upTo}`),
-    () => undefined,
-  )
+  const counted = await withStatementTimeout(db, COUNT.ms, (tx) => countRows(tx, sql`${found} limit ${COUNT.upTo}`))
   if (counted !== undefined && counted < COUNT.upTo) return counted
   const figures = stepFigures(await readFigures(db, visits), visits.stepId)
   return Math.max(

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { NO_DATA } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
@@ -137,12 +136,9 @@ const customOf = ({ step: { config } }: EmailStep) => (config.recipient.type ===
 async function readRecipients(db: Db, { projectId, contacts }: StepBatch, executions: EmailStep[]) {
   const custom = [...new Set(executions.flatMap((execution) => customOf(execution) ?? []))]
   const rows = custom.length
-    ? await many(
-        db,
-        sql<{ id: string; email: string; subscribed: boolean }>`
-          select id, email, subscribed from contacts where project_id = ${projectId} and email = any(${custom}::text[])
-        `,
-      )
+    ? await many<{ id: string; email: string; subscribed: boolean }>(db)`
+      select id, email, subscribed from contacts where project_id = ${projectId} and email = any(${custom}::text[])
+    `
     : []
   const known = new Map(rows.map((row) => [row.email, row]))
   return executions.map((execution): EmailRecipient | undefined => {
@@ -169,22 +165,19 @@ async function findRunaways(
     return contactId && visits >= MAX_EMAILS_PER_HOUR ? [{ id, contactId }] : []
   })
   if (!suspects.length) return new Set()
-  const over = await many(
-    db,
-    sql<{ id: string }>`
-      with suspects as materialized (
-        -- The project is a column: see writeRecords.
-        select ${projectId}::uuid as project_id, s.* from jsonb_to_recordset(${JSON.stringify(suspects)}::jsonb) as s(id uuid, "contactId" uuid)
-      )
-      select s.id from suspects s
-      where (
-        select count(*) from (
-          select from emails m
-          where m.project_id = s.project_id and m.workflow_execution_id = s.id and m.contact_id = s."contactId" and m.created_at > now() - interval '1 hour'
-          limit ${MAX_EMAILS_PER_HOUR}
-        ) as sent) >= ${MAX_EMAILS_PER_HOUR}
-    `,
-  )
+  const over = await many<{ id: string }>(db)`
+    with suspects as materialized (
+      -- The project is a column: see writeRecords.
+      select ${projectId}::uuid as project_id, s.* from jsonb_to_recordset(${JSON.stringify(suspects)}::jsonb) as s(id uuid, "contactId" uuid)
+    )
+    select s.id from suspects s
+    where (
+      select count(*) from (
+        select from emails m
+        where m.project_id = s.project_id and m.workflow_execution_id = s.id and m.contact_id = s."contactId" and m.created_at > now() - interval '1 hour'
+        limit ${MAX_EMAILS_PER_HOUR}
+      ) as sent) >= ${MAX_EMAILS_PER_HOUR}
+  `
   return new Set(over.map(({ id }) => id))
 }
 
@@ -262,16 +255,13 @@ async function readOwnContacts(tx: Tx, projectId: string, sending: Sending[]): P
     isWhole: recipient.isCustom,
     keys: Object.keys(event?.data ?? {}),
   }))
-  const rows = await many(
-    tx,
-    sql<OwnContact & { executionId: string }>`
-      select a."executionId", c.email, c.subscribed, to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt",
-        case when a."isWhole" then c.data
-          else (select coalesce(jsonb_object_agg(key, true), '{}') from jsonb_array_elements_text(a.keys) as key where c.data ? key) end as data
-      from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as a("executionId" uuid, "contactId" uuid, "isWhole" boolean, keys jsonb)
-      join contacts c on c.project_id = ${projectId} and c.id = a."contactId"
-    `,
-  )
+  const rows = await many<OwnContact & { executionId: string }>(tx)`
+    select a."executionId", c.email, c.subscribed, to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt",
+      case when a."isWhole" then c.data
+        else (select coalesce(jsonb_object_agg(key, true), '{}') from jsonb_array_elements_text(a.keys) as key where c.data ? key) end as data
+    from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as a("executionId" uuid, "contactId" uuid, "isWhole" boolean, keys jsonb)
+    join contacts c on c.project_id = ${projectId} and c.id = a."contactId"
+  `
   return new Map(rows.map(({ executionId, ...own }) => [executionId, own]))
 }
 

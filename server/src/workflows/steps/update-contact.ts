@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { Data, readData } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
@@ -37,13 +36,10 @@ export const updateContactKind: StepKind<Update> = {
   /** By the rules of `data` of every other endpoint. Locks the contacts first: an address that changes meanwhile would make a new contact. */
   async run(tx, { projectId }, decided) {
     const ids = decided.map(({ execution }) => execution.contactId)
-    const rows = await many(
-      tx,
-      sql<{ id: string; email: string }>`
-        select id, email from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
-        order by email collate "C" for no key update
-      `,
-    )
+    const rows = await many<{ id: string; email: string }>(tx)`
+      select id, email from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+      order by email collate "C" for no key update
+    `
     const emails = new Map(rows.map(({ id, email }) => [id, email]))
     const upserts = decided.flatMap(({ execution: { contactId, step, workflowId, id } }) => {
       const email = emails.get(contactId)

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { refusalOfHeader } from '../../lib/network/webhook-target.ts'
 import { renderText } from '../../templates/render.ts'
@@ -17,12 +16,9 @@ export type WebhookSource = Pick<Running, 'id' | 'event' | 'context' | 'startedA
 }
 
 export const readWebhookContact = (db: Db, projectId: string, contactId: string) =>
-  maybeOne(
-    db,
-    sql<SimulatedContact>`
-      select id, email, subscribed, data, created_at as "createdAt" from contacts where project_id = ${projectId} and id = ${contactId}
-    `,
-  )
+  maybeOne<SimulatedContact>(db)`
+    select id, email, subscribed, data, created_at as "createdAt" from contacts where project_id = ${projectId} and id = ${contactId}
+  `
 
 /** Bytes of a request body. */
 const MAX_BODY_BYTES = 1_000_000

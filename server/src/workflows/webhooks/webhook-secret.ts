@@ -17,8 +17,7 @@ const newSecret = () => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')
 const COLUMNS = sql`secret, case when previous_until > now() then previous end as previous,
   case when previous_until > now() then previous_until end as "previousUntil"`
 
-const readRow = (db: Db, projectId: string) =>
-  maybeOne(db, sql<Row>`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`)
+const readRow = (db: Db, projectId: string) => maybeOne<Row>(db)`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`
 
 export type WebhookSecret = { secret: string; previous: string | null; previousUntil: Date | null }
 
@@ -45,21 +44,18 @@ async function createSecret(tx: Tx, secrets: Secrets, projectId: string): Promis
     insert into webhook_secrets (project_id, secret) values (${projectId}, ${secrets.seal('webhook-secret', newSecret())})
     on conflict (project_id) do nothing
   `.execute(tx)
-  return one(tx, sql<Row>`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`)
+  return one<Row>(tx)`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`
 }
 
 /** The secret before this one stays valid for a day. */
 export async function rotateWebhookSecret(tx: Tx, secrets: Secrets, projectId: string): Promise<WebhookSecret> {
   const sealed = secrets.seal('webhook-secret', newSecret())
-  const row = await one(
-    tx,
-    sql<Row>`
-      insert into webhook_secrets as w (project_id, secret) values (${projectId}, ${sealed})
-      on conflict (project_id) do update set previous = w.secret, previous_until = now() + make_interval(hours => ${OVERLAP_HOURS}),
-        secret = excluded.secret
-      returning ${COLUMNS}
-    `,
-  )
+  const row = await one<Row>(tx)`
+    insert into webhook_secrets as w (project_id, secret) values (${projectId}, ${sealed})
+    on conflict (project_id) do update set previous = w.secret, previous_until = now() + make_interval(hours => ${OVERLAP_HOURS}),
+      secret = excluded.secret
+    returning ${COLUMNS}
+  `
   return open(secrets, row)
 }
 

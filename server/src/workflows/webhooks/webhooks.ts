@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../db/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
@@ -65,7 +65,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     if (!contact || !workflow) return { is: 'gone' }
     const built = await buildWebhookRequest({ ...execution, config: execution.step.config, contact, workflow, projectId })
     if ('problem' in built) return { is: 'refused', reason: built.problem, ms: 0 }
-    const { now } = await one(db, sql<{ now: Date }>`select clock_timestamp() as now`)
+    const now = await scalar<Date>(db)`select clock_timestamp()`
     const id = `msg_${execution.id}_${execution.visits}`
     const signature = signWebhook(await getWebhookSecret(db, secrets, projectId), { id, at: now, body: built.body ?? '' })
     return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: TIMEOUT_MS })
@@ -97,58 +97,49 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
     select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
     where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
       and ${HOST_KEY} <> all(${except}::text[])`
-  return many(
-    db,
-    sql<DueHost>`
-      with recursive ${skipScanCte('hosts', {
-        table: 'workflow_executions',
-        by: ['project_id', 'webhook_host'],
-        columns: [sql`due_at`],
-        order: ['project_id', 'webhook_host', 'due_at'],
-        where: sql`webhook_host is not null`,
-      })}
-      select project_id as "projectId", webhook_host as host, owner, ${HOST_KEY} as key from (${inTurnSql(due)}) as found
-    `,
-  )
+  return many<DueHost>(db)`
+    with recursive ${skipScanCte('hosts', {
+      table: 'workflow_executions',
+      by: ['project_id', 'webhook_host'],
+      columns: [sql`due_at`],
+      order: ['project_id', 'webhook_host', 'due_at'],
+      where: sql`webhook_host is not null`,
+    })}
+    select project_id as "projectId", webhook_host as host, owner, ${HOST_KEY} as key from (${inTurnSql(due)}) as found
+  `
 }
 
 /** One request of each host; none of a host whose requests other workers have taken. */
 async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
   const chosen = hosts.map(({ projectId, host, owner, key }) => ({ project_id: projectId, host, owner, key }))
-  return many(
-    tx,
-    sql<Leased>`
-      with chosen as materialized (
-        select mine.*, h.owner, h.key
-        from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
-          select project_id, id from workflow_executions
-          where project_id = h.project_id and webhook_host = h.host and due_at <= now()
-          order by due_at limit 1 for update skip locked
-        ) as mine
-      )
-      update workflow_executions e set due_at = now() + make_interval(secs => ${LEASE_SECONDS}), updated_at = now()
-      from chosen c where e.project_id = c.project_id and e.id = c.id
-      returning ${RUNNING_COLUMNS}, e.project_id as "projectId", e.webhook_host as host, e.due_at as "leasedUntil", c.owner, c.key
-    `,
-  )
+  return many<Leased>(tx)`
+    with chosen as materialized (
+      select mine.*, h.owner, h.key
+      from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
+        select project_id, id from workflow_executions
+        where project_id = h.project_id and webhook_host = h.host and due_at <= now()
+        order by due_at limit 1 for update skip locked
+      ) as mine
+    )
+    update workflow_executions e set due_at = now() + make_interval(secs => ${LEASE_SECONDS}), updated_at = now()
+    from chosen c where e.project_id = c.project_id and e.id = c.id
+    returning ${RUNNING_COLUMNS}, e.project_id as "projectId", e.webhook_host as host, e.due_at as "leasedUntil", c.owner, c.key
+  `
 }
 
 const readWorkflowName = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql<{ id: string; name: string }>`select id, name from workflows where project_id = ${projectId} and id = ${id}`)
+  maybeOne<{ id: string; name: string }>(db)`select id, name from workflows where project_id = ${projectId} and id = ${id}`
 
 type Settled = { execution: AtWebhook; leasedUntil: Date; result: WebhookAnswer }
 
 /** Only while the lease is ours and the execution is still at the step: it may have been cancelled, or taken over. */
 async function settle(tx: Tx, projectId: string, { execution, leasedUntil, result }: Settled) {
-  const held = await maybeOne(
-    tx,
-    sql<{ now: Date }>`
-      select now() as now from workflow_executions
-      where project_id = ${projectId} and id = ${execution.id} and visits = ${execution.visits} and webhook_host is not null
-        and date_trunc('milliseconds', due_at) = ${leasedUntil}
-      for update
-    `,
-  )
+  const held = await maybeOne<{ now: Date }>(tx)`
+    select now() as now from workflow_executions
+    where project_id = ${projectId} and id = ${execution.id} and visits = ${execution.visits} and webhook_host is not null
+      and date_trunc('milliseconds', due_at) = ${leasedUntil}
+    for update
+  `
   if (!held) return
   const outcome = decideWebhook(execution, result, held.now)
   await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution, outcome }])

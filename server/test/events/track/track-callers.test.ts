@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../../support/answers.ts'
-import { useApp } from '../../support/app.ts'
+import { useSharedApp } from '../../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
 const ADA = 'ada@example.com'

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { issues, outcome } from '../../support/answers.ts'
-import { useApp } from '../../support/app.ts'
+import { useSharedApp } from '../../support/app.ts'
 import { TRACK_ROUTES } from './track-routes.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 type Project = Awaited<ReturnType<typeof newProject>>
 

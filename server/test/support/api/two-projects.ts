@@ -4,11 +4,11 @@ import { sql } from 'kysely'
 import { beforeAll, beforeEach, expect } from 'vitest'
 import { openSession } from '../../../src/auth/sessions.ts'
 import { many, transact } from '../../../src/db/index.ts'
-import type { useApp } from '../app.ts'
+import type { useSharedApp } from '../app.ts'
 import { eventually } from '../eventually.ts'
 import { nameOf, type Operation } from './described-api.ts'
 
-type Sterna = ReturnType<typeof useApp>
+type Sterna = ReturnType<typeof useSharedApp>
 type Project = Awaited<ReturnType<Sterna['newProject']>>
 /** For each kind of resource in a path: one id of the own project and one of the other. */
 type Ids = Record<string, { own: string; foreign: string }>
