@@ -151,10 +151,20 @@ const segments = createRoute({
   component: lazyRouteComponent(() => import('./features/segments/segments-page.tsx'), 'SegmentsPage'),
   validateSearch: listSearch('kind', 'tracked', 'used'),
 })
+const segmentNew = createRoute({
+  getParentRoute: inProject,
+  path: '/segments/new',
+  component: lazyRouteComponent(() => import('./features/segments/new-segment-page.tsx'), 'NewSegmentPage'),
+  validateSearch: ({ name, example, condition }: Search): { name?: string; example?: string; condition?: string } => ({
+    ...(text(name) && { name: text(name)! }),
+    ...(text(example) && { example: text(example)! }),
+    ...(text(condition) && { condition: text(condition)! }),
+  }),
+})
 const segment = createRoute({
   getParentRoute: inProject,
   path: '/segments/$segmentId',
-  component: lazyRouteComponent(() => import('./features/segments/members-page.tsx'), 'MembersPage'),
+  component: lazyRouteComponent(() => import('./features/segments/members/members-page.tsx'), 'MembersPage'),
   validateSearch: listSearch('subscribed'),
 })
 const segmentSettings = createRoute({
@@ -338,6 +348,7 @@ export const router = createRouter({
         importContacts,
         contact,
         segments,
+        segmentNew,
         segment,
         segmentSettings,
         segmentHistory,

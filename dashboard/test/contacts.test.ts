@@ -19,11 +19,11 @@ test('contacts are added, found, selected, unsubscribed as a job, exported, save
   await button(page, 'Dismiss Add 30 contacts').click()
   await page.getByText('30 created').waitFor({ state: 'detached' })
 
-  await page.getByLabel('Search by address').fill('person1')
+  await page.getByLabel('Search by name or address').fill('person1')
   await page.waitForURL(/q=person1/)
   await page.getByRole('link', { name: 'person19@example.com' }).waitFor()
   await expect.poll(() => rows(page).count()).toBe(11)
-  await page.getByLabel('Search by address').fill('')
+  await page.getByLabel('Search by name or address').fill('')
   await page.waitForURL((url) => !url.search.includes('q='))
   await expect.poll(() => rows(page).count()).toBe(25)
 

@@ -28,7 +28,7 @@ test('a list is a link: filters, order and page come back with Back and reload, 
   expect(new URL(page.url()).searchParams.get('subscribed')).toBe('false')
   await untilClosed(page, 'dialog')
   await page.keyboard.press('/')
-  const search = page.getByLabel('Search by address')
+  const search = page.getByLabel('Search by name or address')
   await expect.poll(() => search.evaluate((input) => input === document.activeElement)).toBe(true)
   await page.keyboard.type('c?xj[')
   await expect.poll(() => search.inputValue()).toBe('c?xj[')

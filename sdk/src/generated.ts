@@ -1008,6 +1008,8 @@ export type Project = {
   language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
   /** IANA name of the zone in which figures are shown. */
   timezone: string
+  /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+  nameFields: string[]
   customer: string | null
   subscription: string | null
   billingLimitWorkflows: number | null
@@ -2744,6 +2746,8 @@ export interface Operations {
       cursor?: string
       /** Part of the address, case-insensitive. */
       search?: string
+      /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+      q?: string
       subscribed?: boolean | 'true' | 'false'
       /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
@@ -2765,6 +2769,8 @@ export interface Operations {
       cursor: string | null
       hasMore: boolean
       total: number
+      /** True if `q` searched for a second and did not look at every contact. The cursor leads on. */
+      partial?: boolean
     }
   }
 
@@ -2797,6 +2803,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2835,6 +2843,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2871,6 +2881,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2907,6 +2919,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -2952,6 +2966,8 @@ export interface Operations {
       filter?: {
         /** Part of the address, case-insensitive. */
         search?: string
+        /** Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name. */
+        q?: string
         subscribed?: boolean
         segmentId?: string
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
@@ -5079,6 +5095,8 @@ export interface Operations {
       language?: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
       /** IANA name of a time zone, such as Europe/Berlin. */
       timezone?: string
+      /** Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`. */
+      nameFields?: string[]
     }
     response: Project
   }

@@ -1,67 +1,44 @@
-import { sql } from 'kysely'
-import { FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, METRIC_COLUMNS, METRICS } from '../src/analytics/rollup.ts'
-import type { Tx } from '../src/db/index.ts'
-import { IS_COUNTED } from '../src/delivery/outbox/email-ledger.ts'
-import { readEmailCounts, recountEmails } from '../src/projects/email-counts.ts'
-import { type Broken, type Check, checkRules } from './check.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { factsOfEmailsSql, factsOfEntriesSql, ROLLUPS } from '../src/analytics/rollup.ts'
+import { countsOfEmailsSql, countsOfSql } from '../src/projects/email-counts.ts'
+import { checkRules } from './check.ts'
 
-/** The roll-ups of analytics and the counts of caps and reputation equal what the emails say, facts that still wait included. */
-export const checkMailCounters =
-  (projectId: string): Check =>
-  async (tx) => [...(await checkRollups(projectId)(tx)), await checkCounts(tx, projectId)]
-
-const checkRollups = (projectId: string) => {
-  const byKind = sql.join(METRICS.map((kind) => sql`(${sql.lit(kind)}, ${sql.ref(`r.${METRIC_COLUMNS[kind]}`)})`))
-  const sums = sql.join(HOUR_COLUMNS.map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))
-  const sent = sql.join(METRICS.map((kind) => sql`sum(${sql.ref(METRIC_COLUMNS[kind])})`))
+/** The roll-ups of analytics and the counts of caps and reputation equal what the emails say, with what still waits in the ledger. */
+export const checkMailCounters = (projectId: string) => {
+  const emails = sql`select * from emails where project_id = ${projectId}`
+  const entries = sql`select * from email_ledger where project_id = ${projectId} and email_ids is not null`
+  const rollups = Object.entries(ROLLUPS).map(([table, { key, values, rowsOf }]) => [
+    `${table} that differ from the emails`,
+    differencesSql([...key], values, {
+      there: rowsOf(factsOfEmailsSql(emails)),
+      counted: [sql`select * from ${sql.table(table)} where project_id = ${projectId}`, rowsOf(factsOfEntriesSql(entries))],
+    }),
+  ])
   return checkRules({
-    'hours of analytics that differ from the emails': sql`
-      with waiting as (
-        select kind, unnest(email_ids) as email_id from email_ledger where project_id = ${projectId} and email_ids is not null
-      ), facts as (
-        select ${FACT_COLUMNS}
-        from emails e
-        join contents c on c.project_id = e.project_id and c.id = e.content_id
-        left join email_hits h on h.project_id = e.project_id and h.email_id = e.id
-        cross join unnest(${METRICS}::text[]) as k(kind)
-        cross join lateral (select k.kind, ${factTimeSql(sql`k.kind`)} as at) as f
-        left join waiting w on w.kind = k.kind and w.email_id = e.id
-        where e.project_id = ${projectId} and ${IS_COUNTED} and f.at is not null and w.email_id is null
-      )
-      select hour, source, campaign_id, workflow_id, kind, counted.n as counted, there.n as there
-      from (
-        select hour, source, campaign_id, workflow_id, kind, sum(n) as n
-        from email_hours r cross join lateral (values ${byKind}) as v(kind, n)
-        where project_id = ${projectId} group by 1, 2, 3, 4, 5 having sum(n) <> 0
-      ) counted
-      full join (
-        select date_trunc('hour', at, 'UTC') as hour, source, campaign_id, workflow_id, kind, count(*) as n
-        from facts group by 1, 2, 3, 4, 5
-      ) there using (hour, source, campaign_id, workflow_id, kind)
-      where counted.n is distinct from there.n
-    `,
-    'days of analytics that differ from their hours': sql`
-      (select day, source, campaign_id, template_id, workflow_id, ${sums} from email_days where project_id = ${projectId} group by 1, 2, 3, 4, 5)
-      except
-      (select (hour at time zone 'utc')::date, source, campaign_id, template_id, workflow_id, ${sums}
-        from email_hours where project_id = ${projectId} group by 1, 2, 3, 4, 5)
-    `,
-    'recipient domains of analytics that differ from the days': sql`
-      (select day, ${sent} from email_domain_days where project_id = ${projectId} group by 1)
-      except
-      (select day, ${sent} from email_days where project_id = ${projectId} group by 1)
-    `,
+    ...Object.fromEntries(rollups),
+    'counts of caps and reputation that differ from the emails': differencesSql(['kind', 'hour'], ['count'], {
+      there: countsOfEmailsSql(emails),
+      counted: [
+        sql`select * from email_counts where project_id = ${projectId}`,
+        sql`select kind, hour, n as count from ${countsOfSql()} as changes where project_id = ${projectId}`,
+      ],
+    }),
   })
 }
 
-async function checkCounts(tx: Tx, projectId: string): Promise<Broken> {
-  const ever = new Date(0)
-  const asTexts = async (counts: ReturnType<typeof readEmailCounts>) =>
-    new Set((await counts).map(({ kind, hour, n }) => `${kind} ${hour.toISOString()} ${n}`))
-  const [counted, there] = [await asTexts(readEmailCounts(tx, projectId, ever)), await asTexts(recountEmails(tx, projectId, ever))]
-  const differing = [
-    ...[...counted].filter((text) => !there.has(text)).map((text) => `counted: ${text}`),
-    ...[...there].filter((text) => !counted.has(text)).map((text) => `there: ${text}`),
-  ]
-  return { rule: 'counts of caps and reputation that differ from the emails', cases: differing }
+type Compared = { there: RawBuilder<unknown>; counted: RawBuilder<unknown>[] }
+
+/** Keys with what is to be added to the counted values. */
+function differencesSql(key: string[], values: string[], { there, counted }: Compared) {
+  const list = (write: (column: RawBuilder<unknown>) => RawBuilder<unknown>) => sql.join(values.map((column) => write(sql.ref(column))))
+  const keys = sql.join(key.map((column) => sql.ref(column)))
+  const rows = counted.map((select) => sql`union all select ${keys}, ${list((column) => sql`-${column}`)} from (${select}) as counted`)
+  const isWrong = sql.join(
+    values.map((column) => sql`sum(${sql.ref(column)}) <> 0`),
+    sql` or `,
+  )
+  return sql`
+    select ${keys}, ${list((column) => sql`sum(${column}) as ${column}`)}
+    from (select ${keys}, ${list((column) => column)} from (${there}) as there ${sql.join(rows, sql` `)}) as compared
+    group by ${keys} having ${isWrong}`
 }

@@ -2,6 +2,7 @@ import { activityRoutes } from './activity/routes.ts'
 import { analyticsRoutes } from './analytics/routes.ts'
 import type { Passwords } from './auth/passwords.ts'
 import { authRoutes } from './auth/routes.ts'
+import { usageLimitRoutes } from './billing/limit-routes.ts'
 import { endMeters } from './billing/meters.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { stripeWebhookRoutes } from './billing/webhook.ts'
@@ -107,6 +108,7 @@ export async function buildApp(
   usageRoutes(app, deps)
   reputationRoutes(app, deps)
   billingRoutes(app, deps)
+  usageLimitRoutes(app, deps)
   await stripeWebhookRoutes(app, deps)
   doctorRoutes(app, deps)
   activityRoutes(app, deps)

@@ -1,11 +1,9 @@
 import { parseArgs } from 'node:util'
-import { sql } from 'kysely'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
-import { recountRollups } from './analytics/recount.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
 import { resolveReport } from './billing/reports.ts'
-import { connect, maybeOne, one, type Pool, transact } from './db/index.ts'
+import { connect, maybeOne, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
 import { borrowDatabase } from './db/open.ts'
@@ -21,7 +19,6 @@ import { createLog } from './lib/log.ts'
 import { readMasterKeys } from './lib/master-key.ts'
 import { deriveSecrets, randomToken, type Secrets } from './lib/secrets.ts'
 import { readAddress } from './lib/text/address.ts'
-import { readEmailCounts, recountEmails } from './projects/email-counts.ts'
 import { createProject, ProjectName } from './projects/project.ts'
 import { listMarks } from './projects/suspension-marks.ts'
 import { disableProject, enableProject } from './projects/suspensions.ts'
@@ -41,15 +38,13 @@ const USAGE = `Usage: npm run sterna -- <command>
   project create --name <name> --owner <address>      create a project and print its keys
   project disable <project id> [--reason <text>]      stop a project: it can be read, not changed, and its emails wait
   project enable <project id>                         let a project send again; its rates count from now on
-  project recount <project id>                        count contacts, events, activities and workflows of a project anew
+  project recount <project id>                        compare all counts of a project with what they count, and correct them
   suspension list                                     list suspended projects of the last 30 days, with what they block
   suspension lift <project id>                        lift a suspension, also of a deleted project: its domains and its owner are free
   mail list                                           list the latest account emails
   mail show <id>                                      show an account email with its link
   explain email <id>                                  explain what happened to an email and what happens next
-  usage recount <project id>                          compare the counts of emails with the emails of the last 30 days
   usage resolve <identifier> sent|again               settle a usage report that doctor lists as unknown
-  analytics recount <project id>                      recount the figures of a project
   secret rewrite                                      seal all stored values with SECRET_KEY, so that former keys can go
   migrate                                             apply pending migrations
   doctor                                              check configuration, database, disk and ports`
@@ -66,9 +61,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'mail list': mailList,
   'mail show': mailShow,
   'explain email': emailExplain,
-  'usage recount': usageRecount,
   'usage resolve': usageResolve,
-  'analytics recount': analyticsRecount,
   'secret rewrite': secretRewrite,
 }
 
@@ -213,7 +206,7 @@ async function projectCreate({ db, secrets, options }: Context) {
   const name = ProjectName.safeParse(need(options, 'name'))
   if (!name.success) usage('--name must have 1 to 100 characters')
   const owner = address(options, 'owner')
-  const user = await maybeOne(db, sql<{ id: string }>`select id from users where email = ${owner}`)
+  const user = await maybeOne<{ id: string }>(db)`select id from users where email = ${owner}`
   if (!user) usage(`no account has the address ${owner}; create it first: npm run sterna -- user create --email ${owner}`)
   const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
   return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
@@ -239,7 +232,7 @@ async function emailExplain({ db, args: [id = ''] }: Context) {
 }
 
 async function existingProject({ db, args: [id = ''] }: Context) {
-  const known = isId(id) && (await maybeOne(db, sql`select 1 from projects where id = ${id} and deleted_at is null`))
+  const known = isId(id) && (await maybeOne(db)`select 1 from projects where id = ${id} and deleted_at is null`)
   return known ? id : usage('no project has this id')
 }
 
@@ -250,45 +243,11 @@ async function projectRecount(context: Context) {
     .join('\n')
 }
 
-const RECOUNT_DAYS = 30
-
-/** Emails before a reset are gone, and those before the first full hour after it are left out. */
-async function usageRecount(context: Context) {
-  const { db } = context
-  const id = await existingProject(context)
-  const { since } = await one(
-    db,
-    sql<{ since: Date }>`
-      select greatest(date_trunc('hour', reset_at) + interval '1 hour', date_trunc('hour', now()) - make_interval(days => ${RECOUNT_DAYS})) as since
-      from projects where id = ${id}
-    `,
-  )
-  const keyOf = ({ kind, hour }: { kind: string; hour: Date }) => `${hour.toISOString()}  ${kind}`
-  const [stored, counted] = await transact(db, async (tx) => {
-    await sql`set transaction isolation level repeatable read`.execute(tx)
-    return [await readEmailCounts(tx, id, since), await recountEmails(tx, id, since)] as const
-  })
-  const storedOf = new Map(stored.map((row) => [keyOf(row), row.n]))
-  const countedOf = new Map(counted.map((row) => [keyOf(row), row.n]))
-  const wrong = [...new Set([...storedOf.keys(), ...countedOf.keys()])].filter(
-    (key) => (storedOf.get(key) ?? 0) !== (countedOf.get(key) ?? 0),
-  )
-  const lines = wrong.sort().map((key) => `${key}: counted ${storedOf.get(key) ?? 0}, found ${countedOf.get(key) ?? 0}`)
-  return lines.length ? lines.join('\n') : `${countedOf.size} counts are right`
-}
-
 async function usageResolve({ db, args: [identifier = '', outcome = ''] }: Context) {
   if (outcome !== 'sent' && outcome !== 'again') usage('say whether Stripe has the report: usage resolve <identifier> sent|again')
   const resolved = await transact(db, (tx) => resolveReport(tx, identifier, outcome === 'sent'))
   if (!resolved) usage('no usage report with this identifier has an unknown outcome; see: npm run sterna -- doctor')
   return outcome === 'sent' ? 'settled as sent' : 'will be sent again'
-}
-
-async function analyticsRecount(context: Context) {
-  const outcome = await recountRollups(context.db, await existingProject(context))
-  if (!outcome) return 'The figures of this project are being changed by another process; try again.'
-  const { hours, days, domains } = outcome.wrong
-  return `corrected  ${hours} hours, ${days} days, ${domains} days of domains`
 }
 
 function explain(err: unknown) {

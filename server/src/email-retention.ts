@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { closeOldCampaigns } from './campaigns/ledger/close.ts'
 import { many, type Pool, type Tx, transact } from './db/index.ts'
 import { removeEmails, removeSandboxMessages } from './delivery/outbox/retention.ts'
@@ -6,6 +5,7 @@ import { tryLock } from './ledger/locks.ts'
 import { NIL_ID } from './lib/id.ts'
 import type { Log } from './lib/log.ts'
 import { forgetOpensAndClicks } from './opens-clicks/wipe.ts'
+import { noteEmailsRemoved } from './projects/email-counts.ts'
 
 /** Emails looked at in one transaction: a tenth of a second. */
 const PAGE = 2_000
@@ -35,9 +35,9 @@ export async function removeOldEmails(db: Pool, log: Log, { months, now = new Da
 const firstOfMonth = (now: Date, months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
 
 const listProjects = async (db: Pool, after: string) =>
-  (
-    await many(db, sql<{ id: string }>`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`)
-  ).map(({ id }) => id)
+  (await many<{ id: string }>(db)`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`).map(
+    ({ id }) => id,
+  )
 
 async function removeEmailsOf(db: Pool, projectId: string, { before, deadline }: Run) {
   let removed = 0
@@ -55,6 +55,8 @@ async function removePage(tx: Tx, projectId: string, { after, before }: { after:
   // Two runs at once could each leave a content to the other.
   if (!(await tryLock(tx, 'email retention', ''))) return { last: null, removed: [] }
   const page = await removeEmails(tx, { projectId, after, before, limit: PAGE })
+  if (!page.removed.length) return page
   await forgetOpensAndClicks(tx, projectId, page.removed)
+  await noteEmailsRemoved(tx, projectId)
   return page
 }

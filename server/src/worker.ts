@@ -1,5 +1,4 @@
 import { addToRollups } from './analytics/fold.ts'
-import { recountDueProjects } from './analytics/recount.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
 import { reportUsage, sendReports } from './billing/reports.ts'
@@ -21,7 +20,7 @@ import { emailExport } from './delivery/emails/export.ts'
 import { suppressionExport } from './delivery/emails/export-suppressions.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
 import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
-import { type EmailFolds, foldEmailLedger } from './delivery/outbox/email-ledger.ts'
+import { createEmailFold, type EmailFolds } from './delivery/outbox/email-ledger.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
 import { type SenderTiming, startSender } from './delivery/sender/loop.ts'
 import { createSandboxTransport } from './delivery/transport/sandbox.ts'
@@ -41,7 +40,7 @@ import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { checkLedgers } from './ledger/checks.ts'
-import { LEDGERS } from './ledgers.ts'
+import { FOLDED_LEDGERS, LEDGERS } from './ledgers.ts'
 import { every } from './lib/concurrency/every.ts'
 import { runEach } from './lib/concurrency/run-each.ts'
 import { type Config, lacksMailFrom, type StripeConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
@@ -109,7 +108,7 @@ async function syncAndReport({ db, log }: Pick<Deps, 'db' | 'log'>, stripe: Stri
 /** The handler of reactions for each kind of listener, in one list. */
 const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegments, workflow: reactForWorkflows }
 
-const foldAll = (db: Pool, log: Log) => runEach(Object.fromEntries(LEDGERS.map(({ name, fold }) => [name, () => fold(db)])), log)
+const foldAll = (db: Pool, log: Log) => runEach(Object.fromEntries(FOLDED_LEDGERS.map(({ name, fold }) => [name, () => fold(db)])), log)
 
 /** Every scheduled task, in one list. Each runs once per time over all nodes. */
 const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
@@ -117,7 +116,6 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.fold-ledgers', match: '* * * * *', run: () => foldAll(db, log) },
   { name: 'cron.check-ledgers', match: '41 * * * *', run: () => checkLedgers(db, log, LEDGERS) },
   { name: 'cron.trim-domains', match: '11 * * * *', run: () => trimDomains(db) },
-  { name: 'cron.recount-rollups', match: '23 * * * *', run: () => recountDueProjects(db, log) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.email-retention', match: '23 * * * *', run: () => removeOldEmails(db, log, { months: config.emailRetentionMonths }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
@@ -205,12 +203,12 @@ const emailFoldsFor = (deps: Deps): EmailFolds => ({
 })
 
 export function addUpEmailsEvery(ms: number, deps: Deps, isHeld: () => boolean) {
-  const folds = emailFoldsFor(deps)
+  const fold = createEmailFold(deps.db, deps.log, emailFoldsFor(deps))
   return every(
     ms,
     'add up emails',
     async () => {
-      if (isHeld()) await foldEmailLedger(deps.db, folds)
+      if (isHeld()) await fold()
     },
     deps.log,
   )

@@ -1,123 +1,139 @@
-import { type Condition, type ConditionInput, SternaError } from '@sterna/sdk'
+import { type Condition, SternaError } from '@sterna/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { conditionPreviewQuery, segmentNamesQuery } from '../data/segments.ts'
-import { ContactLink } from '../people/contact-link.tsx'
+import { useRef, useState } from 'react'
+import { conditionPreviewQuery } from '../data/segments.ts'
 import { useProject } from '../projects/current.ts'
 import { Field } from '../ui/form/field.tsx'
 import { TextArea } from '../ui/form/input.tsx'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
 import { Banner } from '../ui/page/banner.tsx'
-import { Count, formatCount } from '../ui/text/count.tsx'
+import { ViewTabs } from '../ui/page/view-tabs.tsx'
 import { explain } from '../ui/text/explain.ts'
+import { ConditionBuilder, type Problems } from './builder/condition-builder.tsx'
+import { filterPathIn, type Tree } from './builder/tree.ts'
+import { useFieldCatalog } from './builder/use-catalog.ts'
 import { ConditionSentence } from './condition-sentence.tsx'
-import { filterAt, readConditionText } from './condition-text.ts'
-import { describeFilter } from './sentence.ts'
+import { printCondition, readConditionText, readTreeText } from './condition-text.ts'
+import { Matches } from './matches.tsx'
 
 const PREVIEW_AFTER_MS = 400
+const VIEWS = { builder: 'Builder', json: 'JSON' }
 
-type ConditionEditorProps = { text: string; onText: (text: string) => void }
+type ConditionEditorProps = {
+  /** JSON, as `printCondition` writes it; empty for a condition without lines. */
+  text: string
+  onText: (text: string) => void
+  /** A segment that the condition cannot refer to: its own. */
+  exceptSegment?: string
+}
 
-/** A condition as JSON, beside it as a sentence, and the people that match it now. */
-export function ConditionEditor({ text, onText }: ConditionEditorProps) {
+/** A condition, built by lines or written as JSON; beside it the people that match it now. */
+export function ConditionEditor({ text, onText, exceptSegment }: ConditionEditorProps) {
+  const [view, setView] = useState<keyof typeof VIEWS>('builder')
+  const catalog = useFieldCatalog({ exceptSegment })
+  const { read, setTree } = useTree(text, onText)
+  const complete = readConditionText(text)
+  const { aside, refusal } = useMatches(text)
+  const problem = 'problem' in read ? read.problem : refusal?.general
+  return (
+    <div className="grid grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_20rem]">
+      <div className="min-w-0 space-y-3">
+        <ViewTabs label="Ways to edit the condition" tabs={VIEWS} chosen={view} onChoose={setView}>
+          {view === 'json' ? (
+            <JsonView text={text} onText={onText} invalid={'problem' in complete || refusal !== undefined} />
+          ) : (
+            'tree' in read && (
+              <ConditionBuilder tree={read.tree} onTree={setTree} catalog={catalog} {...(refusal && { problems: refusal.byFilter })} />
+            )
+          )}
+        </ViewTabs>
+        {(problem ?? (view === 'json' && 'problem' in complete && complete.problem)) && (
+          <Banner tone="danger">{problem ?? ('problem' in complete && complete.problem)}</Banner>
+        )}
+        {'condition' in complete && !refusal && (
+          <p className="text-ui">
+            <span className="text-muted">In words:</span> {/* The server has checked it. */}
+            <ConditionSentence condition={complete.condition as Condition} />.
+          </p>
+        )}
+      </div>
+      {aside}
+    </div>
+  )
+}
+
+/** The tree of a text. Its parts stay the same objects while it is edited here, so that only the rows that changed are rendered. */
+function useTree(text: string, onText: (text: string) => void) {
+  const last = useRef({ text, read: readTreeText(text) })
+  if (last.current.text !== text) last.current = { text, read: readTreeText(text) }
+  function setTree(tree: Tree) {
+    const printed = printCondition(tree)
+    last.current = { text: printed, read: { tree } }
+    onText(printed)
+  }
+  return { read: last.current.read, setTree }
+}
+
+type Refusal = { byFilter: Problems; general: string | undefined }
+
+/** Who matches the text once it stands still, and what the server has against it. */
+function useMatches(text: string) {
   const project = useProject()
   const settled = useDebouncedValue(text, PREVIEW_AFTER_MS)
-  const read = readConditionText(text)
   const asked = readConditionText(settled)
   const preview = useQuery({
     ...conditionPreviewQuery(project.id, 'condition' in asked ? asked.condition : undefined),
     placeholderData: keepPreviousData,
   })
-  const problem = 'problem' in read ? read.problem : preview.error ? problemOf(preview.error) : undefined
-  return (
-    <div className="grid grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_20rem]">
-      <div className="min-w-0 space-y-2">
-        <Field
-          name="condition"
-          label="Condition"
-          hint={
-            <>
-              JSON: groups of filters, joined by <code className="font-mono">logic</code>; within a group every filter must hold.
-            </>
-          }
-        >
-          <TextArea
-            rows={12}
-            spellCheck={false}
-            className="font-mono"
-            value={text}
-            aria-invalid={problem !== undefined || undefined}
-            onChange={(event) => onText(event.target.value)}
-          />
-        </Field>
-        {problem && <Banner tone="danger">{problem}</Banner>}
-        {'condition' in read && !problem && (
-          <p className="text-ui">
-            <span className="text-muted">In words:</span> {/* The server has checked it. */}
-            <ConditionSentence condition={read.condition as Condition} />.
-          </p>
-        )}
-      </div>
-      <aside aria-label="Who matches" className="min-w-0 rounded-lg border border-line p-3 text-ui" aria-busy={preview.isFetching}>
-        {preview.data && !problem && 'condition' in asked ? (
-          <Matches preview={preview.data} condition={asked.condition} />
-        ) : (
-          <p className="text-muted">Who matches is shown here.</p>
-        )}
-      </aside>
-    </div>
+  const refusal = preview.error && settled === text ? refusalOf(preview.error) : undefined
+  const aside = (
+    <aside
+      aria-label="Who matches"
+      className="min-w-0 rounded-lg border border-line p-3 text-ui lg:sticky lg:top-18 lg:self-start"
+      aria-busy={preview.isFetching}
+    >
+      {preview.data && !refusal && 'condition' in asked ? (
+        <Matches preview={preview.data} condition={asked.condition} />
+      ) : (
+        <p className="text-muted">{text ? 'Who matches is shown here once every line is complete.' : 'Who matches is shown here.'}</p>
+      )}
+    </aside>
   )
+  return { aside, refusal }
 }
 
-/** Errors of a condition name its place: `condition.groups.0.filters.1.value`. */
-function problemOf(error: Error): string {
-  if (!(error instanceof SternaError) || error.errors.length === 0) return explain(error)
-  return error.errors.map(({ field, message }) => `${field}: ${message}`).join(' ')
+/** Errors of a condition name their places, such as `condition.groups.0.filters.1.value`. Those of no line are general. */
+function refusalOf(error: Error): Refusal {
+  const issues = error instanceof SternaError ? error.errors : []
+  const byFilter = new Map<string, string>()
+  const others: string[] = []
+  for (const { field, message } of issues) {
+    const path = filterPathIn(field)
+    if (path) byFilter.set(path, message)
+    else others.push(`${field}: ${message}`)
+  }
+  return { byFilter, general: issues.length === 0 ? explain(error) : others.join(' ') || undefined }
 }
 
-type Preview = NonNullable<Awaited<ReturnType<NonNullable<ReturnType<typeof conditionPreviewQuery>['queryFn']>>>>
-
-function Matches({ preview, condition }: { preview: Preview; condition: ConditionInput }) {
-  const { count, estimated, mailable, perFilter, sample } = preview
-  const project = useProject()
-  const names = useQuery(segmentNamesQuery(project.id)).data ?? {}
+function JsonView({ text, onText, invalid }: { text: string; onText: (text: string) => void; invalid: boolean }) {
   return (
-    <div className="space-y-3">
-      <p>
-        <span className="font-semibold text-base">
-          <Count value={count} about={estimated} /> {count === 1 ? 'contact' : 'contacts'}
-        </span>
-        <span className="block text-muted">{formatCount(mailable, { about: estimated })} may get marketing email</span>
-      </p>
-      {perFilter.length > 1 && (
-        <div>
-          <h3 className="text-muted text-xs">What each line leaves of its group</h3>
-          <ul className="mt-1 space-y-0.5">
-            {perFilter.map(({ path, remaining, ...rest }) => {
-              const text = describeFilter(filterAt(condition, path) ?? rest, names)
-              return (
-                <li key={path} className="flex gap-2">
-                  <span className="min-w-0 flex-1 truncate" title={text}>
-                    {text}
-                  </span>
-                  <Count value={remaining} about={estimated} className={remaining === 0 ? 'text-danger' : ''} />
-                </li>
-              )
-            })}
-          </ul>
-        </div>
-      )}
-      {sample.length > 0 && (
-        <div>
-          <h3 className="text-muted text-xs">For example</h3>
-          <ul className="mt-1">
-            {sample.map((contact) => (
-              <li key={contact.id} className="flex min-w-0">
-                <ContactLink contact={contact} />
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
-    </div>
+    <Field
+      name="condition"
+      label="Condition"
+      hint={
+        <>
+          JSON: groups of filters, joined by <code className="font-mono">logic</code>; within a group every filter must hold.
+        </>
+      }
+    >
+      <TextArea
+        rows={12}
+        spellCheck={false}
+        className="font-mono"
+        value={text}
+        aria-invalid={invalid || undefined}
+        onChange={(event) => onText(event.target.value)}
+      />
+    </Field>
   )
 }

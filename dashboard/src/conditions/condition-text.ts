@@ -1,10 +1,25 @@
 import type { ConditionInput } from '@sterna/sdk'
+import { problemOfFilter } from './builder/filter.ts'
+import { BLANK_TREE, listFilters, type Tree } from './builder/tree.ts'
 
 export type ReadCondition = { condition: ConditionInput } | { problem: string }
 
-/** Reads a condition that was typed as JSON. The server checks fields, operators and values. */
+/** Reads a condition that can be sent to the server: every line is complete. The server checks what only it knows. */
 export function readConditionText(text: string): ReadCondition {
   if (!text.trim()) return { problem: 'A condition is needed: nothing never means everyone.' }
+  const read = readTreeText(text)
+  if ('problem' in read) return read
+  for (const { path, filter } of listFilters(read.tree)) {
+    const problem = problemOfFilter(filter)
+    if (problem) return { problem: `condition.${path}: ${problem}` }
+  }
+  // Has the shape of a condition, which was just checked.
+  return { condition: read.tree as ConditionInput }
+}
+
+/** Reads a condition that is being written: lines may lack their values. No text is a condition without lines. */
+export function readTreeText(text: string): { tree: Tree } | { problem: string } {
+  if (!text.trim()) return { tree: BLANK_TREE }
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -12,8 +27,8 @@ export function readConditionText(text: string): ReadCondition {
     return { problem: `This is not JSON: ${(error as Error).message}` }
   }
   const problem = problemOfTree(value, 'condition')
-  // Has the shape of a condition, which was just checked.
-  return problem ? { problem } : { condition: value as ConditionInput }
+  // Has the shape of a tree, which was just checked.
+  return problem ? { problem } : { tree: value as Tree }
 }
 
 type Raw = Record<string, unknown>
@@ -31,11 +46,11 @@ function problemOfGroup(group: unknown, path: string): string | undefined {
   const { filters = [], conditions } = group
   if (!Array.isArray(filters)) return `${path}.filters must be a list.`
   if (filters.length === 0 && conditions === undefined) return `${path} has no filter.`
-  const wrong = firstProblem(filters, (filter, index) => problemOfFilter(filter, `${path}.filters.${index}`))
+  const wrong = firstProblem(filters, (filter, index) => problemOfFilterShape(filter, `${path}.filters.${index}`))
   return wrong ?? (conditions === undefined ? undefined : problemOfTree(conditions, `${path}.conditions`))
 }
 
-function problemOfFilter(filter: unknown, path: string): string | undefined {
+function problemOfFilterShape(filter: unknown, path: string): string | undefined {
   if (!isObject(filter)) return `${path} must be an object with "field" and "operator".`
   if (typeof filter.field !== 'string') return `${path}.field must be a text.`
   return typeof filter.operator === 'string' ? undefined : `${path}.operator must be a text.`
@@ -49,8 +64,9 @@ function firstProblem(items: unknown[], problemOf: (item: unknown, index: number
   return undefined
 }
 
-/** As it is shown in the editor. */
-export const printCondition = (condition: unknown): string => (condition ? JSON.stringify(condition, null, 2) : '')
+/** As it is shown in the editor. A condition without lines is no text. */
+export const printCondition = (condition: { groups?: unknown[] } | null | undefined): string =>
+  condition && condition.groups?.length !== 0 ? JSON.stringify(condition, null, 2) : ''
 
 type Filter = ConditionInput['groups'][number]['filters'][number]
 

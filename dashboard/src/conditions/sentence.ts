@@ -48,6 +48,7 @@ const ACTIVITIES: Record<string, { did: string; not: string }> = {
   complained: { did: 'complained about an email', not: 'complained about no email' },
 }
 const EVENT_OPERATORS = ['triggered', 'notTriggered', 'triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin']
+export const isEventOperator = (operator: string): boolean => EVENT_OPERATORS.includes(operator)
 const DATE = /^\d{4}-\d{2}-\d{2}/
 
 /** A field in words: `plan`, `the address`. */
@@ -63,7 +64,7 @@ export function describeFilter(filter: Filter, segments: SegmentNames = {}): str
     const name = ownValue(segments, field.slice('segment.'.length))
     return `is ${operator === 'notMemberOfSegment' ? 'not ' : ''}in ${name ? `the segment “${name}”` : 'a segment that was deleted'}`
   }
-  if (EVENT_OPERATORS.includes(operator)) return describeEvent(filter)
+  if (isEventOperator(operator)) return describeEvent(filter)
   if (field === 'subscribed') return (value === true) === (operator === 'equals') ? 'is subscribed' : 'is not subscribed'
   const subject = describeField(field, segments)
   if (operator === 'exists') return `${subject} has a value`

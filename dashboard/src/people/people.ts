@@ -4,7 +4,7 @@ import type { FindPeople } from '../data/contacts.ts'
 
 export const EVERYONE: FindPeople = {
   scope: 'everyone',
-  find: async (projectId, search, limit) => (await apiOf(projectId).contacts.list({ limit, ...(search && { search }) })).data,
+  find: async (projectId, search, limit) => (await apiOf(projectId).contacts.list({ limit, ...(search && { q: search }) })).data,
 }
 
 /** The contact with exactly this address: a part of it would find another one, whose executions might then be cancelled. */

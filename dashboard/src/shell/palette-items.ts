@@ -31,7 +31,7 @@ const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string
   {
     heading: 'Contacts',
     search: async (api, base, q) => {
-      const found = ID.test(q) ? [await api.contacts.get(q)] : (await api.contacts.list({ search: q, limit: PER_KIND })).data
+      const found = ID.test(q) ? [await api.contacts.get(q)] : (await api.contacts.list({ q, limit: PER_KIND })).data
       return found.map(({ id, email }) => ({ id: `contact-${id}`, label: email, icon: User, path: `${base}/contacts/${id}` }))
     },
   },

@@ -15,6 +15,7 @@ export const PAGES: Record<string, string> = {
   import: '/app/p/{p}/contacts/import',
   fields: '/app/p/{p}/contacts/fields',
   segments: '/app/p/{p}/segments',
+  'segment-new': '/app/p/{p}/segments/new?name=Quiet&example=inactive',
   campaigns: '/app/p/{p}/campaigns',
   templates: '/app/p/{p}/templates',
   workflows: '/app/p/{p}/workflows',

@@ -20,15 +20,14 @@ const MAX_QUEUED_AT_ONCE = 100
 
 /**
  * Queues emails that were kept while no worker could send, if their link is still valid. Only the latest confirmation and reset is sent,
- * because it invalidated the earlier links. Invitations are all sent: the rows do not say for which project. `message_token` is null in
- * rows from before account emails could be sent.
+ * because it invalidated the earlier links. Invitations are all sent: the rows do not say for which project.
  */
 export const queueKeptAccountEmails = (tx: Tx) =>
   sql`
     update account_mails set state = 'queued', due_at = now()
     where id in (
       select id from account_mails kept
-      where state = 'kept' and link_expires_at > now() and message_token is not null
+      where state = 'kept' and link_expires_at > now()
         and not (subject = any(${Object.values(REPLACING_SUBJECTS)}) and exists (select from account_mails newer
           where newer.recipient = kept.recipient and newer.subject = kept.subject and newer.created_at > kept.created_at))
       order by link_expires_at limit ${MAX_QUEUED_AT_ONCE} for update skip locked)

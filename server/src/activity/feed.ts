@@ -85,16 +85,13 @@ const MAX_NAMES = 40
 
 /** The names of events that have no type of their own; undefined if there are many. A skip scan over the counts. */
 async function listTriggeredNames(db: Db, projectId: string): Promise<string[] | undefined> {
-  const rows = await many(
-    db,
-    sql<{ name: string }>`
-      with recursive ${skipScanCte('names', { table: 'event_counts', by: ['name'], where: sql`project_id = ${projectId}` })}
-      select name from (select name from names limit ${MAX_NAMES * 2}) as counted where ${IS_TRIGGERED}
-      union
-      select name from event_count_deltas where project_id = ${projectId} and ${IS_TRIGGERED}
-      limit ${MAX_NAMES + 1}
-    `,
-  )
+  const rows = await many<{ name: string }>(db)`
+    with recursive ${skipScanCte('names', { table: 'event_counts', by: ['name'], where: sql`project_id = ${projectId}` })}
+    select name from (select name from names limit ${MAX_NAMES * 2}) as counted where ${IS_TRIGGERED}
+    union
+    select name from event_count_deltas where project_id = ${projectId} and ${IS_TRIGGERED}
+    limit ${MAX_NAMES + 1}
+  `
   const names = rows.map(({ name }) => name)
   return names.length > MAX_NAMES ? undefined : names
 }
@@ -190,6 +187,6 @@ async function countEventsOf(db: Db, projectId: string, types: WantedTypes | und
     : types.triggered
       ? sql`and (${IS_TRIGGERED} or name = any(${types.names}::text[]))`
       : sql`and name = any(${types.names}::text[])`
-  const [row] = await many(db, sql<{ count: number }>`select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, which)}`)
+  const [row] = await many<{ count: number }>(db)`select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, which)}`
   return row!.count
 }

@@ -26,19 +26,13 @@ const within = ({ from, to }: Days) => sql`${from ? sql`and day >= ${from}::date
 
 /** Between two UTC days, both included; without them of all time. */
 export async function readActivityStats(db: Db, projectId: string, days: Days): Promise<z.output<typeof ActivityStats>> {
-  const [emails] = await many(
-    db,
-    sql<{ sent: number; opened: number; clicked: number }>`
-      select coalesce(sum(sent), 0)::int as sent, coalesce(sum(opened), 0)::int as opened, coalesce(sum(clicked), 0)::int as clicked
-      from email_days where project_id = ${projectId} ${within(days)}
-    `,
-  )
-  const [events] = await many(
-    db,
-    sql<{ count: number }>`
-      select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, sql`and ${IS_TRIGGERED} ${within(days)}`)}
-    `,
-  )
+  const [emails] = await many<{ sent: number; opened: number; clicked: number }>(db)`
+    select coalesce(sum(sent), 0)::int as sent, coalesce(sum(opened), 0)::int as opened, coalesce(sum(clicked), 0)::int as clicked
+    from email_days where project_id = ${projectId} ${within(days)}
+  `
+  const [events] = await many<{ count: number }>(db)`
+    select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, sql`and ${IS_TRIGGERED} ${within(days)}`)}
+  `
   const { sent, opened, clicked } = emails!
   return {
     totalEvents: events!.count,
@@ -64,16 +58,12 @@ export async function countRecent(db: Db, projectId: string, minutes: number): P
 
 /** The types that have happened in the project. */
 export async function listSeenTypes(db: Db, projectId: string) {
-  const events = await many(
+  const events = await many<{ name: string }>(db)`
+    select distinct case when ${IS_TRIGGERED} then 'triggered' else name end as name from ${allCounts(projectId)} where count > 0
+  `
+  const recorded = await many<{ type: string }>(
     db,
-    sql<{ name: string }>`
-      select distinct case when ${IS_TRIGGERED} then 'triggered' else name end as name from ${allCounts(projectId)} where count > 0
-    `,
-  )
-  const recorded = await many(
-    db,
-    sql<{ type: string }>`select type from ${activityLedger.readSql('activity_counts', projectId)} group by type having sum(count) > 0`,
-  )
+  )`select type from ${activityLedger.readSql('activity_counts', projectId)} group by type having sum(count) > 0`
   const seen = new Set<string>([...events.map(({ name }) => typeOfEvent(name)), ...recorded.map(({ type }) => type)])
   return ACTIVITY_TYPES.filter((type) => seen.has(type))
 }

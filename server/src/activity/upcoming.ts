@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -27,33 +26,27 @@ export async function listUpcoming(db: Db, projectId: string, within: Within) {
 }
 
 const listCampaigns = (db: Db, projectId: string, { limit, daysAhead }: Within) =>
-  many(
-    db,
-    sql<Row>`
-      select id, 'campaign.scheduled' as type, scheduled_for as timestamp, null as "contactId", null as "contactEmail",
-        jsonb_build_object('campaignId', id, 'campaignName', name, 'subject', subject) as metadata
-      from campaigns
-      where project_id = ${projectId} and deleted_at is null and status = 'SCHEDULED'
-        and scheduled_for <= now() + make_interval(days => ${daysAhead})
-      order by scheduled_for, id limit ${limit}
-    `,
-  )
+  many<Row>(db)`
+    select id, 'campaign.scheduled' as type, scheduled_for as timestamp, null as "contactId", null as "contactEmail",
+      jsonb_build_object('campaignId', id, 'campaignName', name, 'subject', subject) as metadata
+    from campaigns
+    where project_id = ${projectId} and deleted_at is null and status = 'SCHEDULED'
+      and scheduled_for <= now() + make_interval(days => ${daysAhead})
+    order by scheduled_for, id limit ${limit}
+  `
 
 /** Executions that wait for a time, and for no event. */
 const listExecutions = (db: Db, projectId: string, { limit, daysAhead }: Within) =>
-  many(
-    db,
-    sql<Row>`
-      select e.id, 'workflow.email.scheduled' as type, e.due_at as timestamp, c.id as "contactId", c.email as "contactEmail",
-        jsonb_build_object('workflowId', e.workflow_id, 'workflowName', w.name, 'executionId', e.id, 'stepId', e.current_step_id) as metadata
-      from (
-        select id, workflow_id, contact_id, current_step_id, due_at from workflow_executions
-        where project_id = ${projectId} and due_at is not null and webhook_host is null
-          and due_at <= now() + make_interval(days => ${daysAhead}) and status = 'WAITING' and awaits is null
-        order by due_at limit ${limit}
-      ) as e
-      left join workflows w on w.project_id = ${projectId} and w.id = e.workflow_id
-      left join contacts c on c.project_id = ${projectId} and c.id = e.contact_id
-      order by e.due_at, e.id
-    `,
-  )
+  many<Row>(db)`
+    select e.id, 'workflow.email.scheduled' as type, e.due_at as timestamp, c.id as "contactId", c.email as "contactEmail",
+      jsonb_build_object('workflowId', e.workflow_id, 'workflowName', w.name, 'executionId', e.id, 'stepId', e.current_step_id) as metadata
+    from (
+      select id, workflow_id, contact_id, current_step_id, due_at from workflow_executions
+      where project_id = ${projectId} and due_at is not null and webhook_host is null
+        and due_at <= now() + make_interval(days => ${daysAhead}) and status = 'WAITING' and awaits is null
+      order by due_at limit ${limit}
+    ) as e
+    left join workflows w on w.project_id = ${projectId} and w.id = e.workflow_id
+    left join contacts c on c.project_id = ${projectId} and c.id = e.contact_id
+    order by e.due_at, e.id
+  `

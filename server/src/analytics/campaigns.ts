@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { columns, type RowOf, toSnake } from '../db/columns.ts'
 import { type Db, many, one } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 import { percent } from '../lib/text/percent.ts'
@@ -7,18 +8,24 @@ import type { Period } from './period.ts'
 
 const Rate = z.number().describe('Percent of the sent emails, with one decimal.')
 
+const Counts = {
+  sentCount: z.int(),
+  deliveredCount: z.int(),
+  openedCount: z.int(),
+  clickedCount: z.int(),
+  bouncedCount: z.int(),
+  complainedCount: z.int(),
+  unsubscribedCount: z.int(),
+}
+const COUNTS = Object.keys(Counts) as (keyof typeof Counts)[]
+const TOP_COLUMNS = columns('campaigns', 'campaigns', ['id', 'name', 'subject', 'startedAt', ...COUNTS])
+
 export const TopCampaign = z
   .object({
     id: z.uuid(),
     name: z.string(),
     subject: z.string(),
-    sentCount: z.int(),
-    deliveredCount: z.int(),
-    openedCount: z.int(),
-    clickedCount: z.int(),
-    bouncedCount: z.int(),
-    complainedCount: z.int(),
-    unsubscribedCount: z.int(),
+    ...Counts,
     openRate: Rate,
     clickRate: Rate,
     startedAt: Timestamp.nullable(),
@@ -67,17 +74,11 @@ type Top = { metric: CampaignMetric; limit: number; period: Partial<Period> }
 
 /** Campaigns that began in the period, the best first. */
 export async function listTopCampaigns(db: Db, projectId: string, { metric, limit, period }: Top) {
-  type Row = Omit<z.output<typeof TopCampaign>, 'openRate' | 'clickRate' | 'startedAt'> & { startedAt: Date | null }
-  const rows = await many(
-    db,
-    sql<Row>`
-      select id, name, subject, sent_count as "sentCount", delivered_count as "deliveredCount", opened_count as "openedCount",
-        clicked_count as "clickedCount", bounced_count as "bouncedCount", complained_count as "complainedCount",
-        unsubscribed_count as "unsubscribedCount", started_at as "startedAt"
-      from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(period)}
-      order by ${ORDERS[metric]} desc, id desc limit ${limit}
-    `,
-  )
+  const rows = await many<RowOf<typeof TOP_COLUMNS>>(db)`
+    select ${TOP_COLUMNS}
+    from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(period)}
+    order by ${ORDERS[metric]} desc, id desc limit ${limit}
+  `
   return rows.map(({ startedAt, ...row }) => ({
     ...row,
     openRate: percent(row.openedCount, row.sentCount),
@@ -100,33 +101,22 @@ export const CampaignBreakdown = z
     sending: z.int(),
     cancelled: z.int(),
     totalRecipients: z.int(),
-    sentCount: z.int(),
-    deliveredCount: z.int(),
-    openedCount: z.int(),
-    clickedCount: z.int(),
-    bouncedCount: z.int(),
-    complainedCount: z.int(),
-    unsubscribedCount: z.int(),
+    ...Counts,
     averageOpenRate: z.number().describe('Opened of all sent emails of campaigns, in percent with one decimal.'),
     averageClickRate: z.number(),
   })
   .meta({ id: 'CampaignBreakdown' })
 
 export async function readCampaignBreakdown(db: Db, projectId: string, period: Partial<Period>) {
-  const sum = (column: string, name: string) => sql`coalesce(sum(${sql.ref(column)}), 0)::int as ${sql.ref(name)}`
-  const counts = await one(
-    db,
-    sql<Omit<z.output<typeof CampaignBreakdown>, 'averageOpenRate' | 'averageClickRate'>>`
-      select count(*)::int as total, count(*) filter (where status in ('SCHEDULED', 'SENDING'))::int as active,
-        count(*) filter (where status = 'SENT')::int as completed, count(*) filter (where status = 'DRAFT')::int as drafts,
-        count(*) filter (where status = 'SCHEDULED')::int as scheduled, count(*) filter (where status = 'SENDING')::int as sending,
-        count(*) filter (where status = 'CANCELLED')::int as cancelled,
-        ${sum('total_recipients', 'totalRecipients')}, ${sum('sent_count', 'sentCount')}, ${sum('delivered_count', 'deliveredCount')},
-        ${sum('opened_count', 'openedCount')}, ${sum('clicked_count', 'clickedCount')}, ${sum('bounced_count', 'bouncedCount')},
-        ${sum('complained_count', 'complainedCount')}, ${sum('unsubscribed_count', 'unsubscribedCount')}
-      from campaigns where project_id = ${projectId} and deleted_at is null ${startedIn(period)}
-    `,
-  )
+  const sum = (name: string) => sql`coalesce(sum(${sql.ref(toSnake(name))}), 0)::int as ${sql.ref(name)}`
+  const counts = await one<Omit<z.output<typeof CampaignBreakdown>, 'averageOpenRate' | 'averageClickRate'>>(db)`
+    select count(*)::int as total, count(*) filter (where status in ('SCHEDULED', 'SENDING'))::int as active,
+      count(*) filter (where status = 'SENT')::int as completed, count(*) filter (where status = 'DRAFT')::int as drafts,
+      count(*) filter (where status = 'SCHEDULED')::int as scheduled, count(*) filter (where status = 'SENDING')::int as sending,
+      count(*) filter (where status = 'CANCELLED')::int as cancelled,
+      ${sql.join(['totalRecipients', ...COUNTS].map(sum))}
+    from campaigns where project_id = ${projectId} and deleted_at is null ${startedIn(period)}
+  `
   return {
     ...counts,
     averageOpenRate: percent(counts.openedCount, counts.sentCount),

@@ -9,13 +9,10 @@ type Bucket = { upToSeconds: number | null; count: number }
 /** Time from acceptance to delivery, as a histogram with its median and 95th percentile. */
 export async function readDeliveryTimes(db: Db, projectId: string, { from, to, ...filter }: Period & RollupFilter) {
   const sums = DELIVERY_BUCKETS.map(({ column }) => sql`coalesce(sum(${sql.ref(column)}), 0)::int as ${sql.ref(column)}`)
-  const row = await one(
-    db,
-    sql<Record<string, number>>`
-      select ${sql.join(sums)} from email_days
-      where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date ${matchingEmails(filter)}
-    `,
-  )
+  const row = await one<Record<string, number>>(db)`
+    select ${sql.join(sums)} from email_days
+    where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date ${matchingEmails(filter)}
+  `
   const buckets = DELIVERY_BUCKETS.map(({ column, seconds }) => ({ upToSeconds: seconds, count: row[column]! }))
   const count = buckets.reduce((sum, bucket) => sum + bucket.count, 0)
   return { count, p50Seconds: percentile(buckets, 0.5), p95Seconds: percentile(buckets, 0.95), buckets }

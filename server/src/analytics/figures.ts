@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import { toSnake } from '../db/columns.ts'
 import type { FactKind } from '../delivery/outbox/email-ledger.ts'
-import { METRIC_COLUMNS } from './rollup.ts'
+import { percent } from '../lib/text/percent.ts'
 
 const FIGURES = {
   emails: 'sent',
@@ -34,8 +35,14 @@ export const NO_FIGURES = Object.fromEntries(FIGURE_NAMES.map((name) => [name, 0
 
 /** Sums of the roll-up rows of a query, named as in the API. */
 export const FIGURE_SUMS: RawBuilder<unknown> = sql.join(
-  FIGURE_NAMES.map((name) => sql`coalesce(sum(${sql.ref(METRIC_COLUMNS[FIGURES[name]])}), 0)::int as ${sql.ref(name)}`),
+  FIGURE_NAMES.map((name) => sql`coalesce(sum(${sql.ref(toSnake(FIGURES[name]))}), 0)::int as ${sql.ref(name)}`),
 )
+
+export const ratesOf = ({ emails, delivered, opens, clicks }: FigureCounts) => ({
+  deliveryRate: percent(delivered, emails),
+  openRate: percent(opens, emails),
+  clickRate: percent(clicks, emails),
+})
 
 const SOURCES_OF_EMAILS = ['TRANSACTIONAL', 'CAMPAIGN', 'WORKFLOW'] as const
 
@@ -52,12 +59,7 @@ export const RollupFilterQuery = {
   templateId: z.uuid().optional(),
   workflowId: z.uuid().optional(),
 }
-export type RollupFilter = {
-  source?: string | undefined
-  campaignId?: string | undefined
-  templateId?: string | undefined
-  workflowId?: string | undefined
-}
+export type RollupFilter = { [Name in keyof typeof RollupFilterQuery]?: string | undefined }
 
 /** Condition on the rows of a roll-up. */
 export const matchingEmails = ({ source, campaignId, templateId, workflowId }: RollupFilter) => sql`

@@ -21,21 +21,17 @@ const GROWTH_SUMS = sql`coalesce(sum(created), 0)::int as "newContacts", coalesc
   coalesce(sum(opted_out), 0)::int as unsubscribed, coalesce(sum(deleted), 0)::int as "deletedContacts"`
 
 export const readGrowthTotals = (db: Db, projectId: string, period: Period) =>
-  one(db, sql<GrowthCounts>`select ${GROWTH_SUMS} from ${allDays(projectId, period)}`)
+  one<GrowthCounts>(db)`select ${GROWTH_SUMS} from ${allDays(projectId, period)}`
 
 /** By day without gaps, and by source. */
 export async function readGrowth(db: Db, projectId: string, period: Period) {
-  const byDay = await many(
+  const byDay = await many<GrowthCounts & { date: string }>(
     db,
-    sql<GrowthCounts & { date: string }>`select day::text as date, ${GROWTH_SUMS} from ${allDays(projectId, period)} group by day`,
-  )
-  const sources = await many(
-    db,
-    sql<GrowthCounts & { source: string }>`
-      select source, ${GROWTH_SUMS} from ${allDays(projectId, period)} group by source
-      having sum(created + opted_in + opted_out + deleted) > 0 order by sum(created) desc, source limit 100
-    `,
-  )
+  )`select day::text as date, ${GROWTH_SUMS} from ${allDays(projectId, period)} group by day`
+  const sources = await many<GrowthCounts & { source: string }>(db)`
+    select source, ${GROWTH_SUMS} from ${allDays(projectId, period)} group by source
+    having sum(created + opted_in + opted_out + deleted) > 0 order by sum(created) desc, source limit 100
+  `
   const counted = new Map(byDay.map((day) => [day.date, day]))
   const { total, subscribed } = await countContacts(db, projectId)
   return { days: daysOf(period).map((date) => counted.get(date) ?? { date, ...NO_GROWTH }), sources, total, subscribed }

@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { NIL_ID } from '../lib/id.ts'
-import { percent } from '../lib/text/percent.ts'
-import { FIGURE_SUMS, type FigureCounts } from './figures.ts'
+import { FIGURE_SUMS, type FigureCounts, ratesOf } from './figures.ts'
 import type { Period } from './period.ts'
 
 export const LEADERBOARDS = ['campaign', 'template', 'workflow'] as const
@@ -18,24 +17,15 @@ export async function listLeaders(
   { by, limit, period: { from, to } }: { by: Board; limit: number; period: Period },
 ) {
   const id = sql.ref(`${by}_id`)
-  const rows = await many(
-    db,
-    sql<FigureCounts & { id: string; name: string | null }>`
-      select led.*, t.name from (
-        select ${id} as id, ${FIGURE_SUMS} from email_days
-        where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date and ${id} <> ${NIL_ID}
-        group by 1 having sum(sent) + sum(opened) + sum(clicked) > 0
-        order by sum(sent) < ${FEW_EMAILS}, sum(clicked)::float8 / greatest(sum(sent), 1) desc, sum(opened) desc, 1 limit ${limit}
-      ) as led left join ${sql.table(TABLES[by])} t on t.project_id = ${projectId} and t.id = led.id
-    `,
-  )
-  return rows.map(({ name, ...row }) => ({
-    ...row,
-    name,
-    deliveryRate: percent(row.delivered, row.emails),
-    openRate: percent(row.opens, row.emails),
-    clickRate: percent(row.clicks, row.emails),
-  }))
+  const rows = await many<FigureCounts & { id: string; name: string | null }>(db)`
+    select led.*, t.name from (
+      select ${id} as id, ${FIGURE_SUMS} from email_days
+      where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date and ${id} <> ${NIL_ID}
+      group by 1 having sum(sent) + sum(opened) + sum(clicked) > 0
+      order by sum(sent) < ${FEW_EMAILS}, sum(clicked)::float8 / greatest(sum(sent), 1) desc, sum(opened) desc, 1 limit ${limit}
+    ) as led left join ${sql.table(TABLES[by])} t on t.project_id = ${projectId} and t.id = led.id
+  `
+  return rows.map((row) => ({ ...row, ...ratesOf(row) }))
 }
 /** Rates of fewer emails say little. */
 const FEW_EMAILS = 50

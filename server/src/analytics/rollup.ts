@@ -1,21 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Schema } from '../db/schema.ts'
-import { FACT_TIMES, type FactKind } from '../delivery/outbox/email-ledger.ts'
+import { toSnake } from '../db/columns.ts'
+import { FACT_TIMES, type FactKind, IS_COUNTED } from '../delivery/outbox/email-ledger.ts'
 import { NIL_ID } from '../lib/id.ts'
 
-/** The column of each kind of fact in the roll-ups. */
-export const METRIC_COLUMNS: Record<FactKind, string> = {
-  sent: 'sent',
-  delivered: 'delivered',
-  opened: 'opened',
-  clicked: 'clicked',
-  machineOpened: 'machine_opened',
-  machineClicked: 'machine_clicked',
-  bounced: 'bounced',
-  complained: 'complained',
-  unsubscribed: 'unsubscribed',
-}
-export const METRICS = Object.keys(METRIC_COLUMNS) as FactKind[]
+type Sql = RawBuilder<unknown>
+
+const METRICS = Object.keys(FACT_TIMES) as FactKind[]
 
 /** Histogram of the time from acceptance to delivery: column and upper bound. */
 export const DELIVERY_BUCKETS = [
@@ -33,73 +23,76 @@ export const DELIVERY_BUCKETS = [
 ] as const
 
 /** What the roll-ups need of a fact `f` (kind, at) about an email `e` with its content `c`. */
-export const FACT_COLUMNS = sql`
+const FACT_COLUMNS = sql`
   e.project_id, f.kind, f.at, e.source_type as source, coalesce(e.campaign_id, ${NIL_ID}) as campaign_id, coalesce(c.template_id, ${NIL_ID}) as template_id,
   coalesce(e.workflow_id, ${NIL_ID}) as workflow_id, lower(split_part(e.to_address, '@', 2)) as domain,
   case when f.kind = 'delivered' then extract(epoch from e.delivered_at - e.created_at) end as took`
 
 /** The time of the fact of a kind, null if it has not happened. */
-export const factTimeSql = (kind: RawBuilder<unknown>) =>
+const factTimeSql = (kind: Sql) =>
   sql`case ${kind} ${sql.join(
     METRICS.map((each) => sql`when ${sql.lit(each)} then ${FACT_TIMES[each]}`),
     sql` `,
   )} end`
 
-const METRIC_NAMES = Object.values(METRIC_COLUMNS)
-const BUCKET_NAMES = DELIVERY_BUCKETS.map(({ column }) => column)
-export const HOUR_COLUMNS = [...METRIC_NAMES, ...BUCKET_NAMES]
-export const DOMAIN_METRICS = METRIC_NAMES
+/** Facts of entries of the email ledger. */
+export const factsOfEntriesSql = (entries: Sql) => sql`
+  select ${FACT_COLUMNS}
+  from (select project_id, kind, unnest(email_ids) as email_id from (${entries}) as entries) as t
+  -- One by one, and by the project of the row: of a constant project that is newer than the statistics, the planner would expect one
+  -- email and read all of them for each fact.
+  cross join lateral (select * from emails where project_id = t.project_id and id = t.email_id offset 0) as e
+  cross join lateral (select template_id from contents where project_id = t.project_id and id = e.content_id offset 0) as c
+  left join lateral (
+    select * from email_hits where t.kind in ('machineOpened', 'machineClicked') and project_id = t.project_id and email_id = e.id offset 0
+  ) as h on true
+  cross join lateral (select t.kind, ${factTimeSql(sql`t.kind`)} as at) as f
+  where ${IS_COUNTED} and f.at is not null`
 
-const DIMENSIONS = ['source', 'campaign_id', 'template_id', 'workflow_id']
+/** All facts of emails. */
+export const factsOfEmailsSql = (emails: Sql) => sql`
+  select ${FACT_COLUMNS}
+  from (${emails}) as e
+  join contents c on c.project_id = e.project_id and c.id = e.content_id
+  left join email_hits h on h.project_id = e.project_id and h.email_id = e.id
+  cross join unnest(${METRICS}::text[]) as k(kind)
+  cross join lateral (select k.kind, ${factTimeSql(sql`k.kind`)} as at) as f
+  where ${IS_COUNTED} and f.at is not null`
 
-export type Rollup = { table: keyof Schema; key: string[]; columns: string[] }
-
-/** The tables of roll-ups. The first column of a key is the time. */
-export const ROLLUPS = {
-  hours: { table: 'email_hours', key: ['hour', ...DIMENSIONS], columns: HOUR_COLUMNS },
-  days: { table: 'email_days', key: ['day', ...DIMENSIONS], columns: HOUR_COLUMNS },
-  domains: { table: 'email_domain_days', key: ['day', 'domain'], columns: DOMAIN_METRICS },
-} satisfies Record<string, Rollup>
-
-export const columnList = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)))
-
-const METRIC_COUNTS = METRICS.map((kind) => sql`count(*) filter (where kind = ${sql.lit(kind)})`)
-const BUCKET_COUNTS = DELIVERY_BUCKETS.map(({ seconds }, index) => {
+const METRIC_NAMES = METRICS.map(toSnake)
+const METRIC_COUNTS = METRICS.map((kind) => sql`count(*) filter (where kind = ${sql.lit(kind)}) as ${sql.ref(toSnake(kind))}`)
+const BUCKET_COUNTS = DELIVERY_BUCKETS.map(({ column, seconds }, index) => {
   const above = sql`took > ${sql.lit(DELIVERY_BUCKETS[index - 1]?.seconds ?? -1)}`
-  return sql`count(*) filter (where ${above} ${seconds === null ? sql`` : sql`and took <= ${sql.lit(seconds)}`})`
+  return sql`count(*) filter (where ${above} ${seconds === null ? sql`` : sql`and took <= ${sql.lit(seconds)}`}) as ${sql.ref(column)}`
 })
-const HOUR_COUNTS = sql.join([...METRIC_COUNTS, ...BUCKET_COUNTS])
+const DIMENSIONS = ['source', 'campaign_id', 'template_id', 'workflow_id']
+const HOUR_VALUES = [...METRIC_NAMES, ...DELIVERY_BUCKETS.map(({ column }) => column)]
 
-const addingUp = (columns: readonly string[]) =>
-  sql.join(columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`r.${column}`)} + ${sql.ref(`excluded.${column}`)}`))
+const byTimeSql = (time: Sql, facts: Sql) => sql`
+  select project_id, ${time}, source, campaign_id, template_id, workflow_id, ${sql.join([...METRIC_COUNTS, ...BUCKET_COUNTS])}
+  from (${facts}) as facts group by 1, 2, 3, 4, 5, 6`
 
-/**
- * CTEs that add facts, given as rows of FACT_COLUMNS, to all roll-ups: to rows of their project, or to those under which a recount collects. The
- * caller holds the lock of the project's roll-ups.
- */
-export const addToRollupsCte = (facts: RawBuilder<unknown>, rowsOf: RawBuilder<unknown> = sql`project_id`) => sql`
-  hours as (
-    insert into email_hours as r (project_id, hour, source, campaign_id, template_id, workflow_id, ${columnList(HOUR_COLUMNS)})
-    select ${rowsOf}, date_trunc('hour', at, 'UTC'), source, campaign_id, template_id, workflow_id, ${HOUR_COUNTS}
-    from ${facts} group by 1, 2, 3, 4, 5, 6
-    on conflict (project_id, hour, source, campaign_id, template_id, workflow_id) do update set ${addingUp(HOUR_COLUMNS)}
-  ), days as (
-    insert into email_days as r (project_id, day, source, campaign_id, template_id, workflow_id, ${columnList(HOUR_COLUMNS)})
-    select ${rowsOf}, (at at time zone 'utc')::date, source, campaign_id, template_id, workflow_id, ${HOUR_COUNTS}
-    from ${facts} group by 1, 2, 3, 4, 5, 6
-    on conflict (project_id, day, source, campaign_id, template_id, workflow_id) do update set ${addingUp(HOUR_COLUMNS)}
-  ), by_domain as (
-    select project_id, (at at time zone 'utc')::date as day, domain, kind, count(*) as n from ${facts} group by 1, 2, 3, 4
-  ), listed as (
-    -- A day with a row for the other domains counts no new domain apart.
-    select b.project_id, b.day, b.kind, b.n, case
-      when not exists (select from email_domain_days o where o.project_id = b.project_id and o.day = b.day and o.domain = '') then b.domain
-      when exists (select from email_domain_days o where o.project_id = b.project_id and o.day = b.day and o.domain = b.domain) then b.domain
-      else '' end as domain
-    from by_domain b
-  ), domains as (
-    insert into email_domain_days as r (project_id, day, domain, ${columnList(DOMAIN_METRICS)})
-    select ${rowsOf}, day, domain, ${sql.join(METRICS.map((kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0)`))}
-    from listed group by 1, 2, 3
-    on conflict (project_id, day, domain) do update set ${addingUp(DOMAIN_METRICS)}
-  )`
+/** A day with a row for the other domains counts no new domain apart. */
+const byDomainSql = (facts: Sql) => sql`
+  select project_id, day, case
+      when not exists (select from email_domain_days o where o.project_id = b.project_id and o.day = b.day and o.domain = '') then domain
+      when exists (select from email_domain_days o where o.project_id = b.project_id and o.day = b.day and o.domain = b.domain) then domain
+      else '' end as domain, ${sql.join(METRIC_NAMES.map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))}
+  from (
+    select project_id, (at at time zone 'utc')::date as day, domain, ${sql.join(METRIC_COUNTS)} from (${facts}) as facts group by 1, 2, 3
+  ) as b group by 1, 2, 3`
+
+/** The tables of roll-ups. The first column of a key is the time. `rowsOf`: what facts add, in rows of the project, the key and the values. */
+export const ROLLUPS = {
+  email_hours: {
+    key: ['hour', ...DIMENSIONS],
+    values: HOUR_VALUES,
+    rowsOf: (facts: Sql) => byTimeSql(sql`date_trunc('hour', at, 'UTC') as hour`, facts),
+  },
+  email_days: {
+    key: ['day', ...DIMENSIONS],
+    values: HOUR_VALUES,
+    rowsOf: (facts: Sql) => byTimeSql(sql`(at at time zone 'utc')::date as day`, facts),
+  },
+  email_domain_days: { key: ['day', 'domain'], values: METRIC_NAMES, rowsOf: byDomainSql },
+}

@@ -73,10 +73,10 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       response: z.array(Point),
     },
     (req) => {
-      const { interval, timezone, startDate, endDate, ...filter } = req.query
-      const period = readPeriod({ startDate, endDate }, interval === 'hour' ? { maxDays: MAX_HOURLY_DAYS } : {})
-      const series = { ...period, ...filter, timezone: readTimezone(timezone) }
-      return interval === 'hour' ? readHourly(db, req.project.id, series) : readDaily(db, req.project.id, series)
+      const isHourly = req.query.interval === 'hour'
+      const period = readPeriod(req.query, isHourly ? { maxDays: MAX_HOURLY_DAYS } : {})
+      const series = { ...req.query, ...period, timezone: readTimezone(req.query.timezone) }
+      return (isHourly ? readHourly : readDaily)(db, req.project.id, series)
     },
   )
 
@@ -98,10 +98,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery.extend({ ...RollupFilterQuery, timezone: TimezoneParam }),
       response: z.array(z.object({ weekday: z.int().describe('1 (Monday) to 7.'), hour: z.int(), ...FigureFields })),
     },
-    (req) => {
-      const { timezone, startDate, endDate, ...filter } = req.query
-      return readWeek(db, req.project.id, { ...readPeriod({ startDate, endDate }), ...filter, timezone: readTimezone(timezone) })
-    },
+    (req) => readWeek(db, req.project.id, { ...req.query, ...readPeriod(req.query), timezone: readTimezone(req.query.timezone) }),
   )
 
   route.get(
@@ -112,10 +109,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery.extend({ limit: integerParam(10, 100), metric: CampaignMetricParam }),
       response: z.array(TopCampaign),
     },
-    (req) => {
-      const { limit, metric, ...dates } = req.query
-      return listTopCampaigns(db, req.project.id, { limit, metric, period: readOptionalPeriod(dates) })
-    },
+    (req) => listTopCampaigns(db, req.project.id, { ...req.query, period: readOptionalPeriod(req.query) }),
   )
 
   route.get(
@@ -137,10 +131,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery.extend({ by: choiceParam(LEADERBOARDS, 'campaign'), limit: integerParam(10, 100) }),
       response: z.array(Leader),
     },
-    (req) => {
-      const { by, limit, ...dates } = req.query
-      return listLeaders(db, req.project.id, { by, limit, period: readPeriod(dates) })
-    },
+    (req) => listLeaders(db, req.project.id, { ...req.query, period: readPeriod(req.query) }),
   )
 
   route.get(
@@ -151,10 +142,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery.extend({ limit: integerParam(10, 100) }),
       response: z.array(TopEvent),
     },
-    (req) => {
-      const { limit, ...dates } = req.query
-      return listTopEvents(db, req.project.id, { limit, period: readPeriod(dates) })
-    },
+    (req) => listTopEvents(db, req.project.id, { ...req.query, period: readPeriod(req.query) }),
   )
 
   route.get(
@@ -165,10 +153,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery.extend({ limit: integerParam(20, 100) }),
       response: z.array(DomainFigures),
     },
-    (req) => {
-      const { limit, ...dates } = req.query
-      return listRecipientDomains(db, req.project.id, { limit, period: readPeriod(dates) })
-    },
+    (req) => listRecipientDomains(db, req.project.id, { ...req.query, period: readPeriod(req.query) }),
   )
 
   route.get(
@@ -179,10 +164,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery.extend(RollupFilterQuery),
       response: DeliveryTimes,
     },
-    (req) => {
-      const { startDate, endDate, ...filter } = req.query
-      return readDeliveryTimes(db, req.project.id, { ...readPeriod({ startDate, endDate }), ...filter })
-    },
+    (req) => readDeliveryTimes(db, req.project.id, { ...req.query, ...readPeriod(req.query) }),
   )
 
   route.get(

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { DAY, HOUR } from '../lib/text/units.ts'
 import { createLocalClock } from '../lib/timezone.ts'
@@ -18,14 +17,11 @@ export async function readDaily(db: Db, projectId: string, series: Series): Prom
 }
 
 async function readUtcDays(db: Db, projectId: string, { from, to, ...filter }: Series): Promise<Map<string, FigureCounts>> {
-  const rows = await many(
-    db,
-    sql<Point>`
-      select day::text as date, ${FIGURE_SUMS} from email_days
-      where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date ${matchingEmails(filter)}
-      group by day
-    `,
-  )
+  const rows = await many<Point>(db)`
+    select day::text as date, ${FIGURE_SUMS} from email_days
+    where project_id = ${projectId} and day >= ${from}::date and day <= ${to}::date ${matchingEmails(filter)}
+    group by day
+  `
   return new Map(rows.map(({ date, ...figures }) => [date, figures]))
 }
 
@@ -41,16 +37,13 @@ const addFigureCounts = (sum: FigureCounts = NO_FIGURES, more: FigureCounts) =>
 
 /** The hours that have figures, with their local time, in the order of time. */
 async function readLocalHours(db: Db, projectId: string, { from, to, timezone, ...filter }: Series) {
-  const rows = await many(
-    db,
-    sql<FigureCounts & { hour: Date }>`
-      select hour, ${FIGURE_SUMS} from email_hours
-      -- A local day begins at most 14 hours before or after the UTC day.
-      where project_id = ${projectId} and hour >= (${addDays(from, -1)}::timestamp at time zone 'utc')
-        and hour < (${addDays(to, 2)}::timestamp at time zone 'utc') ${matchingEmails(filter)}
-      group by hour order by hour
-    `,
-  )
+  const rows = await many<FigureCounts & { hour: Date }>(db)`
+    select hour, ${FIGURE_SUMS} from email_hours
+    -- A local day begins at most 14 hours before or after the UTC day.
+    where project_id = ${projectId} and hour >= (${addDays(from, -1)}::timestamp at time zone 'utc')
+      and hour < (${addDays(to, 2)}::timestamp at time zone 'utc') ${matchingEmails(filter)}
+    group by hour order by hour
+  `
   const toLocal = createLocalClock(timezone)
   return rows
     .map(({ hour, ...figures }) => ({ hour, ...figures, local: toLocal(hour) }))

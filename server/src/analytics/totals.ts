@@ -6,13 +6,10 @@ import { type Period, previousPeriod } from './period.ts'
 
 /** Sums over UTC days; over all of them without a period. */
 const sumFigures = (db: Db, projectId: string, { from, to }: Partial<Period>): Promise<FigureCounts> =>
-  one(
-    db,
-    sql<FigureCounts>`
-      select ${FIGURE_SUMS} from email_days
-      where project_id = ${projectId} ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
-    `,
-  )
+  one<FigureCounts>(db)`
+    select ${FIGURE_SUMS} from email_days
+    where project_id = ${projectId} ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
+  `
 
 export type PeriodTotals = Period & FigureCounts & GrowthCounts
 

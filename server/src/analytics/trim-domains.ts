@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
-import { isLockTimeout } from '../db/sql-state.ts'
+import { tryLock } from '../ledger/locks.ts'
+import { repairLockOf } from '../ledger/repair.ts'
 import { NIL_ID } from '../lib/id.ts'
-import { lockRollups } from './fold.ts'
-import { columnList, DOMAIN_METRICS } from './rollup.ts'
+import { lockEmailCounts } from '../projects/email-counts.ts'
+import { rollupSums } from './recount.ts'
+import { ROLLUPS } from './rollup.ts'
 
 /** Domains of a day that are kept apart once the day is over; the others are one row. */
 const LISTED_DOMAINS = 100
@@ -22,45 +24,32 @@ type Trim = { projectId: string; day: string; keep: number }
 export async function trimDomains(db: Pool) {
   let after = NIL_ID
   for (let seen = 0; seen < MAX_PROJECTS; seen++) {
-    const [next] = await many(
-      db,
-      sql<{ projectId: string }>`
-        select project_id as "projectId" from email_domain_days where project_id > ${after} order by project_id limit 1
-      `,
-    )
+    const [next] = await many<{ projectId: string }>(db)`
+      select project_id as "projectId" from email_domain_days where project_id > ${after} order by project_id limit 1
+    `
     if (!next) return
     after = next.projectId
-    for (const trim of await listTrims(db, after)) await transact(db, (tx) => trimDay(tx, trim)).catch(ignoreLockTimeout)
+    for (const trim of await listTrims(db, after)) await transact(db, (tx) => trimDay(tx, trim))
   }
 }
 
 const listTrims = (db: Pool, projectId: string) =>
-  many(
-    db,
-    sql<Trim>`
-      select project_id as "projectId", day::text as day, keep from (
-        select project_id, day, count(*) as domains,
-          case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${KEPT_OPEN_DOMAINS}::int end as keep,
-          case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${MAX_OPEN_DOMAINS}::int end as allowed
-        from email_domain_days
-        where project_id = ${projectId} and day >= (now() at time zone 'utc')::date - ${LOOK_BACK_DAYS}::int and domain <> ''
-        group by 1, 2
-      ) as days where domains > allowed
-    `,
-  )
+  many<Trim>(db)`
+    select project_id as "projectId", day::text as day, keep from (
+      select project_id, day, count(*) as domains,
+        case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${KEPT_OPEN_DOMAINS}::int end as keep,
+        case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${MAX_OPEN_DOMAINS}::int end as allowed
+      from email_domain_days
+      where project_id = ${projectId} and day >= (now() at time zone 'utc')::date - ${LOOK_BACK_DAYS}::int and domain <> ''
+      group by 1, 2
+    ) as days where domains > allowed
+  `
 
-/** A later run does a day whose roll-ups are locked. */
-const ignoreLockTimeout = (err: unknown) => {
-  if (!isLockTimeout(err)) throw err
-}
-
-/** Keeps the domains with the most emails. */
+/** Keeps the domains with the most emails. Meanwhile nothing is added. A later run trims the domains of a project that is being recounted. */
 async function trimDay(tx: Tx, { projectId, day, keep }: Trim) {
-  await lockRollups(tx, projectId)
-  const sums = sql.join(DOMAIN_METRICS.map((column) => sql`sum(${sql.ref(column)})`))
-  const adding = sql.join(
-    DOMAIN_METRICS.map((column) => sql`${sql.ref(column)} = ${sql.ref(`r.${column}`)} + ${sql.ref(`excluded.${column}`)}`),
-  )
+  if (!(await tryLock(tx, 'repair', repairLockOf(rollupSums.name, projectId)))) return
+  await lockEmailCounts(tx)
+  const columns = ROLLUPS.email_domain_days.values.map((column) => sql.ref(column))
   await sql`
     with small as (
       delete from email_domain_days where project_id = ${projectId} and day = ${day}::date and domain in (
@@ -68,8 +57,8 @@ async function trimDay(tx: Tx, { projectId, day, keep }: Trim) {
         order by sent desc, delivered desc, domain offset ${keep})
       returning *
     )
-    insert into email_domain_days as r (project_id, day, domain, ${columnList(DOMAIN_METRICS)})
-    select ${projectId}, ${day}::date, '', ${sums} from small having count(*) > 0
-    on conflict (project_id, day, domain) do update set ${adding}
+    insert into email_domain_days as r (project_id, day, domain, ${sql.join(columns)})
+    select ${projectId}, ${day}::date, '', ${sql.join(columns.map((column) => sql`sum(${column})`))} from small having count(*) > 0
+    on conflict (project_id, day, domain) do update set ${sql.join(columns.map((column) => sql`${column} = r.${column} + excluded.${column}`))}
   `.execute(tx)
 }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type Stripe from 'stripe'
 import { maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
@@ -7,7 +6,7 @@ import { saveCustomer } from '../projects/billing-state.ts'
 export type Billed = { id: string; name: string; customer: string | null; subscription: string | null }
 
 export const readBilled = (db: Pool, projectId: string) =>
-  one(db, sql<Billed>`select id, name, customer, subscription from projects where id = ${projectId}`)
+  one<Billed>(db)`select id, name, customer, subscription from projects where id = ${projectId}`
 
 /**
  * The customer of a project at Stripe; created before the first payment, so that every notification names a customer we know. Two requests
@@ -15,13 +14,10 @@ export const readBilled = (db: Pool, projectId: string) =>
  */
 export async function findOrCreateCustomer(db: Pool, stripe: Stripe, project: Billed): Promise<string> {
   if (project.customer) return project.customer
-  const owner = await maybeOne(
-    db,
-    sql<{ email: string }>`
-      select u.email from memberships m join users u on u.id = m.user_id where m.project_id = ${project.id} and m.role = 'OWNER'
-      order by u.id limit 1
-    `,
-  )
+  const owner = await maybeOne<{ email: string }>(db)`
+    select u.email from memberships m join users u on u.id = m.user_id where m.project_id = ${project.id} and m.role = 'OWNER'
+    order by u.id limit 1
+  `
   const created = await stripe.customers.create(
     { name: project.name, ...(owner ? { email: owner.email } : {}), metadata: { projectId: project.id } },
     { idempotencyKey: `sterna-customer-${project.id}` },

@@ -6,6 +6,7 @@ import { HOUR, SECOND } from '../lib/text/units.ts'
 import {
   allEmailCounts,
   categorySql,
+  changesSql,
   countsOfSql,
   type EmailCount,
   isUsage,
@@ -14,7 +15,7 @@ import {
 } from '../projects/email-counts.ts'
 
 const hasMeters = async (tx: Tx, projectId: string) =>
-  Boolean(await maybeOne(tx, sql`select 1 from billing_meters where project_id = ${projectId} limit 1`))
+  Boolean(await maybeOne(tx)`select 1 from billing_meters where project_id = ${projectId} limit 1`)
 
 /** The hour of a time, which begins the hour of the counts. */
 const hourOf = (time: Date) => new Date(Math.floor(time.getTime() / HOUR) * HOUR)
@@ -52,8 +53,9 @@ const MAX_HOURS = 36 * 24
 export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
   await lockEmailCounts(tx)
   if (!(await hasMeters(tx, projectId))) return
-  const end = endedAt ?? (await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)).now
+  const end = endedAt ?? (await one<{ now: Date }>(tx)`select clock_timestamp() as now`).now
   const last = new Date(end.getTime() - SECOND)
+  await correctReported(tx, projectId, { end, last })
   await carryAppended(tx, projectId)
   const closing = closingOf(projectId, { end, last })
   for (let hours = 0; hours < MAX_HOURS && (await moveMeters(tx, closing)) > 0; hours++);
@@ -65,6 +67,18 @@ export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
       from billing_meters m join projects p on p.id = m.project_id where m.project_id = ${projectId} and m.carry > 0 and p.customer is not null`,
   )
   await sql`delete from billing_meters where project_id = ${projectId}`.execute(tx)
+}
+
+/**
+ * The last hour may have been reported as a full one, when it was not known that the subscription had ended in it. A report that Stripe does
+ * not have yet gets a time before the end, and counts the emails until then.
+ */
+async function correctReported(tx: Tx, projectId: string, { end, last }: { end: Date; last: Date }) {
+  const hour = hourOf(last)
+  const after = acceptedSql(projectId, sql.ref('r.category'), new Date(end.getTime() + SECOND), new Date(hour.getTime() + HOUR))
+  const which = sql`r.project_id = ${projectId} and r.hour = ${hour}::timestamptz and r.at is null and r.state = 'waiting' and r.uncertain_since is null`
+  await sql`update usage_reports r set at = ${last}::timestamptz, value = r.value - ${after} where ${which}`.execute(tx)
+  await sql`delete from usage_reports r where r.project_id = ${projectId} and r.hour = ${hour}::timestamptz and r.value <= 0`.execute(tx)
 }
 
 /** Appended changes of hours that were reported already, which are otherwise carried when they are added up. */
@@ -119,7 +133,7 @@ export async function addToMeters(tx: Tx, changes: EmailCount[]) {
     update billing_meters m set carry = m.carry + late.n
     from (
       select m.project_id, m.category, sum(c.n) as n
-      from jsonb_to_recordset(${JSON.stringify(usage)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)
+      from ${changesSql(usage)}
       join billing_meters m on m.project_id = c."projectId" and m.category = c.kind and c.hour >= m.since and c.hour <= m.reported_to
       group by 1, 2
     ) as late
@@ -135,21 +149,18 @@ export async function writeReports(tx: Tx): Promise<number> {
 
 /** Moves meters on by one hour and writes a report for each that counts something. Less than nothing is left for the next report. */
 async function moveMeters(tx: Tx, { which, upTo, counted, at }: Move): Promise<number> {
-  const { moved } = await one(
-    tx,
-    sql<{ moved: number }>`
-      with due as materialized (
-        select m.project_id, m.category, p.customer, ${NEXT_HOUR} as hour, m.carry + ${counted} as value, ${at} as at
-        from billing_meters m join projects p on p.id = m.project_id
-        where ${which} and m.reported_to < ${upTo} and p.customer is not null
-      ), moved as (
-        update billing_meters m set reported_to = d.hour, carry = least(d.value, 0)
-        from due d where m.project_id = d.project_id and m.category = d.category
-        returning 1
-      ), written as (${insertReportsSql(sql`select * from due where value > 0`)})
-      select count(*)::int as moved from moved
-    `,
-  )
+  const { moved } = await one<{ moved: number }>(tx)`
+    with due as materialized (
+      select m.project_id, m.category, p.customer, ${NEXT_HOUR} as hour, m.carry + ${counted} as value, ${at} as at
+      from billing_meters m join projects p on p.id = m.project_id
+      where ${which} and m.reported_to < ${upTo} and p.customer is not null
+    ), moved as (
+      update billing_meters m set reported_to = d.hour, carry = least(d.value, 0)
+      from due d where m.project_id = d.project_id and m.category = d.category
+      returning 1
+    ), written as (${insertReportsSql(sql`select * from due where value > 0`)})
+    select count(*)::int as moved from moved
+  `
   return moved
 }
 

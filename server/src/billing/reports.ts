@@ -44,19 +44,16 @@ export async function sendReports(db: Pool, config: StripeConfig, log: Log, proj
 
 /** Before the request: if this process dies during it, Stripe may have the report. Due again in five minutes, when nobody sends it any more. */
 const claimReports = (tx: Tx, { meters }: StripeConfig, projectId: string | undefined) =>
-  many(
-    tx,
-    sql<Report>`
-      update usage_reports r set uncertain_since = coalesce(uncertain_since, now()), attempts = attempts + 1,
-        due_at = now() + interval '5 minutes'
-      where (project_id, category, hour, part) in (
-        select project_id, category, hour, part from usage_reports
-        where state = 'waiting' and due_at <= now() and category = any(${Object.keys(meters)}::text[])
-          ${projectId === undefined ? sql`` : sql`and project_id = ${projectId}`}
-        order by due_at limit ${PAGE} for update skip locked)
-      returning project_id as "projectId", category, hour, at, value::float8 as value, customer, identifier, attempts
-    `,
-  )
+  many<Report>(tx)`
+    update usage_reports r set uncertain_since = coalesce(uncertain_since, now()), attempts = attempts + 1,
+      due_at = now() + interval '5 minutes'
+    where (project_id, category, hour, part) in (
+      select project_id, category, hour, part from usage_reports
+      where state = 'waiting' and due_at <= now() and category = any(${Object.keys(meters)}::text[])
+        ${projectId === undefined ? sql`` : sql`and project_id = ${projectId}`}
+      order by due_at limit ${PAGE} for update skip locked)
+    returning project_id as "projectId", category, hour, at, value::float8 as value, customer, identifier, attempts
+  `
 
 /** Never repeated after this time: a second copy would be billed. `doctor` lists them. */
 const giveUp = (tx: Tx) =>
@@ -108,26 +105,20 @@ const markSent = (tx: Tx, { identifier }: Report) =>
 /** Whether a project has reports that are still going to be sent. Older ones are listed by `doctor`, and waited for no longer. */
 export const hasUnsentReports = async (db: Db, { meters }: StripeConfig, projectId: string) =>
   Boolean(
-    await maybeOne(
-      db,
-      sql`
-        select 1 from usage_reports where project_id = ${projectId} and state = 'waiting' and category = any(${Object.keys(meters)}::text[])
-          and created_at > now() - make_interval(hours => ${REPEATABLE_HOURS}) limit 1
-      `,
-    ),
+    await maybeOne(db)`
+      select 1 from usage_reports where project_id = ${projectId} and state = 'waiting' and category = any(${Object.keys(meters)}::text[])
+        and created_at > now() - make_interval(hours => ${REPEATABLE_HOURS}) limit 1
+    `,
   )
 
 /** For the doctor: reports whose outcome is unknown, that Stripe refuses, or that wait for more than an hour. */
 export const listStuckReports = (db: Db, limit: number, categories: string[] = [...USAGE_CATEGORIES]) =>
-  many(
-    db,
-    sql<{ identifier: string; value: number; state: string; error: string | null }>`
-      select identifier, value::float8 as value, state, error from usage_reports
-      where state = 'unknown' or state = 'waiting' and error is not null
-        or state = 'waiting' and created_at < now() - interval '1 hour' and category = any(${categories}::text[])
-      order by created_at limit ${limit}
-    `,
-  )
+  many<{ identifier: string; value: number; state: string; error: string | null }>(db)`
+    select identifier, value::float8 as value, state, error from usage_reports
+    where state = 'unknown' or state = 'waiting' and error is not null
+      or state = 'waiting' and created_at < now() - interval '1 hour' and category = any(${categories}::text[])
+    order by created_at limit ${limit}
+  `
 
 /** What an operator found out at Stripe about a report whose outcome was unknown. False if there is none. */
 export const resolveReport = async (tx: Tx, identifier: string, isThere: boolean) =>
@@ -143,10 +134,7 @@ export const resolveReport = async (tx: Tx, identifier: string, isThere: boolean
 
 /** Reports that were sent are kept for a year, to explain invoices. */
 export const dropOldReports = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from usage_reports where ctid = any(array(
-        select ctid from usage_reports where created_at < now() - interval '400 days' and state = 'sent' limit ${limit}))
-    `,
-  )
+  countAffected(tx)`
+    delete from usage_reports where ctid = any(array(
+      select ctid from usage_reports where created_at < now() - interval '400 days' and state = 'sent' limit ${limit}))
+  `

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import { sql } from 'kysely'
 import type Stripe from 'stripe'
 import { z } from 'zod'
 import { countAffected, type Tx, transact } from '../db/index.ts'
@@ -66,8 +65,7 @@ async function verifyEvent({ body, headers }: FastifyRequest, { secretKey, apiBa
 async function storeEvent(tx: Tx, event: Stripe.Event) {
   const isNew = await countAffected(
     tx,
-    sql`insert into stripe_events (id, type) values (${event.id}, ${event.type.slice(0, 200)}) on conflict do nothing`,
-  )
+  )`insert into stripe_events (id, type) values (${event.id}, ${event.type.slice(0, 200)}) on conflict do nothing`
   const customer = customerOf(event)
   if (!isNew || !customer || !RELEVANT.test(event.type)) return
   await enqueue(tx, 'billing.sync', { customer }, { key: `billing.sync:${customer}` })
@@ -82,10 +80,7 @@ function customerOf({ data }: Stripe.Event): string | undefined {
 
 /** Stripe repeats a notification for three days. */
 export const dropOldStripeEvents = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from stripe_events where id in (
-        select id from stripe_events where received_at < now() - interval '30 days' order by received_at limit ${limit})
-    `,
-  )
+  countAffected(tx)`
+    delete from stripe_events where id in (
+      select id from stripe_events where received_at < now() - interval '30 days' order by received_at limit ${limit})
+  `

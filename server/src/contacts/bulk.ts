@@ -7,7 +7,7 @@ import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob, saveEr
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId, NIL_ID } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
-import { inIdRangeSql, isEmptyFilter, JobFilter, rowMatchesSql } from './filter.ts'
+import { inIdRangeSql, isEmptyFilter, JobFilter, rowMatchesSql, withNameFields } from './filter.ts'
 import { type SegmentAccess, selectInSegment } from './segment-access.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
@@ -64,7 +64,8 @@ export async function queueBulk(tx: Tx, segments: SegmentAccess, projectId: stri
   const filter = segmentFilterOf(selection)
   if (filter) await selectInSegment(segments, tx, projectId, filter)
   if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) notFound('segment', segmentId)
-  return queueJob(tx, 'contacts.bulk', { projectId, type: `bulk-${operation}`, input })
+  const named = 'ids' in selection ? selection : { ...selection, where: await withNameFields(tx, projectId, selection.where) }
+  return queueJob(tx, 'contacts.bulk', { projectId, type: `bulk-${operation}`, input: { ...input, selection: named } })
 }
 
 /** Processes one page and enqueues the next one in the same transaction. */

@@ -1,11 +1,17 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import type { Db } from '../db/index.ts'
 import { lowestId } from '../lib/id.ts'
 import { readAddress } from '../lib/text/address.ts'
 import { DAY } from '../lib/text/units.ts'
 import { readFieldName } from './fields/fields.ts'
+import { matchesNameSql, readNameFields } from './name-fields.ts'
 
 export const FilterSearch = z.string().max(255).describe('Part of the address, case-insensitive.')
+export const FilterQ = z
+  .string()
+  .max(255)
+  .describe('Part of the address or of the name, case-insensitive. `nameFields` of the project hold the name.')
 export const FilterField = z.string().min(1).max(260).describe('Name of a field, such as `plan` or `data.plan`; requires `value`.')
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
@@ -32,6 +38,7 @@ export const requireFieldWithValue = ({ value: filter, issues }: z.core.ParsePay
 export const JobFilter = z
   .strictObject({
     search: FilterSearch.optional(),
+    q: FilterQ.optional(),
     subscribed: z.boolean().optional(),
     segmentId: z.uuid().optional(),
     field: FilterField.optional(),
@@ -42,11 +49,15 @@ export const JobFilter = z
   .check(requireFieldWithValue)
   .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
 
-/** Selects the contacts of a list or a job. */
-export type ContactFilter = Omit<z.output<typeof JobFilter>, 'segmentId'>
+/** Selects the contacts of a list or a job. `nameFields` are those of the project, with `q`. */
+export type ContactFilter = Omit<z.output<typeof JobFilter>, 'segmentId'> & { nameFields?: string[] }
 
-export const isEmptyFilter = ({ search = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
-  search.trim() === '' && subscribed === undefined && field === undefined && !createdFrom && !createdTo
+/** With the fields that hold names, if the filter asks for names. */
+export const withNameFields = async <Filter extends ContactFilter>(db: Db, projectId: string, filter: Filter): Promise<Filter> =>
+  filter.q?.trim() ? { ...filter, nameFields: await readNameFields(db, projectId) } : filter
+
+export const isEmptyFilter = ({ search = '', q = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
+  search.trim() === '' && q.trim() === '' && subscribed === undefined && field === undefined && !createdFrom && !createdTo
 
 export const matchesFilterSql = (projectId: string, filter: ContactFilter) =>
   sql`${inIdRangeSql(projectId, filter)} and ${rowMatchesSql(filter)}`
@@ -63,11 +74,13 @@ export function inIdRangeSql(projectId: string, { createdFrom, createdTo }: Cont
 }
 
 /** The exact conditions on one row, without the project. */
-export function rowMatchesSql({ search, subscribed, field, value, createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
+export function rowMatchesSql(filter: ContactFilter): RawBuilder<unknown> {
+  const { search, q = '', nameFields = [], subscribed, field, value, createdFrom, createdTo } = filter
   const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
   const conditions = [
     subscribed === undefined ? undefined : sql`subscribed = ${subscribed}`,
     search ? sql`email like ${likePattern(search)}` : undefined,
+    q.trim() ? matchesNameSql({ q, nameFields }) : undefined,
     field === undefined || value === undefined ? undefined : equals(field, value),
     from && sql`created_at >= ${new Date(from.start)}`,
     to && sql`created_at < ${new Date(to.end)}`,

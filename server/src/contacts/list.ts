@@ -11,16 +11,22 @@ import { countContacts } from './counts.ts'
 import {
   type ContactFilter,
   FilterField,
+  FilterQ,
   FilterSearch,
   FilterTime,
+  inIdRangeSql,
   isEmptyFilter,
   matchesFilterSql,
   requireFieldWithValue,
+  rowMatchesSql,
+  withNameFields,
 } from './filter.ts'
+import { searchContacts } from './search.ts'
 import { type SegmentAccess, selectInSegment } from './segment-access.ts'
 
 export const ContactsQuery = CursorQuery.extend({
   search: FilterSearch.optional(),
+  q: FilterQ.optional(),
   subscribed: z.enum(['true', 'false']).optional(),
   field: FilterField.optional(),
   value: z.string().max(1_024).optional(),
@@ -39,13 +45,32 @@ type Query = z.output<typeof ContactsQuery>
 type Deps = { db: Pool; secrets: Secrets; segments: SegmentAccess }
 
 export async function listContacts({ db, secrets, segments }: Deps, projectId: string, query: Query) {
-  const filter = readFilter(query)
+  const filter = await withNameFields(db, projectId, readFilter(query))
   const inSegment = query.segmentId ? await selectInSegment(segments, db, projectId, query.segmentId) : undefined
+  if (filter.nameFields) return listNamed({ db, secrets }, projectId, { query, filter, inSegment })
   const where = sql`${matchesFilterSql(projectId, filter)} ${inSegment ? sql`and ${inSegment}` : sql``}`
   const select = (from: Db) => selectPage(from, secrets, { projectId, query, where })
   const page = inSegment ? await scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, select, failTooSlow) : await select(db)
   const isFirst = query.cursor === undefined
   return { ...page, total: isFirst ? await (inSegment ? countRowsOf(db, where) : countMatching(db, projectId, filter)) : 0 }
+}
+
+type Named = { query: Query; filter: ContactFilter; inSegment: RawBuilder<unknown> | undefined }
+
+/** The total of a first page that was cut is what was found so far. */
+async function listNamed({ db, secrets }: Pick<Deps, 'db' | 'secrets'>, projectId: string, { query, filter, inSegment }: Named) {
+  const matches = sql`${rowMatchesSql(filter)} and ${inSegment ?? sql`true`}`
+  const page = await searchContacts(db, secrets, {
+    projectId,
+    range: inIdRangeSql(projectId, filter),
+    matches,
+    order: { by: query.sort === 'email' ? 'email' : 'id', dir: query.dir },
+    scope: scopeOf(projectId, query),
+    query,
+  })
+  if (query.cursor !== undefined) return { ...page, total: 0 }
+  const isAll = page.partial || !page.hasMore
+  return { ...page, total: isAll ? page.data.length : await countRowsOf(db, sql`${inIdRangeSql(projectId, filter)} and ${matches}`) }
 }
 
 type PageQuery = { projectId: string; query: Query; where: RawBuilder<unknown> }
@@ -56,7 +81,7 @@ function selectPage(db: Db, secrets: Secrets, { projectId, query, where }: PageQ
   const column = sql.ref(sort === 'email' ? 'email' : 'id')
   const beyond = sql.raw(dir === 'asc' ? '>' : '<')
   return readKeysetPage(db, secrets, {
-    scope: JSON.stringify(['contacts', projectId, sort, dir, ...cursorScope(query)]),
+    scope: scopeOf(projectId, query),
     query,
     select: ({ after, limit }) => sql<ContactRow>`
       select ${CONTACT_COLUMNS} from contacts
@@ -70,13 +95,19 @@ function selectPage(db: Db, secrets: Secrets, { projectId, query, where }: PageQ
 }
 
 /** An empty filter has the same scope as none. */
-function cursorScope({ search = '', subscribed, field, value, createdFrom = '', createdTo = '', segmentId }: Query) {
+function scopeOf(projectId: string, query: Query) {
+  const { search = '', q = '', subscribed = '', field, value, createdFrom = '', createdTo = '', segmentId, sort, dir } = query
   const isPlain = field === undefined && createdFrom === '' && createdTo === ''
-  return [search, subscribed ?? '', ...(isPlain ? [] : [field, value, createdFrom, createdTo]), ...(segmentId ? [{ segmentId }] : [])]
+  const others = [
+    ...(isPlain ? [] : [field, value, createdFrom, createdTo]),
+    ...(segmentId ? [{ segmentId }] : []),
+    ...(q.trim() ? [{ q }] : []),
+  ]
+  return JSON.stringify(['contacts', projectId, sort, dir, search, subscribed, ...others])
 }
 
-function readFilter({ search, subscribed, field, value, createdFrom, createdTo }: Query): ContactFilter {
-  return { search, subscribed: subscribed === undefined ? undefined : subscribed === 'true', field, value, createdFrom, createdTo }
+function readFilter({ search, q, subscribed, field, value, createdFrom, createdTo }: Query): ContactFilter {
+  return { search, q, subscribed: subscribed === undefined ? undefined : subscribed === 'true', field, value, createdFrom, createdTo }
 }
 
 async function countMatching(db: Pool, projectId: string, filter: ContactFilter) {

@@ -30,14 +30,18 @@ const NewContact = z
   })
   .meta({ required: ['email'] })
 
+const ContactList = cursorList(Contact).extend({
+  partial: z.boolean().optional().describe('True if `q` searched for a second and did not look at every contact. The cursor leads on.'),
+})
+
 const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
 /** No index covers part of an address, a custom field or a condition, and the matches are counted. */
 const isSearch = ({ query }: FastifyRequest) => {
-  const { search, field, createdFrom, createdTo, segmentId } = query as z.output<typeof ContactsQuery>
-  return Boolean(search || field || createdFrom || createdTo || segmentId)
+  const { search, q, field, createdFrom, createdTo, segmentId } = query as z.output<typeof ContactsQuery>
+  return Boolean(search || q || field || createdFrom || createdTo || segmentId)
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
@@ -48,7 +52,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
     {
       summary: 'List contacts',
       querystring: ContactsQuery,
-      response: cursorList(Contact),
+      response: ContactList,
       slowRead: isSearch,
       refusals: ['RESOURCE_NOT_FOUND'],
     },

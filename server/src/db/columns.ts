@@ -7,7 +7,8 @@ type CamelRow<Table extends keyof Schema> = { [Name in keyof Schema[Table] & str
 /** The row that a select list gives. What the schema does not know is added: `RowOf<typeof COLUMNS> & { type: EmailType }`. */
 export type RowOf<List> = List extends RawBuilder<infer Row> ? Row : never
 
-const toSnake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+/** The name of a column, by its name in code. */
+export const toSnake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** A select list: columns of a table under their names in code, as in `e.created_at as "createdAt"`. */
 export const columns = <Table extends keyof Schema, Name extends keyof CamelRow<Table> & string>(_: Table, alias: string, names: Name[]) =>

@@ -9,7 +9,7 @@ export interface Schema {
     sealed_text: Buffer
     state: string
     link_expires_at: Date
-    message_token: string | null
+    message_token: string
     attempts: number
     failures: number
     due_at: Date
@@ -424,9 +424,11 @@ export interface Schema {
     billing_check: number
     settled_to: Date | null
     reset_at: Date | null
+    emails_removed_at: Date | null
     created_at: Date
     updated_at: Date
     deleted_at: Date | null
+    name_fields: string[]
   }
   provider_notifications: {
     id: string
@@ -469,7 +471,6 @@ export interface Schema {
     acknowledged_by: string | null
     due: boolean
   }
-  rollup_recounts: { project_id: string; recounted_at: Date }
   sandbox_messages: {
     project_id: string
     id: string
@@ -512,6 +513,7 @@ export interface Schema {
     probe_until: Date | null
     verifies: boolean
     escalated: boolean
+    probed_alone: number
   }
   sessions: { token_hash: Buffer; user_id: string; network: string; user_agent: string | null; created_at: Date; expires_at: Date }
   soft_bounces: { project_id: string; address: string; email_id: string; forgiven: boolean; created_at: Date }

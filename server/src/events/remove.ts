@@ -40,7 +40,8 @@ type DeletedContacts = { projectId: string; contactIds: string[]; since?: string
 const RECHECK_SECONDS = 1
 
 /**
- * Removes the events and activities of deleted contacts, one chunk per job. The last job runs after every transaction that may have seen the contacts
+ * Removes the events and activities of deleted contacts, one chunk per job. Events of emails stay without the contact, as the emails do: what
+ * was sent is still shown and counted. The last job runs after every transaction that may have seen the contacts
  * has ended, because those may still record events of them.
  */
 export async function removeContactEvents(db: Pool, { projectId, contactIds, since }: DeletedContacts) {
@@ -49,10 +50,25 @@ export async function removeContactEvents(db: Pool, { projectId, contactIds, sin
   await transact(db, async (tx) => {
     const which = sql`contact_id = any(${contactIds}::uuid[])`
     const removed =
-      (await removeEvents(tx, { projectId, which, limit: CHUNK })) + (await removeActivities(tx, { projectId, which, limit: CHUNK }))
+      (await unlinkEmailEvents(tx, { projectId, which })) +
+      (await removeEvents(tx, { projectId, which: sql`${which} and email_id is null`, limit: CHUNK })) +
+      (await removeActivities(tx, { projectId, which, limit: CHUNK }))
     if (removed) await enqueue(tx, 'events.forget-contacts', payload)
     else if (mayGrow) await enqueue(tx, 'events.forget-contacts', payload, { delaySeconds: RECHECK_SECONDS })
   })
+}
+
+/** Returns the number of events. */
+async function unlinkEmailEvents(tx: Tx, { projectId, which }: { projectId: string; which: RawBuilder<unknown> }): Promise<number> {
+  const found = await many(
+    tx,
+    sql<{ id: string }>`
+      select id from events where project_id = ${projectId} and ${which} and email_id is not null order by id limit ${CHUNK}
+    `,
+  )
+  const ids = found.map(({ id }) => id)
+  if (ids.length) await unlinkContacts(tx, { projectId, ids })
+  return ids.length
 }
 
 /** For a project reset or deletion. */

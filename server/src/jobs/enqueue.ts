@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
-import { ownerSql } from '../db/owner-sql.ts'
+import { ownerSql } from '../ledger/owner-sql.ts'
 import { isId } from '../lib/id.ts'
 import { OWNER_FLAG } from './job-shares.ts'
 

@@ -4,13 +4,10 @@ import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { isStatementTimeout } from '../db/sql-state.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import type { Log } from '../lib/log.ts'
+import type { Drift } from './repair.ts'
 
 /** What all ledgers have. */
-export type AnyLedger = {
-  name: string
-  fold: (db: Pool) => Promise<unknown>
-  repair: (db: Pool, projectId: string) => Promise<Record<string, number>>
-}
+export type AnyLedger = { name: string; repair: (db: Pool, projectId: string) => Promise<Drift> }
 
 /** Projects of one run. */
 const MAX_PROJECTS = 500
@@ -22,22 +19,19 @@ const CHECK_HOURS = 23
 const REPORTED_DAYS = 7
 
 /** Counts all facts of a project anew. Returns the number of rows that were wrong, and are corrected, by table. */
-export async function recountProject(db: Pool, ledgers: AnyLedger[], projectId: string): Promise<Record<string, number>> {
-  const drift: Record<string, number> = {}
+export async function recountProject(db: Pool, ledgers: AnyLedger[], projectId: string): Promise<Drift> {
+  const drift: Drift = {}
   for (const ledger of ledgers) Object.assign(drift, await ledger.repair(db, projectId))
   return drift
 }
 
 /** Compares the ledgers of projects with what they count, in turns. It rests as long as it works, to leave the database to others. */
 export async function checkLedgers(db: Pool, log: Log, ledgers: AnyLedger[]) {
-  const due = await many(
-    db,
-    sql<{ id: string }>`
-      select p.id from projects p left join ledger_checks c on c.project_id = p.id
-      where p.deleted_at is null and (c.checked_at is null or c.checked_at < now() - make_interval(hours => ${CHECK_HOURS}))
-      order by c.checked_at nulls first, p.id limit ${MAX_PROJECTS}
-    `,
-  )
+  const due = await many<{ id: string }>(db)`
+    select p.id from projects p left join ledger_checks c on c.project_id = p.id
+    where p.deleted_at is null and (c.checked_at is null or c.checked_at < now() - make_interval(hours => ${CHECK_HOURS}))
+    order by c.checked_at nulls first, p.id limit ${MAX_PROJECTS}
+  `
   const deadline = performance.now() + CHECKS_MS
   for (const { id } of due) {
     const startedAt = performance.now()
@@ -49,7 +43,7 @@ export async function checkLedgers(db: Pool, log: Log, ledgers: AnyLedger[]) {
 
 /** A ledger with more facts than can be counted in time is left as it is, and holds up no other. */
 async function checkProject(db: Pool, log: Log, { ledgers, projectId }: { ledgers: AnyLedger[]; projectId: string }) {
-  const drift: Record<string, number> = {}
+  const drift: Drift = {}
   for (const ledger of ledgers) {
     try {
       Object.assign(drift, await ledger.repair(db, projectId))
@@ -73,13 +67,10 @@ const saveCheck = (tx: Tx, projectId: string, wrong: object | null) =>
 
 /** For the doctor: projects whose counts were wrong lately, the last ones first. */
 export const listDrift = (db: Db) =>
-  many(
-    db,
-    sql<{ projectId: string; at: Date; drift: Record<string, number> }>`
-      select project_id as "projectId", drift_at as at, drift from ledger_checks
-      where drift_at > now() - make_interval(days => ${REPORTED_DAYS}) order by drift_at desc limit 20
-    `,
-  )
+  many<{ projectId: string; at: Date; drift: Drift }>(db)`
+    select project_id as "projectId", drift_at as at, drift from ledger_checks
+    where drift_at > now() - make_interval(days => ${REPORTED_DAYS}) order by drift_at desc limit 20
+  `
 
 export const wipeLedgerChecks = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'ledger_checks', scope, { key: ['project_id'], which: sql`true` })

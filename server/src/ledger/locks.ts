@@ -25,12 +25,10 @@ const LOCKS = {
   7357028: 'soft bounces',
   7357029: 'event partitions',
   7357120: 'email retention',
-  // Moves deltas of a ledger into its sums; one process at a time.
-  7357010: 'fold',
   // Corrects the sums of a ledger for a project: two corrections at a time would both add the difference.
   7357011: 'repair',
-  // Changes the roll-ups of emails of a project: a fold, or a recount for as long as it takes.
-  7357012: 'roll-ups',
+  // Moves deltas of a ledger into its sums; one process at a time.
+  7357010: 'fold',
 } as const
 
 type LockName = (typeof LOCKS)[keyof typeof LOCKS]
@@ -48,7 +46,5 @@ export async function lock(tx: Tx, name: LockName, of: string) {
 export const lockSharedSql = (name: LockName, of: RawBuilder<unknown>) => sql`pg_advisory_xact_lock_shared(${keySql(name, of)})`
 
 /** False if another transaction holds it. */
-export const tryLockSql = (name: LockName, of: RawBuilder<unknown>) => sql<boolean>`pg_try_advisory_xact_lock(${keySql(name, of)})`
-
-export const tryLock = async (tx: Tx, name: LockName, of: string): Promise<boolean> =>
-  (await one(tx, sql<{ free: boolean }>`select ${tryLockSql(name, sql`${of}`)} as free`)).free
+export const tryLock = async (tx: Tx, name: LockName, of: string) =>
+  (await one<{ free: boolean }>(tx)`select pg_try_advisory_xact_lock(${keySql(name, sql`${of}`)}) as free`).free

@@ -10,17 +10,22 @@ type Scan = {
   /** Which row is the first one: columns of the index. */
   order?: string[]
   where: RawBuilder<unknown>
+  /** Values before the first that is looked for. */
+  from?: RawBuilder<unknown>
+  /** Values that follow those of the row `last`: the next ones are greater. By default those of `last` itself. */
+  after?: RawBuilder<unknown>
 }
 
 /** A skip scan: a recursive CTE of this name that reads one row of each value, however many rows have it. */
-export function skipScanCte(name: string, { table, by, columns = [], order = by, where }: Scan) {
+export function skipScanCte(name: string, { table, by, columns = [], order = by, where, from, after }: Scan) {
   const list = (names: string[], of = '') => sql.join(names.map((column) => sql.ref(`${of}${column}`)))
-  const first = (after: RawBuilder<unknown>) => sql`
-    select ${sql.join([list(by), ...columns])} from ${sql.table(table)} where (${where}) ${after} order by ${list(order)} limit 1`
+  const first = (than?: RawBuilder<unknown>) => sql`
+    select ${sql.join([list(by), ...columns])} from ${sql.table(table)} where (${where}) ${than ? sql`and (${list(by)}) > (${than})` : sql``}
+    order by ${list(order)} limit 1`
   return sql`
     ${sql.ref(name)} as (
-      (${first(sql``)})
+      (${first(from)})
       union all
-      select next.* from ${sql.ref(name)} as last cross join lateral (${first(sql`and (${list(by)}) > (${list(by, 'last.')})`)}) as next
+      select next.* from ${sql.ref(name)} as last cross join lateral (${first(after ?? list(by, 'last.'))}) as next
     )`
 }

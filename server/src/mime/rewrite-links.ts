@@ -85,5 +85,9 @@ const backgroundPixel = (url: string) =>
   `<div style="background-image:url('${url.replaceAll("'", '%27')}');width:1px;height:1px"></div>` +
   `<!--[if mso]><img src="${url}" width="1" height="1" alt=""><![endif]-->`
 
-/** Identifies programs that follow every link: people can neither see nor reach it. */
-const hiddenLink = (url: string) => `<a href="${url}" style="display:none" aria-hidden="true" tabindex="-1" rel="nofollow"></a>`
+/**
+ * Identifies programs that follow every link: people can neither see nor reach it. Email clients that remove styles keep the attribute
+ * `hidden`, and one that ignores both shows nothing, since the link has no content.
+ */
+const hiddenLink = (url: string) =>
+  `<a hidden href="${url}" style="display:none;mso-hide:all" aria-hidden="true" tabindex="-1" rel="nofollow"></a>`

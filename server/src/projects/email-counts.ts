@@ -1,11 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, many, type Tx } from '../db/index.ts'
+import { countAffected, many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 
-/** What caps and billing count: emails that were accepted and not skipped, by the hour in which they were accepted. */
-export const USAGE_CATEGORIES = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
-export type UsageCategory = (typeof USAGE_CATEGORIES)[number]
+/** What caps and billing count, by the source of emails: those that were accepted and not skipped, by the hour in which they were accepted. */
+const SOURCES = { workflows: 'WORKFLOW', campaigns: 'CAMPAIGN', transactional: 'TRANSACTIONAL', inbound: 'INBOUND' } as const
+export type UsageCategory = keyof typeof SOURCES
+export const USAGE_CATEGORIES = Object.keys(SOURCES) as UsageCategory[]
 
 /** What the reputation counts: emails that were sent, or refused by the receiver, by the hour in which that happened. */
 export const REPUTATION_KINDS = ['attempted', 'bounced', 'complained'] as const
@@ -19,9 +20,19 @@ export const METERED = sql`(select true from instance where transport <> 'sandbo
 
 export const hourSql = (time: RawBuilder<unknown>) => sql`date_trunc('hour', ${time}, 'UTC')`
 
-/** The category of an email by its source, as SQL. */
-export const categorySql = (sourceType: RawBuilder<unknown>) => sql`case ${sourceType} when 'WORKFLOW' then 'workflows'
-  when 'CAMPAIGN' then 'campaigns' when 'TRANSACTIONAL' then 'transactional' when 'INBOUND' then 'inbound' end`
+const caseSql = (value: RawBuilder<unknown>, pairs: (readonly [string, string])[]) =>
+  sql`case ${value} ${sql.join(
+    pairs.map(([from, to]) => sql`when ${sql.lit(from)} then ${sql.lit(to)}`),
+    sql` `,
+  )} end`
+
+/** The category of an email by its source, and the source of a category; null for anything else. */
+export const categorySql = (source: RawBuilder<unknown>) =>
+  caseSql(
+    source,
+    Object.entries(SOURCES).map(([category, source]) => [source, category]),
+  )
+export const sourceSql = (category: RawBuilder<unknown>) => caseSql(category, Object.entries(SOURCES))
 
 /** Entries of `email_ledger`, all or the given ones, as changes of counts: rows of (project_id, kind, hour, n). */
 export const countsOfSql = (entries: RawBuilder<unknown> = sql`email_ledger`) => sql`(
@@ -37,6 +48,10 @@ export const lockEmailCounts = (tx: Tx) => lock(tx, 'fold', 'email_ledger')
 
 /** Adds the changes to sums of its own, in the transaction that takes them out of the ledger. */
 export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
+
+/** Changes as rows: a derived table named `c`. */
+export const changesSql = (changes: EmailCount[]) =>
+  sql`jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)`
 
 /** Adds entries of `email_ledger` to the counts. The caller holds the lock. */
 export const createCountsFold = (listeners: CountListener[]) =>
@@ -66,7 +81,7 @@ async function addToPeriods(tx: Tx, changes: EmailCount[]) {
   if (!usage.length) return
   await sql`
     with changed as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(usage)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)
+      select * from ${changesSql(usage)}
     ), touched as (
       select distinct c."projectId" as project_id, c.kind, ${PERIOD_START} as start from changed c join projects p on p.id = c."projectId"
     )
@@ -90,32 +105,35 @@ export const allEmailCounts = (projectId: string, which: RawBuilder<unknown>) =>
   select kind, hour, n from ${countsOfSql()} as changes where project_id = ${projectId} and ${which}
 ) as counted`
 
-/** Counts of one hour. */
-type HourlyCount = { kind: CountKind; hour: Date; n: number }
+// Counting anew --------------------------------------------------------------------------------------------------------
 
-/** What the counts are, by the hour. Without hours whose changes add up to nothing. */
-export const readEmailCounts = (db: Db, projectId: string, since: Date) =>
-  many<HourlyCount>(db)`
-    select kind, hour, sum(n)::float8 as n from ${allEmailCounts(projectId, sql`hour >= ${since}`)}
-    group by 1, 2 having sum(n) <> 0 order by 1, 2
-  `
+/** Emails read by one statement. */
+const PAGE = 10_000
 
-/** What the counts should be, by the emails of the project. Reads all of them since then. */
-export const recountEmails = (db: Db, projectId: string, since: Date) =>
-  many<HourlyCount>(db)`
-    select kind, hour, count(*)::float8 as n from (
-      select ${categorySql(sql`e.source_type`)} as kind, ${hourSql(sql`e.created_at`)} as hour
-      from emails e where e.project_id = ${projectId} and e.metered and e.state not in ('skipped', 'cancelled')
-      union all
-      select k.kind, ${hourSql(SENT_OR_REFUSED)}
-      from emails e cross join lateral (values
-        ('attempted', e.sent_at is not null or e.bounced_at is not null),
-        ('bounced', e.bounced_at is not null),
-        ('complained', e.complained_at is not null)) as k(kind, happened)
-      where e.project_id = ${projectId} and e.metered and e.source_type <> 'INBOUND' and k.happened
-    ) as facts
-    where hour >= ${since} group by 1, 2 order by 1, 2
-  `
+/** A page of the emails of a project: those that follow an id. */
+export const emailPage = ({ projectId, after }: { projectId: string; after: string }, columns = sql`*`) =>
+  sql`select ${columns} from emails where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}`
+
+export const lastOfEmailPage = (page: { projectId: string; after: string }) =>
+  sql<{ id: string }>`select id from (${emailPage(page, sql`id`)}) as page order by id desc limit 1`
+
+/** Emails are removed by their age. What happened before can no longer be counted, and stays as it was counted. */
+export const noteEmailsRemoved = (tx: Tx, projectId: string) =>
+  sql`update projects set emails_removed_at = now() where id = ${projectId}`.execute(tx)
+
+/** The first UTC day of which all emails are there. Not the day after the removal: clocks of others may be ahead. */
+export const countableSince = (projectId: string) =>
+  sql`(select coalesce((emails_removed_at at time zone 'utc')::date + 2, '-infinity') from projects where id = ${projectId})`
+
+/** What emails, given as a select, add to the counts: rows of (kind, hour, count). */
+export const countsOfEmailsSql = (emails: RawBuilder<unknown>) => sql`
+  select k.kind, ${hourSql(sql`k.at`)} as hour, count(*) as count
+  from (${emails}) as e cross join lateral (values
+    (${categorySql(sql`e.source_type`)}, e.created_at, e.state not in ('skipped', 'cancelled')),
+    ('attempted', ${SENT_OR_REFUSED}, e.source_type <> 'INBOUND' and (e.sent_at is not null or e.bounced_at is not null)),
+    ('bounced', ${SENT_OR_REFUSED}, e.source_type <> 'INBOUND' and e.bounced_at is not null),
+    ('complained', ${SENT_OR_REFUSED}, e.source_type <> 'INBOUND' and e.complained_at is not null)) as k(kind, at, happened)
+  where e.metered and k.happened group by 1, 2`
 
 /** The time at which an email `e` counts for the reputation: a bounce counts for the hour in which its email was sent. */
 export const SENT_OR_REFUSED = sql`coalesce(e.sent_at, e.bounced_at, e.complained_at)`

@@ -1,9 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
-import { ownerSql } from '../db/owner-sql.ts'
+import { ownerSql } from '../ledger/owner-sql.ts'
 import { createCache } from '../lib/cache.ts'
-
-export { ownerSql }
 
 /** Projects whose owner is remembered: a few megabytes. */
 const MAX_REMEMBERED = 50_000

@@ -18,6 +18,9 @@ export const ROLES = ['OWNER', 'ADMIN', 'MEMBER'] as const
 
 const limit = z.int().nullable()
 
+const NAME_FIELDS =
+  'Fields that hold the name of a contact, the best first; several are joined by ` + `. Default: `name`, `firstName + lastName`.'
+
 export const Project = z
   .object({
     id: z.uuid(),
@@ -30,6 +33,7 @@ export const Project = z
     tracking: z.enum(TRACKING),
     language: z.enum(LANGUAGES),
     timezone: z.string().describe('IANA name of the zone in which figures are shown.'),
+    nameFields: z.array(z.string()).describe(NAME_FIELDS),
     customer: z.string().nullable(),
     subscription: z.string().nullable(),
     billingLimitWorkflows: limit,
@@ -44,13 +48,10 @@ export const Project = z
 type Row = Schema['projects']
 type ProjectJson = z.output<typeof Project>
 
+const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
+
 /** One line, because it is used in the subjects of account emails. */
-export const ProjectName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(100)
-  .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'Must not contain line breaks or control characters.')
+export const ProjectName = z.string().trim().min(1).max(100).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
 export const ProjectChanges = z.object({
   name: ProjectName.optional(),
   tracking: z.enum(TRACKING).optional(),
@@ -61,6 +62,11 @@ export const ProjectChanges = z.object({
     .refine(isTimezone, 'Must be the IANA name of a time zone, such as Europe/Berlin.')
     .optional()
     .describe('IANA name of a time zone, such as Europe/Berlin.'),
+  nameFields: z
+    .array(z.string().trim().min(1).max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.'))
+    .max(5)
+    .optional()
+    .describe(NAME_FIELDS),
 })
 
 export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson {
@@ -76,6 +82,7 @@ export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson
     tracking: row.tracking as ProjectJson['tracking'],
     language: row.language as ProjectJson['language'],
     timezone: row.timezone,
+    nameFields: row.name_fields,
     customer: row.customer,
     subscription: row.subscription,
     billingLimitWorkflows: showLimit(row.billing_limit_workflows),
@@ -121,8 +128,9 @@ const setProject = (tx: Tx, projectId: string, values: Partial<Row>, more = sql`
 export const regenerateKeys = (tx: Tx, secrets: Secrets, projectId: string) =>
   setProject(tx, projectId, storeKeys(secrets, newKeys()), sql`, key_version = key_version + 1`)
 
-export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeof ProjectChanges>) =>
-  setProject(tx, projectId, changes as Partial<Row>) // its keys are columns
+export const changeProject = (tx: Tx, projectId: string, { nameFields, ...changes }: z.output<typeof ProjectChanges>) =>
+  // The other keys are columns.
+  setProject(tx, projectId, { ...(changes as Partial<Row>), ...(nameFields && { name_fields: nameFields }) })
 
 /** From this commit on the project and its keys are unknown; jobs remove its rows and end its subscription. */
 export async function deleteProject(tx: Tx, projectId: string) {

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, maybeOne, one, type Tx } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { isOperator } from '../projects/operators.ts'
@@ -29,14 +28,11 @@ export async function acknowledge(tx: Tx, projectId: string, { userId, email }: 
 /** Whether there is something to lift: a disabled project, or what one has left behind. */
 export const isSuspended = async (db: Db, projectId: string) =>
   (
-    await one(
-      db,
-      sql<{ found: boolean }>`
-      select exists (select from projects where id = ${projectId} and deleted_at is null and disabled)
-        or exists (select from suspended_owners where suspended = ${projectId})
-        or exists (select from suspended_domains where suspended = ${projectId}) as found
-    `,
-    )
+    await one<{ found: boolean }>(db)`
+    select exists (select from projects where id = ${projectId} and deleted_at is null and disabled)
+      or exists (select from suspended_owners where suspended = ${projectId})
+      or exists (select from suspended_domains where suspended = ${projectId}) as found
+  `
   ).found
 
 /**
@@ -44,7 +40,7 @@ export const isSuspended = async (db: Db, projectId: string) =>
  * there is nothing to lift.
  */
 export async function liftSuspension(tx: Tx, projectId: string, by: string): Promise<boolean> {
-  const exists = await maybeOne(tx, sql`select 1 from projects where id = ${projectId} and deleted_at is null and disabled`)
+  const exists = await maybeOne(tx)`select 1 from projects where id = ${projectId} and deleted_at is null and disabled`
   if (!exists) return liftMarks(tx, [projectId], by)
   // Otherwise it would be disabled again within a minute.
   await startAnew(tx, projectId, by)

@@ -1,7 +1,16 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
-import { allEmailCounts, countsOfSql, type EmailCount, isUsage, lockEmailCounts, REPUTATION_KINDS } from '../projects/email-counts.ts'
+import { defineSums } from '../ledger/repair.ts'
+import {
+  allEmailCounts,
+  changesSql,
+  countsOfSql,
+  type EmailCount,
+  isUsage,
+  lockEmailCounts,
+  REPUTATION_KINDS,
+} from '../projects/email-counts.ts'
 import type { Figures, Windows } from './levels.ts'
 
 /**
@@ -20,12 +29,42 @@ export async function addToReputations(tx: Tx, changes: EmailCount[]) {
   await sql`
     insert into reputations as r (project_id, ${sql.join(columns)})
     select c."projectId", ${sql.join(sums)}
-    from jsonb_to_recordset(${JSON.stringify(counted)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)
+    from ${changesSql(counted)}
     join projects p on p.id = c."projectId"
     left join reputations old on old.project_id = c."projectId"
     group by 1 order by 1
     on conflict (project_id) do update set ${sql.join(sets)}, due = true
   `.execute(tx)
+}
+
+/** Counts since then are kept. */
+const isKept = (since: RawBuilder<unknown>) => sql`${since} > now() - interval '399 days'`
+
+/** What can still be counted; other sums stay as they are. */
+export const reputationSums = defineSums({
+  name: 'reputation',
+  sums: {
+    reputations: {
+      key: [],
+      values: REPUTATION_KINDS.flatMap((kind) => [kind, `all_${kind}`]),
+      rows: 'existing',
+      lock: lockEmailCounts,
+      actual: ({ projectId }) => sql`
+        select ${sql.join(REPUTATION_KINDS.flatMap(actualSums))}
+        from reputations r join projects p on p.id = r.project_id left join email_counts c on c.project_id = r.project_id
+        where r.project_id = ${projectId} group by r.project_id, p.created_at`,
+    },
+  },
+})
+
+function actualSums(kind: string) {
+  const [since, all] = [sql.ref(`r.${kind}`), sql.ref(`r.all_${kind}`)]
+  const sum = (which: RawBuilder<unknown>) => sql`coalesce(sum(c.count) filter (where c.kind = ${sql.lit(kind)} and ${which}), 0)`
+  return [
+    sql`case when ${isKept(sql`coalesce(r.since, p.created_at)`)}
+      then ${sum(sql`(r.since is null or c.hour >= r.since)`)} - ${sql.ref(`r.before_${kind}`)} else ${since} end as ${sql.ref(kind)}`,
+    sql`case when ${isKept(sql`p.created_at`)} then ${sum(sql`true`)} else ${all} end as ${sql.ref(`all_${kind}`)}`,
+  ]
 }
 
 export type ReputationFigures = Windows & { history: Figures; acknowledgedAt: Date | null; acknowledgedBy: string | null }
@@ -52,25 +91,22 @@ export async function readReputation(db: Db, projectId: string): Promise<Reputat
     ]
   })
   const grouped = REPUTATION_KINDS.flatMap((kind) => [kind, `all_${kind}`, `before_${kind}`]).map((name) => sql.ref(`r.${name}`))
-  const row = await one(
-    db,
-    sql<SumRow>`
-      with r as (
-        select * from reputations where project_id = ${projectId}
-        union all
-        select p.id, 0, 0, 0, 0, 0, 0, null, 0, 0, 0, null, null, false from projects p
-        where p.id = ${projectId} and not exists (select from reputations where project_id = ${projectId})
-      ), counted as (
-        select kind, hour, count as n, true as merged from email_counts
-        where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]}) and hour > now() - interval '7 days'
-        union all
-        select kind, hour, n, false from ${countsOfSql()} as changes where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]})
-      )
-      select ${sql.join(sums)}, r.acknowledged_at as "acknowledgedAt", r.acknowledged_by as "acknowledgedBy"
-      from r left join counted on true
-      group by ${sql.join(grouped)}, r.since, r.acknowledged_at, r.acknowledged_by
-    `,
-  )
+  const row = await one<SumRow>(db)`
+    with r as (
+      select * from reputations where project_id = ${projectId}
+      union all
+      select p.id, 0, 0, 0, 0, 0, 0, null, 0, 0, 0, null, null, false from projects p
+      where p.id = ${projectId} and not exists (select from reputations where project_id = ${projectId})
+    ), counted as (
+      select kind, hour, count as n, true as merged from email_counts
+      where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]}) and hour > now() - interval '7 days'
+      union all
+      select kind, hour, n, false from ${countsOfSql()} as changes where project_id = ${projectId} and kind = any(${[...REPUTATION_KINDS]})
+    )
+    select ${sql.join(sums)}, r.acknowledged_at as "acknowledgedAt", r.acknowledged_by as "acknowledgedBy"
+    from r left join counted on true
+    group by ${sql.join(grouped)}, r.since, r.acknowledged_at, r.acknowledged_by
+  `
   const figures = (prefix: 'day_' | 'week_' | 'all_' | ''): Figures => ({
     total: row[`${prefix}attempted`],
     bounces: row[`${prefix}bounced`],
@@ -113,25 +149,19 @@ export const lockAcknowledgement = async (tx: Tx, projectId: string) => {
   // Before the row: so does whoever adds up counts.
   await lockEmailCounts(tx)
   await sql`insert into reputations (project_id) values (${projectId}) on conflict do nothing`.execute(tx)
-  return one(
-    tx,
-    sql<{ at: Date | null; isRecent: boolean }>`
-      select acknowledged_at as at, coalesce(acknowledged_at > now() - interval '30 days', false) as "isRecent"
-      from reputations where project_id = ${projectId} for update
-    `,
-  )
+  return one<{ at: Date | null; isRecent: boolean }>(tx)`
+    select acknowledged_at as at, coalesce(acknowledged_at > now() - interval '30 days', false) as "isRecent"
+    from reputations where project_id = ${projectId} for update
+  `
 }
 
 /** Takes projects that were counted since they were judged. */
 export const takeDueReputations = (tx: Tx, { limit, except }: { limit: number; except: string[] }) =>
-  many(
-    tx,
-    sql<{ projectId: string }>`
-      update reputations set due = false where project_id in (
-        select project_id from reputations where due and project_id <> all(${except}::uuid[]) order by project_id limit ${limit} for update skip locked)
-      returning project_id as "projectId"
-    `,
-  )
+  many<{ projectId: string }>(tx)`
+    update reputations set due = false where project_id in (
+      select project_id from reputations where due and project_id <> all(${except}::uuid[]) order by project_id limit ${limit} for update skip locked)
+    returning project_id as "projectId"
+  `
 
 /** Whether the projects are to be judged. */
 export const setReputationsDue = (tx: Tx, projectIds: string[], due: boolean) =>

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { one, transact } from '../db/index.ts'
 import { routesOf } from '../http/resource.ts'
@@ -43,7 +42,7 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
     },
     async (req) => {
       const { userId } = req.person
-      const { email } = await one(db, sql<{ email: string }>`select email from users where id = ${userId}`)
+      const { email } = await one<{ email: string }>(db)`select email from users where id = ${userId}`
       await transact(db, (tx) => acknowledge(tx, req.project.id, { userId, email }))
       log.info({ projectId: req.project.id, userId, requestId: req.id }, 'reputation acknowledged')
       return read(req.project.id)
@@ -65,7 +64,7 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
       const { userId } = req.person
       if (!(await isSuspended(db, req.params.id))) notFound('suspension', req.params.id)
       await assertOperator(db, userId)
-      const { email } = await one(db, sql<{ email: string }>`select email from users where id = ${userId}`)
+      const { email } = await one<{ email: string }>(db)`select email from users where id = ${userId}`
       await transact(db, (tx) => liftSuspension(tx, req.params.id, email))
       log.info({ projectId: req.params.id, userId, requestId: req.id }, 'suspension lifted')
       return { success: true as const }

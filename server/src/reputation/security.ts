@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -81,12 +80,9 @@ export async function readSecurity(
 ): Promise<z.output<typeof Security>> {
   const { history, acknowledgedAt, acknowledgedBy, ...windows } = await readReputation(db, projectId)
   const { levels, violations, warnings, shouldDisable, isHealthy } = judgeRates(windows)
-  const { disabled, reason, now } = await one(
-    db,
-    sql<{ disabled: boolean; reason: string | null; now: Date }>`
-      select disabled, disabled_reason as reason, now() as now from projects where id = ${projectId}
-    `,
-  )
+  const { disabled, reason, now } = await one<{ disabled: boolean; reason: string | null; now: Date }>(db)`
+    select disabled, disabled_reason as reason, now() as now from projects where id = ${projectId}
+  `
   const next = acknowledgedAt && new Date(acknowledgedAt.getTime() + ACKNOWLEDGE_DAYS * DAY)
   const suspensions = await listSuspensions(db, projectId)
   return {

@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { countContacts } from '../contacts/counts.ts'
 import { countWithField, readFieldName } from '../contacts/fields/fields.ts'
-import { workflowsUsingSql } from '../db/graphs-in-use.ts'
-import { many } from '../db/index.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
@@ -10,17 +8,13 @@ import { isId } from '../lib/id.ts'
 import { findSegment } from '../segments/segment.ts'
 import { templateNotFound } from '../templates/preview-routes.ts'
 import { findTemplate } from '../templates/template.ts'
-import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithSegment, listCampaignsWithTemplate } from './campaigns.ts'
 import { readEventUsage } from './event.ts'
 import { countSegmentUses, SegmentUses } from './segment.ts'
-import { listSegmentsWithEvent, listSegmentsWithField, listSegmentsWithSegment } from './segments.ts'
-import { countSentWith, countUsesOfEach, SENT_COUNTED_UP_TO } from './template.ts'
-import { listStepsWithTemplate, listWorkflowsWithEvent, listWorkflowsWithField } from './workflows.ts'
+import { countSentWith, countUsesOfEach, listCampaignsWithTemplate, listStepsWithTemplate, SENT_COUNTED_UP_TO } from './template.ts'
+import { listUsers } from './used-in.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
-/** Workflows that the usage of a segment names. */
-const MAX_WORKFLOWS = 1_000
 /** A page of templates. */
 const MAX_TEMPLATES = 100
 const TemplateIds = z.object({
@@ -38,9 +32,7 @@ const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.
 export function usageRoutes(app: App, { db }: Deps) {
   const route = routesOf(app, { tags: ['Usage'], caller: 'project', slowRead: true })
   const usageOf = async (projectId: string, eventName: string) => ({
-    usedInSegments: await listSegmentsWithEvent(db, projectId, eventName),
-    usedInCampaigns: await listCampaignsWithEvent(db, projectId, eventName),
-    usedInWorkflows: await listWorkflowsWithEvent(db, projectId, eventName),
+    ...(await listUsers(db, projectId, { event: eventName })),
     ...(await readEventUsage(db, projectId, eventName)),
   })
 
@@ -53,11 +45,7 @@ export function usageRoutes(app: App, { db }: Deps) {
     },
     async (req) => {
       const field = readFieldName(req.params.field)
-      const used = {
-        usedInSegments: await listSegmentsWithField(db, req.project.id, field),
-        usedInCampaigns: await listCampaignsWithField(db, req.project.id, field),
-        usedInWorkflows: await listWorkflowsWithField(db, req.project.id, field),
-      }
+      const used = await listUsers(db, req.project.id, { field })
       if ('standard' in field) return { ...used, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
       return { ...used, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
     },
@@ -86,14 +74,9 @@ export function usageRoutes(app: App, { db }: Deps) {
     '/segments/:id/usage',
     { summary: 'Get the usage of a segment', params: z.object({ id: z.string() }), response: z.object(UsedIn) },
     async (req) => {
-      const projectId = req.project.id
-      const segment = (isId(req.params.id) && (await findSegment(db, projectId, req.params.id))) || notFound('segment', req.params.id)
-      const { id } = segment
-      return {
-        usedInSegments: await listSegmentsWithSegment(db, projectId, id),
-        usedInCampaigns: await listCampaignsWithSegment(db, projectId, id),
-        usedInWorkflows: await many(db, workflowsUsingSql({ projectId, kind: 'segments', id, limit: MAX_WORKFLOWS })),
-      }
+      const { id } = req.params
+      const segment = (isId(id) && (await findSegment(db, req.project.id, id))) || notFound('segment', id)
+      return listUsers(db, req.project.id, { segment: segment.id })
     },
   )
 
@@ -131,9 +114,8 @@ export function usageRoutes(app: App, { db }: Deps) {
     async (req) => {
       const { id } = req.params
       if (!isId(id) || !(await findTemplate(db, req.project.id, id))) templateNotFound(id)
-      const campaigns = await listCampaignsWithTemplate(db, req.project.id, id)
       return {
-        campaigns,
+        campaigns: await listCampaignsWithTemplate(db, req.project.id, id),
         workflowSteps: await listStepsWithTemplate(db, req.project.id, id.toLowerCase()),
         emailsSent: await countSentWith(db, req.project.id, id),
       }

@@ -250,3 +250,14 @@ test('old activities are dropped with the retention of events', async () => {
   expect([await drop(0), await drop(3), await drop(2), await drop(2)]).toEqual([0, 0, 1, 0])
   expect(await many(sterna.db, sql`select 1 from activities where project_id = ${id}`)).toHaveLength(1)
 })
+
+test('the stats and the list have the same emails after their contacts were deleted', async () => {
+  const sent = sql<{ id: string }>`select distinct contact_id as id from events where project_id = ${project.id} and name = 'email.sent'`
+  const ids = (await many(sterna.db, sent)).map(({ id }) => id)
+  for (const id of ids) await project.call('DELETE', `/contacts/${id}`)
+  const left = sql`select 1 from events where project_id = ${project.id} and contact_id = any(${ids}::uuid[])`
+  await eventually(async () => expect(await many(sterna.db, left)).toEqual([]))
+  const { data, total } = await list('&types=email.sent')
+  expect(new Set(data.map(({ contactId }) => contactId))).toEqual(new Set([null]))
+  expect([total, data.length]).toEqual(Array(2).fill((await project.call('GET', '/activity/stats')).body.totalEmailsSent))
+})

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { collectedUnder, recountRollups } from '../../src/analytics/recount.ts'
+import { rollupSums } from '../../src/analytics/recount.ts'
 import { trimDomains } from '../../src/analytics/trim-domains.ts'
 import { countRows, many, one, transact } from '../../src/db/index.ts'
 import { type EmailFact, emailMatchesSql } from '../../src/delivery/emails/filter.ts'
@@ -9,6 +9,7 @@ import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.
 import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
+import { noteEmailsRemoved } from '../../src/projects/email-counts.ts'
 import { stayWithinHour } from '../support/clock.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { foldEmails } from '../support/fold-emails.ts'
@@ -32,8 +33,8 @@ beforeAll(async () => {
 beforeEach(() => stayWithinHour(30))
 
 const inTx = <T>(work: Parameters<typeof transact<T>>[1]) => transact(sterna.db, work)
-/** The contacts of these tests are inserted without being counted. */
-const NONE_WRONG = { wrong: { hours: 0, days: 0, domains: 0 } }
+const recount = (projectId: string) => rollupSums.repair(sterna.db, projectId)
+const NONE_WRONG = { email_hours: 0, email_days: 0, email_domain_days: 0 }
 
 /** A generator with a seed, so that a failure can be repeated. */
 function createRandom(seed: number) {
@@ -167,7 +168,7 @@ describe('roll-ups of emails', () => {
       const counted = await countSimply(projectId)
       expect(counted.length).toBeGreaterThan(3)
       expect(await countRolledUp(projectId)).toEqual(counted)
-      expect(await recountRollups(sterna.db, projectId)).toEqual(NONE_WRONG)
+      expect(await recount(projectId)).toEqual(NONE_WRONG)
     }
     // The list behind a figure has as many emails.
     const counted = await countSimply(projectId)
@@ -187,34 +188,65 @@ describe('roll-ups of emails', () => {
     expect(rolled).toBe(hits)
   })
 
-  test('are corrected by a recount, which leaves out facts that still wait and rows of a recount that died', async () => {
+  test('are corrected by a recount, whatever waits to be added or is added meanwhile', async () => {
     const { id: projectId, domain } = await newProject()
     const campaign = await newCampaign({ projectId, fromDomain: domain, emails: 4 })
     const emails = await claimOf(worker, campaign)
     for (const { id } of emails) await worker.settle({ projectId, id, attempts: 1, state: 'sent', error: null })
     await foldEmails(sterna.db)
+    const deliver = (index: number) => {
+      const feedback = { is: 'delivery', at: new Date().toISOString() } as const
+      return inTx((tx) => recordFeedbacks(tx, [{ projectId, id: emails[index]!.id, feedback }]))
+    }
+    await deliver(0)
     await sql`update email_hours set sent = 7, clicked = 1 where project_id = ${projectId}`.execute(sterna.db)
     await sql`delete from email_days where project_id = ${projectId}`.execute(sterna.db)
-    const collected = collectedUnder(projectId)
-    await sql`insert into email_domain_days (project_id, day, domain, sent) values (${collected}, now(), 'left.example', 9)`.execute(
-      sterna.db,
-    )
-    const fact = { projectId, id: emails[0]!.id, feedback: { is: 'delivery', at: new Date().toISOString() } as const }
-    // The fact is recorded after the recount has locked the roll-ups, and before it reads the emails.
-    const begun = { on: 'delete' as const, table: 'email_domain_days', when: sql`old.project_id = ${sql.lit(collected)}` }
-    const { recounting } = await whileSleeping(sterna.db, begun, async () => ({
-      started: { recounting: recountRollups(sterna.db, projectId) },
+    await sql`update email_domain_days set opened = 3 where project_id = ${projectId}`.execute(sterna.db)
+    // While the recount corrects the hours, by what it has read, another fact happens and both are added.
+    const correcting = { on: 'update' as const, table: 'email_hours', when: sql`new.sent < old.sent` }
+    const { recounting } = await whileSleeping(sterna.db, correcting, async () => ({
+      started: { recounting: recount(projectId) },
       meanwhile: async () => {
-        await inTx((tx) => recordFeedbacks(tx, [fact]))
+        await deliver(1)
         await foldEmails(sterna.db)
       },
     }))
-    expect(await recounting).toEqual({ wrong: { hours: 1, days: 1, domains: 0 } })
-    const figures = () => many(sterna.db, sql`select sent, delivered, clicked from email_hours where project_id = ${projectId}`)
-    expect(await figures()).toEqual([{ sent: 4, delivered: 0, clicked: 0 }])
+    expect(await recounting).toEqual({ email_hours: 1, email_days: 1, email_domain_days: 1 })
     await foldEmails(sterna.db)
-    expect(await figures()).toEqual([{ sent: 4, delivered: 1, clicked: 0 }])
-    expect(await recountRollups(sterna.db, projectId)).toEqual(NONE_WRONG)
+    const figures = (table: string) =>
+      many(sterna.db, sql`select sent, delivered, opened, clicked from ${sql.table(table)} where project_id = ${projectId}`)
+    for (const table of Object.keys(NONE_WRONG)) expect(await figures(table)).toEqual([{ sent: 4, delivered: 2, opened: 0, clicked: 0 }])
+    expect(await recount(projectId)).toEqual(NONE_WRONG)
+  })
+
+  test('of emails that are removed by their age stay, and those of later days are still compared', async () => {
+    const { id: projectId, domain } = await newProject()
+    const campaign = await newCampaign({ projectId, fromDomain: domain, emails: 3 })
+    const [removed, kept, late] = await claimOf(worker, campaign)
+    for (const { id } of [removed!, kept!]) await worker.settle({ projectId, id, attempts: 1, state: 'sent', error: null })
+    await foldEmails(sterna.db)
+    await inTx(async (tx) => {
+      await sql`delete from emails where id = ${removed!.id}`.execute(tx)
+      await noteEmailsRemoved(tx, projectId)
+    })
+    const sent = () => many(sterna.db, sql`select sent from email_days where project_id = ${projectId} order by day`)
+    expect([await recount(projectId), await sent()]).toEqual([NONE_WRONG, [{ sent: 2 }]])
+    // The removal was a week ago.
+    await sql`update projects set emails_removed_at = now() - interval '7 days' where id = ${projectId}`.execute(sterna.db)
+    await sql`update emails set sent_at = now() - interval '8 days' where id = ${kept!.id}`.execute(sterna.db)
+    for (const [table, time] of [
+      ['email_hours', 'hour'],
+      ['email_days', 'day'],
+      ['email_domain_days', 'day'],
+    ] as const)
+      await sql`update ${sql.table(table)} set ${sql.ref(time)} = ${sql.ref(time)} - interval '8 days' where project_id = ${projectId}`.execute(
+        sterna.db,
+      )
+    await worker.settle({ projectId, id: late!.id, attempts: 1, state: 'sent', error: null })
+    await foldEmails(sterna.db)
+    await sql`update email_hours set sent = sent + 5 where project_id = ${projectId}`.execute(sterna.db)
+    expect(await recount(projectId)).toEqual({ ...NONE_WRONG, email_hours: 1 })
+    expect(await sent()).toEqual([{ sent: 2 }, { sent: 1 }])
   })
 
   test('have a row for the other domains once a day with many domains is over, and keep its list', async () => {
@@ -244,7 +276,7 @@ describe('roll-ups of emails', () => {
     expect(await many(sterna.db, sql`select sent from email_domain_days where project_id = ${projectId} and domain = ''`)).toEqual([
       { sent: 3 },
     ])
-    expect(await recountRollups(sterna.db, projectId)).toEqual(NONE_WRONG)
+    expect(await recount(projectId)).toEqual(NONE_WRONG)
   })
 
   test('of a project that is being wiped get no facts', async () => {
@@ -255,7 +287,7 @@ describe('roll-ups of emails', () => {
     await sql`insert into project_wipes (project_id, requested_at) values (${projectId}, now())`.execute(sterna.db)
     await foldEmails(sterna.db)
     expect(await many(sterna.db, sql`select 1 from email_hours where project_id = ${projectId}`)).toEqual([])
-    expect(await recountRollups(sterna.db, projectId)).toBeUndefined()
+    expect(await recount(projectId)).toEqual(NONE_WRONG)
     await sql`delete from project_wipes where project_id = ${projectId}`.execute(sterna.db)
     await foldEmails(sterna.db)
     expect(await many(sterna.db, sql`select sent from email_hours where project_id = ${projectId}`)).toEqual([{ sent: 1 }])

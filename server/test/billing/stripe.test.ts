@@ -344,6 +344,22 @@ describe('the end of a subscription', () => {
     expect(Number(eventsOf(customer)[0]!.timestamp)).toBe(end.getTime() / 1000 - 1)
   })
 
+  test('that is noticed after its last hour was reported as a full one, which Stripe refused, is not reported after its end', async () => {
+    const { project, customer } = await newSubscriber()
+    await use(project, 'transactional', 4, 1)
+    await merge()
+    stripe.failures.push({ path: /meter_events/, status: 400, message: 'refused' })
+    await report()
+    expect(reported(customer)).toEqual([])
+    const end = new Date(hour(1).getTime() + 30 * 60_000)
+    cancel(customer, end)
+    await syncCustomer(sterna.db, settings(), customer)
+    await sql`update usage_reports set due_at = now() where customer = ${customer}`.execute(sterna.db)
+    await report()
+    expect(reported(customer)).toEqual(['transactional 4'])
+    expect(Number(eventsOf(customer)[0]!.timestamp)).toBe(end.getTime() / 1000 - 1)
+  })
+
   test('that began and ended during an outage is reported too, once', async () => {
     const { project, customer } = await newCustomer()
     await use(project, 'transactional', 1, 6)

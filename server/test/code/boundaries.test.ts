@@ -103,7 +103,6 @@ const OWNERS: Record<string, string> = {
   reactions: 'events',
   refusal_streaks: 'delivery',
   reputations: 'reputation',
-  rollup_recounts: 'analytics',
   sandbox_messages: 'delivery',
   segment_members: 'segments',
   segments: 'segments',

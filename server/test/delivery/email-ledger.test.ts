@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type RawBuilder, sql } from 'kysely'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { many, one, type Tx, transact } from '../../src/db/index.ts'
 import { wipeEmailLedger } from '../../src/delivery/emails/wipe.ts'
 import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
@@ -8,16 +8,17 @@ import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.
 import { cancelQueued } from '../../src/delivery/outbox/cancel.ts'
 import {
   addEntries,
+  createEmailFold,
   EMAIL_OUTCOMES,
   type EmailFolds,
   type EmailOutcome,
-  foldEmailLedger,
   recountSql,
 } from '../../src/delivery/outbox/email-ledger.ts'
 import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { cancelStream } from '../../src/delivery/outbox/streams/streams.ts'
 import { newId } from '../../src/lib/id.ts'
+import { createLog } from '../../src/lib/log.ts'
 import type { Interaction } from '../../src/opens-clicks/judge.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
 import { eventually } from '../support/eventually.ts'
@@ -41,9 +42,11 @@ const NO_FOLDS: EmailFolds = {
   lockCampaigns: async () => {},
 }
 
+const foldWith = (folds: EmailFolds) => createEmailFold(sterna.db, createLog('silent'), folds)()
+
 /** Takes all entries and adds them up for the campaign. */
 async function takeAll({ campaignId }: Campaign, counts: Partial<Counts> = {}) {
-  await foldEmailLedger(sterna.db, {
+  await foldWith({
     ...NO_FOLDS,
     counters: async (tx, entries) => {
       const taken = await many(
@@ -233,11 +236,7 @@ describe('the consumers of the ledger', () => {
         }
         for (const step of [...steps, { busyProjects: [], busyCampaigns: [], meanwhile: [], dies: false }])
           if ('n' in step) await append(step.projects, step.n)
-          else
-            await foldEmailLedger(
-              sterna.db,
-              foldsWith(refs, step, () => append(step.meanwhile, 1)),
-            ).catch(() => {})
+          else await foldWith(foldsWith(refs, step, () => append(step.meanwhile, 1))).catch(() => {})
         const sums = await many(
           sterna.db,
           sql`select consumer, project_id as "projectId", sum(n)::int as n from added_up where project_id = any(${refs.map(({ projectId }) => projectId)}::uuid[]) group by 1, 2`,
@@ -288,7 +287,7 @@ describe('the consumers of the ledger', () => {
   }
 
   test('get fewer entries at a time when these took too long', async () => {
-    await foldEmailLedger(sterna.db, NO_FOLDS)
+    await foldWith(NO_FOLDS)
     const ofProject = () => ({ projectId: newId(), id: newId(), kind: 'sent' as const })
     await inTx((tx) => addEntries(tx, [ofProject(), ofProject(), ofProject()]))
     let taken = 0
@@ -298,8 +297,47 @@ describe('the consumers of the ledger', () => {
       taken += n
       return []
     }
-    await foldEmailLedger(sterna.db, { ...NO_FOLDS, rollups })
+    await foldWith({ ...NO_FOLDS, rollups })
     expect([taken, await many(sterna.db, sql`select 1 from email_ledger`)]).toEqual([3, []])
+  })
+
+  test('get all entries but those of a project that fails, which rests ever longer and is added up once it can be', async () => {
+    const projects = Array.from({ length: 9 }, newId)
+    const append = () =>
+      inTx((tx) =>
+        addEntries(
+          tx,
+          projects.map((projectId) => ({ projectId, id: newId(), kind: 'sent' as const })),
+        ),
+      )
+    const added = new Map<string, number>()
+    let [broken, attempts] = [projects[4]!, 0]
+    const counts = async (tx: Tx, entries: RawBuilder<unknown>) => {
+      const taken = await many<{ id: string }>(tx)`select project_id as id from ${entries} as e`
+      if (taken.some(({ id }) => id === broken)) {
+        if (new Set(taken.map(({ id }) => id)).size === 1) attempts++
+        await sql`select 1 / 0`.execute(tx)
+      }
+      for (const { id } of taken) added.set(id, (added.get(id) ?? 0) + 1)
+    }
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const fold = createEmailFold(sterna.db, createLog('silent'), { ...NO_FOLDS, counts })
+    const rests: number[] = []
+    for (let seconds = 0; seconds < 8; seconds++) {
+      await append()
+      const before = attempts
+      await fold()
+      if (attempts > before) rests.push(seconds)
+      vi.advanceTimersByTime(1_000)
+    }
+    expect(rests).toEqual([0, 1, 3, 7])
+    const othersAdded = projects.filter((id) => id !== broken).map((id) => [id, 8])
+    expect([...added].sort()).toEqual(othersAdded.sort())
+    broken = ''
+    vi.advanceTimersByTime(8_000)
+    await fold()
+    expect(added.get(projects[4]!)).toBe(8)
+    vi.useRealTimers()
   })
 
   test('do not wait for a campaign whose row is locked, and its counters follow', async () => {

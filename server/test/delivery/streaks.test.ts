@@ -293,6 +293,21 @@ describe('the probes of a pause', () => {
     expect(rows).toEqual([{ failed_probes: 0, probe_until: null }])
   })
 
+  test('of which there was another email do not count towards the three after which refusals stand', async () => {
+    const { projectId, domain, probes, worker, pause } = await probing()
+    const refuse = ({ id, attempts, wasHeld }: NonNullable<typeof probes.held>) => {
+      const refusal = { fingerprint: 'a', reply: '550 a', unknownRecipient: true }
+      return worker.settle({ projectId, id, attempts, wasHeld, domain, state: 'deferred', error: HELD, code: HELD, refusal })
+    }
+    const end = (found: typeof probes) => transact(sterna.db, (tx) => endProbes(tx, pause, found, REFUSAL_TIMING))
+    for (const probe of [probes.held!, probes.other!]) await refuse(probe)
+    expect(await end(probes)).toBe('pause')
+    const counted = sql`select failed_probes, probed_alone from sending_pauses where project_id = ${projectId}`
+    expect(await many(sterna.db, counted)).toEqual([{ failed_probes: 1, probed_alone: 0 }])
+    expect(await end({ ...probes, other: undefined })).toBe('pause')
+    expect(await many(sterna.db, counted)).toEqual([{ failed_probes: 2, probed_alone: 1 }])
+  })
+
   test('of which no held one may be sent, since a person stopped its campaign, end the pause, and the held emails are queued there again', async () => {
     const emails = await inHand(5)
     const { projectId, domain, worker, campaign } = emails
@@ -303,7 +318,7 @@ describe('the probes of a pause', () => {
     await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${projectId}`.execute(sterna.db)
     await judge(AT_ONCE_MS)
     expect(await emails.states()).toEqual(Array(5).fill('held'))
-    const pause = { projectId, domain, fingerprint: 'a', failedProbes: 0 }
+    const pause = { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 }
     const probes = await claimProbes(sterna.db, await one(), pause)
     expect(probes.held).toBeUndefined()
     await worker.settle({ ...probes.other!, domain, state: 'sent', error: null })
@@ -326,7 +341,7 @@ describe('the probes of a pause', () => {
       insert into held_refusals (project_id, email_id, domain, fingerprint, reply, unknown_recipient, place) overriding system value
       select ${projectId}, id, ${domain}, 'a', '550 a', true, -1 from stopped
     `.execute(sterna.db)
-    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 })
     expect(probes.held?.id).toBe(emails.ids[0])
   })
 
@@ -392,7 +407,7 @@ describe('the probes of a pause', () => {
     const { projectId, domain } = emails
     await emails.settle(Array(5).fill('a'))
     await sql`update emails set crashes = 3 where project_id = ${projectId} and id = ${emails.ids[0]}`.execute(sterna.db)
-    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 })
     expect(probes.held?.id).toBe(emails.ids[1])
   })
 
@@ -414,11 +429,11 @@ describe('the probes of a pause', () => {
     ['requeue', { held: null, other: null, mayProbe: false }, 0],
     ['requeue', { held: 'otherwise', other: 'accepted', mayProbe: false }, 0],
     ['stand', { held: 'otherwise', other: 'accepted', hasHeld: false, mayProbe: false }, 0],
-  ] as const)('conclude to %s from %j after %i in vain', (conclusion, outcomes, failedProbes) => {
-    expect(concludeProbes({ hasHeld: true, mayProbe: true, ...outcomes, failedProbes })).toBe(conclusion)
+  ] as const)('conclude to %s from %j after %i without another email', (conclusion, outcomes, probedAlone) => {
+    expect(concludeProbes({ hasHeld: true, mayProbe: true, ...outcomes, probedAlone })).toBe(conclusion)
   })
 
   test('end a pause without held emails', () => {
-    expect(concludeProbes({ held: null, other: null, hasHeld: false, mayProbe: false, failedProbes: 0 })).toBe('stand')
+    expect(concludeProbes({ held: null, other: null, hasHeld: false, mayProbe: false, probedAlone: 0 })).toBe('stand')
   })
 })

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { many, transact } from '../../src/db/index.ts'
+import { connect, many, one, transact } from '../../src/db/index.ts'
 import { recordFeedback } from '../../src/delivery/feedback/record.ts'
 import { dropOldSoftBounces } from '../../src/delivery/feedback/soft-bounce.ts'
 import type { Feedback } from '../../src/delivery/transport/transport.ts'
+import { createLog } from '../../src/lib/log.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newSendingProject, type SendingProject } from '../support/project.ts'
@@ -304,4 +305,32 @@ describe('what came back for a while', () => {
     await eventually(async () => expect(await many(sterna.db, sql`select 1 from soft_bounces where project_id = ${own.id}`)).toEqual([]))
     expect(await own.list()).toHaveLength(1)
   })
+})
+
+test('recording a delivery reads the email and its content, not the others of the project', async () => {
+  const project = await newProject()
+  await project.ended(ADA)
+  const copies = (table: string) => sql`
+    insert into ${sql.table(table)}
+    select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid()))).* from ${sql.table(table)} t, generate_series(1, 3000)
+    where t.project_id = ${project.id}
+  `
+  for (const table of ['emails', 'contents']) await copies(table).execute(sterna.db)
+  await sql`analyze emails, contents`.execute(sterna.db)
+  const ids = await many(sterna.db, sql<{ id: string }>`select id from emails where project_id = ${project.id} order by id limit 8`)
+  // One connection, so that its statistics can be read.
+  const session = connect({ url: sterna.url, max: 1, log: createLog('silent') })
+  const rowsRead = async () => {
+    await sql`select pg_stat_force_next_flush()`.execute(session)
+    const tables = sql`relname in ('emails', 'contents')`
+    return (
+      await one(session, sql<{ n: number }>`select sum(seq_tup_read + idx_tup_fetch)::int as n from pg_stat_user_tables where ${tables}`)
+    ).n
+  }
+  const before = await rowsRead()
+  // After the fifth time PostgreSQL plans a prepared statement for any parameters.
+  for (const { id } of ids) await transact(session, (tx) => recordFeedback(tx, { projectId: project.id, id }, { is: 'delivery' }))
+  const read = (await rowsRead()) - before
+  await session.destroy()
+  expect(read).toBeLessThan(20 * ids.length)
 })

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import { SLOW_READS_PER_OWNER } from '../../src/http/limits/slow-reads.ts'
@@ -239,9 +239,13 @@ describe('slow reads', () => {
     most.set(id, Math.max(most.get(id) ?? 0, now.get(id)!))
   }
   let open = () => {}
-  const gate = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  let gate: Promise<void>
+  const close = () => {
+    gate = new Promise((resolve) => {
+      open = resolve
+    })
+  }
+  close()
   const slow: string[] = []
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
@@ -283,6 +287,22 @@ describe('slow reads', () => {
     expect(most.size).toBe(2)
     expect(Math.max(...most.values())).toBe(SLOW_READS_PER_OWNER)
     expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read?slow', 8)))).toEqual(Array(8).fill(200))
+  })
+
+  test('wait nearly as long as clients do', async () => {
+    const { sk } = await node.newProject()
+    close()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true })
+    try {
+      const asked = ask(sk, '/probe/slow-read?slow', SLOW_READS_PER_OWNER + 1)
+      await eventually(() => expect(running).toBe(SLOW_READS_PER_OWNER))
+      for (let quick = 0; quick < 5; quick++) await Promise.all(ask(sk, '/probe/slow-read', 1))
+      await vi.advanceTimersByTimeAsync(10_000)
+      open()
+      expect(new Set(statuses(await Promise.all(asked)))).toEqual(new Set([200]))
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('are those whose cost grows with the data of a project', () => {

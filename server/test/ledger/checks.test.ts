@@ -4,7 +4,7 @@ import { contactLedger } from '../../src/contacts/counts.ts'
 import type { Pool } from '../../src/db/index.ts'
 import { diagnoseRunning } from '../../src/doctor/doctor.ts'
 import { checkLedgers } from '../../src/ledger/checks.ts'
-import { LEDGERS } from '../../src/ledgers.ts'
+import { FOLDED_LEDGERS, LEDGERS } from '../../src/ledgers.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { useApp } from '../support/app.ts'
@@ -18,7 +18,7 @@ const reported = async () =>
 test('counts that are wrong are corrected and reported, and each project is compared once a day', async () => {
   const project = await sterna.newProject()
   for (const name of ['ada', 'bob']) await project.track({ email: `${name}@example.com`, event: 'signup' })
-  for (const { fold } of LEDGERS) await fold(sterna.db)
+  for (const { fold } of FOLDED_LEDGERS) await fold(sterna.db)
   await check()
   expect(await reported()).toEqual([])
 
@@ -52,6 +52,6 @@ test('a ledger that cannot be counted in time holds up no other', async () => {
     })
     return {}
   }
-  await check([{ name: 'large', fold: async () => {}, repair }, contactLedger])
+  await check([{ name: 'large', repair }, contactLedger])
   expect((await project.contacts.list()).total).toBe(1)
 })

@@ -4,7 +4,8 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, many, one, type Pool, type Tx, transact } from '../../src/db/index.ts'
 import type { Schema } from '../../src/db/schema.ts'
-import { defineLedger, type RepairScope, type Sums } from '../../src/ledger/ledger.ts'
+import { defineLedger, type Sums } from '../../src/ledger/ledger.ts'
+import type { RepairScope } from '../../src/ledger/repair.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 
@@ -199,19 +200,17 @@ test('a repair during a fold corrects by what was wrong, no more', async () => {
   const projectId = await newProject()
   await transact(db, (tx) => sell(tx, projectId, [{ kind: 'a', day: DAYS[0]! }]))
   await corrupt(projectId, { kind: 'a', day: DAYS[0]! }, 3)
-  let repairing: Promise<unknown> | undefined
   const isWaiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  await ledger.fold(db, {
-    [tableName('sale_totals')]: [
-      async (_: Tx, changes: object[]) => {
-        expect(changes).toEqual([{ project_id: projectId, n: 1 }])
-        repairing = ledger.repair(db, projectId)
-        // It waits for the row that the fold has changed.
-        await expect.poll(() => many(db, isWaiting)).not.toEqual([])
-      },
-    ],
+  const [folding, repairing] = await transact(db, async (tx) => {
+    await sql`select from shops where project_id = ${projectId} for update`.execute(tx)
+    // The fold has changed the first table, and waits for the row of the shop. The repair waits for the first table.
+    const fold = ledger.fold(db)
+    await expect.poll(() => many(db, isWaiting)).toHaveLength(1)
+    const repair = ledger.repair(db, projectId)
+    await expect.poll(() => many(db, isWaiting)).toHaveLength(2)
+    return [fold, repair].map((promise) => ({ promise }))
   })
-  await repairing
+  await Promise.all([folding!.promise, repairing!.promise])
   expect(await wrong(projectId)).toEqual([])
   expect(await wrongSums(projectId)).toEqual([])
 })

@@ -65,7 +65,7 @@ async function newProject(tracking?: string) {
     await sql`update emails set sent_at = now() - interval '1 hour' where id = ${id}`.execute(sterna.db)
     const { html = '', text = '' } = await PostalMime.parse(source)
     const links = readHtml(html).links.map(({ target }) => target)
-    const trap = links.find((_, index) => /style="display:none"/.test(html) && index === links.length - 1) ?? ''
+    const trap = links.find((_, index) => /<a hidden [^>]*style="display:none/.test(html) && index === links.length - 1) ?? ''
     return {
       id,
       html,
@@ -225,7 +225,7 @@ describe('an email', () => {
     const project = await newProject()
     const { html, text } = await project.deliver(`<html><body>${LINK}</body><!-- </body> --></html>`)
     expect(html.trim()).toMatch(
-      /<a href="[^"]+" style="display:none"[^>]*><\/a><div style="background-image:url\('[^"]+'\)[^"]*"><\/div><!--[^!]*<!\[endif\]--><\/body><!-- <\/body> --><\/html>$/,
+      /<a hidden href="[^"]+" style="display:none[^>]*><\/a><div style="background-image:url\('[^"]+'\)[^"]*"><\/div><!--[^!]*<!\[endif\]--><\/body><!-- <\/body> --><\/html>$/,
     )
     expect(text.trim()).toBe('See the sale (https://shop.example/sale)')
     expect((await project.deliver('Hi')).html.trim()).toMatch(

@@ -286,6 +286,29 @@ describe('POST /segments/:id/compute', () => {
     expect(await segments.changesOf(slug)).toHaveLength(40)
   })
 
+  test('looks at fewer contacts at a time when a page takes too long', async () => {
+    const { id: projectId, contacts, segments, call } = await newProject()
+    await contacts.createMany(40)
+    const { id } = await segments.create('S', allOf(filter('email', 'contains', 'c')))
+    await sql`delete from segment_members where project_id = ${projectId}`.execute(sterna.db)
+    // As if more than ten members took longer than a statement may.
+    await sql`
+      create function refuse_many() returns trigger language plpgsql as $$ begin
+        if (select count(*) from added) > 10 then raise exception 'too slow' using errcode = '57014'; end if;
+        return null;
+      end $$
+    `.execute(sterna.db)
+    await sql`
+      create trigger refuse_many after insert on segment_members referencing new table as added execute function refuse_many()
+    `.execute(sterna.db)
+    try {
+      expect((await call('POST', `/segments/${id}/compute`)).body).toEqual({ added: 40, removed: 0, total: 40 })
+    } finally {
+      await sql`drop trigger refuse_many on segment_members`.execute(sterna.db)
+      await sql`drop function refuse_many`.execute(sterna.db)
+    }
+  })
+
   test('stops at a reset of the project, and leaves nothing behind', async () => {
     const { id: projectId, owner, contacts, segments, call } = await newProject()
     await contacts.createMany(50)

@@ -265,7 +265,6 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   email_ledger: sql`select '' as row where false`,
   key_usage: sql`select '' as row where false`,
   job_workers: sql`select '' as row where false`,
-  rollup_recounts: sql`select '' as row where false`,
   workflow_days: sql`select '' as row where false`,
   workflow_figures: sql`
     select (project_id, workflow_id, subject_id, kind, sum(n))::text as row

@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { many, type Tx } from '../../src/db/index.ts'
-import { type CountKind, readEmailCounts, recountEmails } from '../../src/projects/email-counts.ts'
+import { allEmailCounts, type CountKind, countsOfEmailsSql } from '../../src/projects/email-counts.ts'
 import { useApp } from './app.ts'
 import { eventually } from './eventually.ts'
 import { foldEmails } from './fold-emails.ts'
@@ -59,10 +59,18 @@ export function useCountedSending({ env = {}, withWorker = true }: Options = {})
       usage: async (category: string): Promise<number> => (await project.owner.call('GET', at('billing-limits'))).body[category].usage,
       /** The counts are those of the emails. */
       expectExact: async () => {
-        const since = new Date(0)
-        const counted = await recountEmails(sterna.db, project.id, since)
-        expect(await readEmailCounts(sterna.db, project.id, since)).toEqual(counted)
-        return counted.map(({ kind, n }) => `${kind} ${n}`)
+        const read = (counts: RawBuilder<unknown>) =>
+          many(
+            sterna.db,
+            sql<{
+              kind: CountKind
+              n: number
+            }>`select kind, hour, sum(n)::int as n from ${counts} group by 1, 2 having sum(n) <> 0 order by 1, 2`,
+          )
+        const emails = sql`select * from emails where project_id = ${project.id}`
+        const there = await read(sql`(select kind, hour, count as n from (${countsOfEmailsSql(emails)}) as c) as there`)
+        expect(await read(allEmailCounts(project.id, sql`true`))).toEqual(there)
+        return there.map(({ kind, n }) => `${kind} ${n}`)
       },
     }
   }

@@ -5,7 +5,7 @@ import { bulkBody, contactFilter, contactsQuery, readFieldFilter } from './conta
 test('the filters of the URL become the filter of the API', () => {
   const filters = { subscribed: 'false', created: '2026-01-01..2026-02-01', field: 'plan=a=b', segment: 's1' }
   expect(contactFilter({ q: 'ada', filters })).toEqual({
-    search: 'ada',
+    q: 'ada',
     subscribed: false,
     createdFrom: '2026-01-01',
     createdTo: '2026-02-01',
@@ -22,8 +22,8 @@ test('values of the URL that mean nothing are left out', () => {
 
 test('the list asks for the same contacts as a bulk job acts on', () => {
   const request = { q: 'ada', limit: 25, filters: { subscribed: 'true' } }
-  expect(contactsQuery(request)).toEqual({ limit: 25, search: 'ada', subscribed: 'true' })
-  expect(bulkBody(selectAll(), request)).toEqual({ mode: 'query', excludeIds: [], filter: { search: 'ada', subscribed: true } })
+  expect(contactsQuery(request)).toEqual({ limit: 25, q: 'ada', subscribed: 'true' })
+  expect(bulkBody(selectAll(), request)).toEqual({ mode: 'query', excludeIds: [], filter: { q: 'ada', subscribed: true } })
 })
 
 test('a bulk job acts on chosen contacts, or on all but a few', () => {

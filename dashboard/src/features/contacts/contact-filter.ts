@@ -5,7 +5,7 @@ import type { Selection } from '../../list/selection.ts'
 
 type Query = NonNullable<Parameters<Sterna['contacts']['list']>[0]>
 type BulkBody = Parameters<Sterna['contacts']['bulkDelete']>[0]
-type Filter = Pick<Query, 'search' | 'field' | 'value' | 'createdFrom' | 'createdTo' | 'segmentId'> & { subscribed?: boolean }
+type Filter = Pick<Query, 'q' | 'field' | 'value' | 'createdFrom' | 'createdTo' | 'segmentId'> & { subscribed?: boolean }
 
 /** A field and its value, as one value in the URL: `plan=pro`. A field name may not contain `=`, a value may. */
 export function readFieldFilter(text: string | undefined): { field: string; value: string } | undefined {
@@ -18,7 +18,7 @@ export function contactFilter({ q, filters }: Pick<ListRequest, 'q' | 'filters'>
   const { from, to } = readRange(filters.created)
   const isChosen = filters.subscribed === 'true' || filters.subscribed === 'false'
   return {
-    ...(q && { search: q }),
+    ...(q && { q }),
     ...(isChosen && { subscribed: filters.subscribed === 'true' }),
     ...(from && { createdFrom: from }),
     ...(to && { createdTo: to }),

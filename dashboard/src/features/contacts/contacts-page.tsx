@@ -9,6 +9,7 @@ import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
+import { NamedAddress } from '../../people/named-address.tsx'
 import { useProject } from '../../projects/current.ts'
 import { buttonClass } from '../../ui/form/button.tsx'
 import { namesById } from '../../ui/form/options.ts'
@@ -73,7 +74,7 @@ export function ContactsPage() {
         bulk={(selection, count) => (
           <BulkActions selection={selection} count={count} request={list.request} isEstimate={list.isEstimate} onDone={list.setSelection} />
         )}
-        searchHint="Search by address"
+        searchHint="Search by name or address"
         defaultSort={{ sort: 'createdAt', dir: 'desc' }}
         byTime={list.request.sort !== 'email'}
         actions={
@@ -134,7 +135,7 @@ const rowId = ({ id }: Contact) => id
 const withFilter = <Filter extends object>(filter: Filter) => (Object.keys(filter).length > 0 ? { filter } : {})
 
 const COLUMNS: Column<Contact>[] = [
-  { id: 'email', heading: 'Address', sort: 'email', cell: ({ email }) => <span title={email}>{email}</span> },
+  { id: 'email', heading: 'Contact', sort: 'email', cell: (contact) => <NamedAddress contact={contact} /> },
   {
     id: 'subscribed',
     heading: 'Subscription',

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fieldsQuery } from '../../data/contacts.ts'
 import { invalidateSegments } from '../../data/segments.ts'
@@ -7,7 +7,7 @@ import type { ListRequest } from '../../list/list-search.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
-import { Button } from '../../ui/form/button.tsx'
+import { Button, buttonClass } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input } from '../../ui/form/input.tsx'
@@ -20,7 +20,7 @@ export function SaveAsSegment({ request }: { request: ListRequest }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const [open, setOpen] = useState(false)
-  const condition = conditionOf(request, useQuery(fieldsQuery(project.id)).data ?? [])
+  const condition = conditionOf(request, useQuery(fieldsQuery(project.id)).data ?? [], project.nameFields)
   const save = useMutation({
     mutationFn: async (name: string) => {
       const segment = await api.segments.create({ name, ...(condition && { condition }) })
@@ -48,6 +48,14 @@ export function SaveAsSegment({ request }: { request: ListRequest }) {
           </Field>
           <DialogButtons>
             <Button onClick={() => setOpen(false)}>Cancel</Button>
+            <Link
+              to="/app/p/$projectId/segments/new"
+              params={{ projectId: project.id }}
+              search={{ condition: JSON.stringify(condition) }}
+              className={buttonClass()}
+            >
+              Refine it first
+            </Link>
             <Button type="submit" variant="primary" busy={save.isPending}>
               Save segment
             </Button>

@@ -5,12 +5,12 @@ const FIELDS = [
   { field: 'seats', type: 'number' },
   { field: 'active', type: 'boolean' },
 ]
+const NAMES = ['name', 'firstName + lastName']
 const filtersOf = (filters: Record<string, string>, q?: string) =>
-  conditionOf({ filters, ...(q && { q }) }, FIELDS)?.groups.flatMap((group) => group.filters)
+  conditionOf({ filters, ...(q && { q }) }, FIELDS, NAMES)?.groups.flatMap((group) => group.filters)
 
 test('every filter of the list becomes a filter of the segment', () => {
-  expect(filtersOf({ subscribed: 'false', created: '2026-01-01..2026-02-01', field: 'plan=pro', segment: 's1' }, 'ada')).toEqual([
-    { field: 'email', operator: 'contains', value: 'ada' },
+  expect(filtersOf({ subscribed: 'false', created: '2026-01-01..2026-02-01', field: 'plan=pro', segment: 's1' })).toEqual([
     { field: 'subscribed', operator: 'equals', value: false },
     { field: 'createdAt', operator: 'greaterThanOrEqual', value: '2026-01-01' },
     { field: 'createdAt', operator: 'lessThanOrEqual', value: '2026-02-01' },
@@ -25,5 +25,24 @@ test('values have the type of their field', () => {
 })
 
 test('a list without filters makes no segment', () => {
-  expect(conditionOf({ filters: {} }, FIELDS)).toBeUndefined()
+  expect(conditionOf({ filters: {} }, FIELDS, NAMES)).toBeUndefined()
+})
+
+test('a search is a part of the address or of the name', () => {
+  const like = (field: string, value: string) => ({ field, operator: 'contains', value })
+  const named = {
+    logic: 'OR',
+    groups: [
+      { filters: [like('email', 'ada love')] },
+      { filters: [like('data.name', 'ada love')] },
+      { filters: [like('data.firstName', 'ada love')] },
+      { filters: [like('data.lastName', 'ada love')] },
+      { filters: [like('data.firstName', 'ada'), like('data.lastName', 'love')] },
+    ],
+  }
+  expect(conditionOf({ filters: {}, q: 'ada love' }, FIELDS, NAMES)).toEqual(named)
+  expect(conditionOf({ filters: { subscribed: 'true' }, q: 'ada love' }, FIELDS, NAMES)).toEqual({
+    logic: 'AND',
+    groups: [{ filters: [{ field: 'subscribed', operator: 'equals', value: true }], conditions: named }],
+  })
 })

@@ -7,10 +7,13 @@ type ConditionFilter = Condition['groups'][number]['filters'][number]
 type KnownField = { field: string; type: string }
 
 /** The condition of a segment that has the contacts of this list. Undefined if nothing is filtered. */
-export function conditionOf(request: Pick<ListRequest, 'q' | 'filters'>, fields: KnownField[]): Condition | undefined {
-  const { search, subscribed, createdFrom, createdTo, segmentId, field, value } = contactFilter(request)
+export function conditionOf(
+  request: Pick<ListRequest, 'q' | 'filters'>,
+  fields: KnownField[],
+  nameFields: string[],
+): Condition | undefined {
+  const { q, subscribed, createdFrom, createdTo, segmentId, field, value } = contactFilter(request)
   const filters: ConditionFilter[] = [
-    ...(search ? [{ field: 'email', operator: 'contains' as const, value: search }] : []),
     ...(subscribed !== undefined ? [{ field: 'subscribed', operator: 'equals' as const, value: subscribed }] : []),
     ...(createdFrom ? [{ field: 'createdAt', operator: 'greaterThanOrEqual' as const, value: createdFrom }] : []),
     ...(createdTo ? [{ field: 'createdAt', operator: 'lessThanOrEqual' as const, value: createdTo }] : []),
@@ -19,7 +22,21 @@ export function conditionOf(request: Pick<ListRequest, 'q' | 'filters'>, fields:
       : []),
     ...(segmentId ? [{ field: `segment.${segmentId}`, operator: 'memberOfSegment' as const }] : []),
   ]
-  return filters.length > 0 ? { logic: 'AND', groups: [{ filters }] } : undefined
+  const named = q ? namedLike(q, nameFields) : undefined
+  if (filters.length === 0) return named
+  return { logic: 'AND', groups: [{ filters, ...(named && { conditions: named }) }] }
+}
+
+/** Part of the address or of a name. A name of several fields has a word in each of them, or all of it in one. */
+function namedLike(q: string, nameFields: string[]): Condition {
+  const contains = (field: string, value: string): ConditionFilter => ({ field, operator: 'contains', value })
+  const words = q.trim().split(/\s+/)
+  const alternatives = nameFields.flatMap((alternative) => {
+    const fields = alternative.split(' + ').map((field) => `data.${field}`)
+    const each = fields.map((field) => [contains(field, q)])
+    return fields.length > 1 && fields.length === words.length ? [...each, fields.map((field, at) => contains(field, words[at]!))] : each
+  })
+  return { logic: 'OR', groups: [[contains('email', q)], ...alternatives].map((filters) => ({ filters })) }
 }
 
 /** A value in a URL is text; a condition compares it with its type. */

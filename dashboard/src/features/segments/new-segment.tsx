@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { CONDITION_EXAMPLES } from '../../conditions/examples.ts'
+import { CONDITION_EXAMPLES, type ConditionExample } from '../../conditions/examples.ts'
 import { describeCondition } from '../../conditions/sentence.ts'
 import { storeSegment } from '../../data/segments.ts'
 import { useApi, useProject } from '../../projects/current.ts'
@@ -25,10 +25,12 @@ export function NewSegment({ label = 'New segment' }: { label?: string }) {
   )
 }
 
+const BLANK = 'blank'
 const STATIC = 'static'
 const BEGINNINGS = {
-  ...Object.fromEntries(CONDITION_EXAMPLES.map(({ id, name }) => [id, `By a condition: ${name.charAt(0).toLowerCase()}${name.slice(1)}`])),
-  [STATIC]: 'Static: people I add',
+  [BLANK]: 'A blank condition',
+  [STATIC]: 'A static list of people I add',
+  ...Object.fromEntries(CONDITION_EXAMPLES.map(({ id, name }) => [id, `Example: ${name.charAt(0).toLowerCase()}${name.slice(1)}`])),
 }
 
 function NewSegmentForm({ onCancel }: { onCancel: () => void }) {
@@ -36,31 +38,22 @@ function NewSegmentForm({ onCancel }: { onCancel: () => void }) {
   const api = useApi()
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const [begin, setBegin] = useState(CONDITION_EXAMPLES[0]!.id)
+  const [begin, setBegin] = useState(BLANK)
   const example = CONDITION_EXAMPLES.find(({ id }) => id === begin)
   const create = useMutation({
     mutationFn: async (name: string) => {
-      const created = await api.segments.create(example ? { name, condition: example.condition } : { name, type: 'STATIC' })
+      const params = { projectId: project.id }
+      // A segment with a condition exists once it has one: its page comes next.
+      if (begin !== STATIC)
+        return navigate({ to: '/app/p/$projectId/segments/new', params, search: { name, ...(example && { example: example.id }) } })
+      const created = await api.segments.create({ name, type: 'STATIC' })
       void storeSegment(queries, project.id, created)
-      // The condition is only a beginning: its page comes next. A static segment needs members first.
-      await navigate({
-        to: example ? '/app/p/$projectId/segments/$segmentId/settings' : '/app/p/$projectId/segments/$segmentId',
-        params: { projectId: project.id, segmentId: created.id },
-      })
+      await navigate({ to: '/app/p/$projectId/segments/$segmentId', params: { ...params, segmentId: created.id } })
     },
   })
   return (
     <Form error={create.error} onSubmit={(value) => create.mutate(value('name'))}>
-      <Field
-        name="begin"
-        label="Begin with"
-        // The conditions are those of the examples, with the same operators as stored ones.
-        hint={
-          example
-            ? `In words: ${describeCondition(example.condition as Parameters<typeof describeCondition>[0])}. Change it next.`
-            : 'Paste addresses or choose a file next.'
-        }
-      >
+      <Field name="begin" label="Begin with" hint={hintOf(begin, example)}>
         <Select options={BEGINNINGS} value={begin} onChange={(event) => setBegin(event.target.value)} />
       </Field>
       <Field name="name" label="Name">
@@ -69,9 +62,15 @@ function NewSegmentForm({ onCancel }: { onCancel: () => void }) {
       <DialogButtons>
         <Button onClick={onCancel}>Cancel</Button>
         <Button type="submit" variant="primary" busy={create.isPending}>
-          Create segment
+          {begin === STATIC ? 'Create segment' : 'Continue'}
         </Button>
       </DialogButtons>
     </Form>
   )
+}
+
+function hintOf(begin: string, example: ConditionExample | undefined): string {
+  // The conditions of the examples have the same operators as stored ones.
+  if (example) return `In words: ${describeCondition(example.condition as Parameters<typeof describeCondition>[0])}. Change it next.`
+  return begin === STATIC ? 'Paste addresses or choose a file next.' : 'Build it line by line next.'
 }

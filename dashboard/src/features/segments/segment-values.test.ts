@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { type SegmentValues, segmentChangesOf, segmentConsequenceOf, segmentProblemOf } from './segment-values.ts'
+import {
+  BLANK_SEGMENT,
+  newSegmentOf,
+  type SegmentValues,
+  segmentChangesOf,
+  segmentConsequenceOf,
+  segmentProblemOf,
+} from './segment-values.ts'
 
 const CONDITION = '{"logic":"AND","groups":[{"filters":[{"field":"subscribed","operator":"equals","value":true}]}]}'
 const saved: SegmentValues = { name: 'Pro', description: '', condition: CONDITION, trackMembership: false }
@@ -23,4 +30,10 @@ test('the consequence says who is affected', () => {
   expect(segmentConsequenceOf(saved, { ...saved, trackMembership: true })).toMatch(/entry event for every member/)
   expect(segmentConsequenceOf(saved, { ...saved, condition: '{}' })).toMatch(/at once/)
   expect(segmentConsequenceOf(saved, { ...saved, name: 'X' })).toMatch(/stay the same/)
+})
+
+test('a new segment needs a name and at least one line', () => {
+  expect(segmentProblemOf(BLANK_SEGMENT, false)).toMatch(/name/)
+  expect(segmentProblemOf({ ...BLANK_SEGMENT, name: 'Pro' }, false)).toMatch(/condition/)
+  expect(newSegmentOf({ ...saved, name: ' Pro ' })).toEqual({ name: 'Pro', condition: JSON.parse(CONDITION), trackMembership: false })
 })

@@ -4,7 +4,7 @@ import { printCondition, readConditionText } from '../../conditions/condition-te
 export type SegmentValues = {
   name: string
   description: string
-  /** JSON; empty for a static segment. */
+  /** JSON; empty for a static segment, and for a condition without lines. */
   condition: string
   trackMembership: boolean
 }
@@ -15,6 +15,19 @@ export const segmentValuesOf = ({ name, description, condition, trackMembership 
   condition: printCondition(condition),
   trackMembership,
 })
+
+export const BLANK_SEGMENT: SegmentValues = { name: '', description: '', condition: '', trackMembership: false }
+
+/** A new segment with a condition. */
+export function newSegmentOf({ name, description, condition, trackMembership }: SegmentValues): Body<'POST /segments'> {
+  const read = readConditionText(condition)
+  return {
+    name: name.trim(),
+    ...(description.trim() && { description: description.trim() }),
+    ...('condition' in read && { condition: read.condition }),
+    trackMembership,
+  }
+}
 
 /** Only what differs: an unchanged condition must not be computed again. */
 export function segmentChangesOf(saved: SegmentValues, values: SegmentValues): Body<'PATCH /segments/{id}'> {

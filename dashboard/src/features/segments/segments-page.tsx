@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Shapes } from 'lucide-react'
 import { useState } from 'react'
@@ -32,16 +32,17 @@ export function SegmentsPage() {
   const project = useProject()
   const [deleting, setDeleting] = useState<SegmentRow>()
   const queries = useQueryClient()
-  const usage = useQuery(segmentUseCountsQuery(project.id))
   const list = useList<SegmentRow>({
     name: 'segments',
-    // The filter "unused" needs the uses of all segments.
-    scope: String(usage.dataUpdatedAt),
     filters: FILTERS,
     load: async (_, request) => {
-      const all = await queries.fetchQuery(segmentsQuery(project.id))
+      const [all, uses] = await Promise.all([
+        queries.fetchQuery(segmentsQuery(project.id)),
+        // Segments are listed even if their uses cannot be read.
+        queries.fetchQuery(segmentUseCountsQuery(project.id)).catch(() => undefined),
+      ])
       return pageOfSegments(
-        all.map((segment) => ({ ...segment, uses: usage.data?.get(segment.id) })),
+        all.map((segment) => ({ ...segment, uses: uses?.get(segment.id) })),
         request,
       )
     },

@@ -6,10 +6,9 @@ import { segmentQuery, storeSegment } from '../../data/segments.ts'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
 import { type Draft, useDraft } from '../../editor/use-draft.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { Field } from '../../ui/form/field.tsx'
-import { Input } from '../../ui/form/input.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { CopyText } from '../../ui/text/copy-field.tsx'
+import { NameFields } from './name-fields.tsx'
 import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
 import { type SegmentValues, segmentChangesOf, segmentConsequenceOf, segmentProblemOf, segmentValuesOf } from './segment-values.ts'
 import { Usage } from './usage.tsx'
@@ -40,28 +39,13 @@ function SegmentEditor({ segment }: { segment: Segment }) {
         {draft.isDirty && <p className="text-muted text-ui">{consequence}</p>}
         {!isStatic && (
           <Card title="Who is in it">
-            <ConditionEditor text={draft.values.condition} onText={(condition) => draft.set({ condition })} />
+            <ConditionEditor text={draft.values.condition} onText={(condition) => draft.set({ condition })} exceptSegment={segment.id} />
           </Card>
         )}
         <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-2">
           <Card title="Settings">
             <div className="space-y-3">
-              <Field name="name" label="Name">
-                <Input
-                  value={draft.values.name}
-                  onChange={(event) => draft.set({ name: event.target.value })}
-                  maxLength={100}
-                  autoComplete="off"
-                />
-              </Field>
-              <Field name="description" label="Description" hint="For your team only.">
-                <Input
-                  value={draft.values.description}
-                  onChange={(event) => draft.set({ description: event.target.value })}
-                  maxLength={500}
-                  autoComplete="off"
-                />
-              </Field>
+              <NameFields draft={draft} />
               <Tracking segment={segment} draft={draft} />
             </div>
           </Card>

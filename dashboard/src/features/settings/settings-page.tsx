@@ -23,9 +23,15 @@ const LANGUAGES: Record<Project['language'], string> = {
 
 const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
+const readNames = (text: string) =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+
 export function SettingsPage() {
   const project = useProject()
-  const { draft, mayManage, refusal } = useSettingsDraft('settings', ['name', 'language', 'timezone'])
+  const { draft, mayManage, refusal } = useSettingsDraft('settings', ['name', 'language', 'timezone', 'nameFields'])
   const problem = refusal ?? (draft.values.name.trim() ? undefined : 'The project needs a name')
   return (
     <EditorFrame title="General" draft={draft} consequence="Saving applies to all email sent from now on" {...(problem && { problem })}>
@@ -55,6 +61,18 @@ export function SettingsPage() {
                 list="time-zones"
                 autoComplete="off"
                 onChange={(event) => draft.set({ timezone: event.target.value })}
+              />
+            </Field>
+            <Field
+              name="nameFields"
+              label="Names of contacts"
+              hint="Fields that hold the name, the best first, separated by commas. Join fields by “ + ”: firstName + lastName. Lists show and find contacts by it."
+            >
+              <Input
+                defaultValue={draft.values.nameFields.join(', ')}
+                autoComplete="off"
+                spellCheck={false}
+                onChange={(event) => draft.set({ nameFields: readNames(event.target.value) })}
               />
             </Field>
             <datalist id="time-zones">

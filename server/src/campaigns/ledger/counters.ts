@@ -1,24 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, one, type Tx } from '../../db/index.ts'
+import { toSnake } from '../../db/columns.ts'
+import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/email-ledger.ts'
+import { isWiped } from '../../ledger/ledger-sql.ts'
 import { lock } from '../../ledger/locks.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 
-/** The column of each kind. */
-const COLUMN_OF: Record<EmailOutcome, string> = {
-  sent: 'sent_count',
-  failed: 'failed_count',
-  skipped: 'skipped_count',
-  delivered: 'delivered_count',
-  opened: 'opened_count',
-  clicked: 'clicked_count',
-  machineOpened: 'machine_opened_count',
-  machineClicked: 'machine_clicked_count',
-  bounced: 'bounced_count',
-  complained: 'complained_count',
-  unsubscribed: 'unsubscribed_count',
-}
 const KINDS = Object.keys(EMAIL_OUTCOMES) as EmailOutcome[]
+/** The column of a kind. */
+const columnOf = (kind: EmailOutcome) => `${toSnake(kind)}_count`
 
 /**
  * Adds entries of the email ledger to the counters of their campaigns. Waits for no campaign: returns those that others have locked, and leaves
@@ -56,7 +46,7 @@ const sumsOf = (kinds: EmailOutcome[]) =>
 
 /** Adds changes, given as rows of (project_id, campaign_id, kind, n). */
 async function addToCounters(tx: Tx, changes: RawBuilder<unknown>) {
-  const sets = KINDS.map((kind) => sql`${sql.ref(COLUMN_OF[kind])} = ${sql.ref(`c.${COLUMN_OF[kind]}`)} + ${sql.ref(`t.${kind}`)}`)
+  const sets = KINDS.map((kind) => sql`${sql.ref(columnOf(kind))} = ${sql.ref(`c.${columnOf(kind)}`)} + ${sql.ref(`t.${kind}`)}`)
   await sql`
     update campaigns c set ${sql.join(sets)}
     from (select project_id, campaign_id, ${sumsOf(KINDS)} from (${changes}) as changes group by 1, 2) as t
@@ -93,7 +83,7 @@ export type Recount = { total: number; counted: Counters; pending: number }
 export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Recount & { wrong: Partial<Counters> }> {
   await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
   await lock(tx, 'repair', `campaigns ${id}`)
-  const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
+  const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${columnOf(kind)}`)}`)
   const read = await one<Read>(tx)`
     select c.total_recipients as total, c.counters_closed_at is not null as closed, jsonb_build_object(${sql.join(stored)}) as stored,
       (select to_jsonb(counted) from (${recountSql({ projectId, campaignId: id })}) as counted) as counted,
@@ -117,6 +107,27 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
   await sql`update campaigns set recounted_at = clock_timestamp() where project_id = ${projectId} and id = ${id}`.execute(tx)
   return { total: read.total, counted: read.counted, pending: read.pending, wrong }
 }
+/** Counters of campaigns that are not closed, one by one. */
+export const campaignSums = {
+  name: 'campaigns',
+  async repair(db: Pool, projectId: string) {
+    const open = await many(
+      db,
+      sql<CampaignKey>`
+        select project_id as "projectId", id from campaigns
+        where project_id = ${projectId} and started_at is not null and counters_closed_at is null and deleted_at is null
+          and not ${isWiped(sql`${projectId}`)} order by id
+      `,
+    )
+    let campaigns = 0
+    for (const key of open) {
+      const { wrong } = await transact(db, (tx) => recountCampaign(tx, key))
+      if (Object.keys(wrong).length) campaigns++
+    }
+    return { campaigns }
+  },
+}
+
 /** Enough for millions of emails. */
 const RECOUNT_MS = 14_000
 

@@ -1,17 +1,18 @@
 import { sql } from 'kysely'
 import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
-import { inTurnSql } from '../../db/owner-sql.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
 import { insertAcceptedSql } from '../../delivery/outbox/email-ledger.ts'
 import { enqueueAudienceSql } from '../../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
 import { type EmailType, SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
+import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { AppError } from '../../lib/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { hasCapSql } from '../../projects/caps.ts'
+import { PAGE_FACTOR, sizeAfterPage } from '../../projects/page-size.ts'
 import { inScanTurn } from '../../projects/scans.ts'
 import { audienceSql, type ResolvedAudience } from '../draft/audience.ts'
 import { SYSTEM } from '../draft/audit.ts'
@@ -23,15 +24,9 @@ import { reserveRecipients, returnReservation } from './reserve.ts'
 const LARGEST_PAGE = 5_000
 /** While the time of a contact is unknown. */
 const FIRST_PAGE = 20
-/** Size of the next page after a slow one, and after a quick one. */
-const SHRINK = 4
 /** Requests to pause or cancel wait for the page, and give up after 2 s. */
 const PAGE_MS = 1_800
 const ONE_CONTACT_MS = 12_000
-/** Other scans wait for the page, so pages should take less. */
-const SLOW_MS = 500
-/** A slow page of no more contacts is slow for another reason, such as a busy machine. If not, it exceeds its limit and is made smaller. */
-const SMALL_PAGE = 100
 /** Failed attempts in a row after which a person decides: about six minutes after the first, so that an outage pauses nothing. */
 const MAX_ATTEMPTS = 10
 const LONGEST_WAIT_SECONDS = 120
@@ -152,7 +147,7 @@ const recordFailure = (tx: Tx, { projectId, id }: CampaignKey, isTooSlow: boolea
     )
     update campaigns c set freeze_attempts = freeze_attempts + 1,
       freeze_due_at = clock_timestamp() + make_interval(secs => least(${LONGEST_WAIT_SECONDS}, power(2, least(freeze_attempts, 20)))),
-      freeze_page = ${isTooSlow ? sql`greatest(1, c.freeze_page / ${SHRINK})` : sql`c.freeze_page`}
+      freeze_page = ${isTooSlow ? sql`greatest(1, c.freeze_page / ${PAGE_FACTOR})` : sql`c.freeze_page`}
     from failed f where c.project_id = f.project_id and c.id = f.id
     returning freeze_attempts as attempts, f.freeze_page as size
   `
@@ -184,14 +179,8 @@ async function freezePage(tx: Tx, key: CampaignKey, { mayExist }: { mayExist: bo
 }
 
 async function resizePage(tx: Tx, { projectId, id, size }: Frozen, ms: number) {
-  const next = sizeAfterPage(size, ms)
+  const next = sizeAfterPage(size, { ms, largest: LARGEST_PAGE })
   if (next !== size) await sql`update campaigns set freeze_page = ${next} where project_id = ${projectId} and id = ${id}`.execute(tx)
-}
-
-/** Contacts of the page that follows one of `size` contacts, which took `ms`. */
-export function sizeAfterPage(size: number, ms: number) {
-  if (ms < SLOW_MS) return Math.min(LARGEST_PAGE, Math.floor(size * Math.min(SHRINK, SLOW_MS / ms)))
-  return size > SMALL_PAGE ? Math.max(SMALL_PAGE, Math.floor(size / SHRINK)) : size
 }
 
 /** Contacts of the first page of an audience. */

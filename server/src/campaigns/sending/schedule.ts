@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
-import { inTurnSql } from '../../db/owner-sql.ts'
 import { nextRevision } from '../../http/if-match.ts'
+import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'

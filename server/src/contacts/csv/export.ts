@@ -6,7 +6,7 @@ import { ownValue } from '../../lib/own-value.ts'
 import { csvCell } from '../../lib/text/csv-cell.ts'
 import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv-export.ts'
 import { countContacts } from '../counts.ts'
-import { inIdRangeSql, JobFilter, rowMatchesSql } from '../filter.ts'
+import { inIdRangeSql, JobFilter, rowMatchesSql, withNameFields } from '../filter.ts'
 import { type SegmentAccess, selectInSegment } from '../segment-access.ts'
 
 const MAX_COLUMNS = 1_000
@@ -41,7 +41,8 @@ export const contactExport = (segments: SegmentAccess): CsvExport<Input> => ({
 /** The columns are the fields that the project has now. */
 export async function queueContactExport(tx: Tx, segments: SegmentAccess, projectId: string, filter: Input['filter'] = {}) {
   if (filter.segmentId) await selectInSegment(segments, tx, projectId, filter.segmentId)
-  const input = { filter, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
+  const named = await withNameFields(tx, projectId, filter)
+  const input = { filter: named, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
   return queueCsvExport(tx, contactExport(segments), projectId, input)
 }
 

@@ -67,7 +67,7 @@ create table account_mails (
   state text not null default 'kept' check (state in ('kept', 'queued', 'sending', 'sent', 'failed', 'unknown')),
   -- A kept email is sent once there is a sender, unless its link has expired.
   link_expires_at timestamptz not null,
-  message_token text,
+  message_token text not null,
   attempts int not null default 0,
   failures smallint not null default 0,
   due_at timestamptz not null default now(),
@@ -116,6 +116,8 @@ create table projects (
   settled_to timestamptz,
   -- The last reset: emails accepted before it are gone, but counted.
   reset_at timestamptz,
+  -- When emails were last removed by their age: what happened before that cannot be counted anew.
+  emails_removed_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   -- Gone for everyone from this moment; its rows follow in the background.

@@ -113,12 +113,6 @@ create table email_domain_days (
   primary key (project_id, day, domain)
 ) with (fillfactor = 80);
 
--- When the roll-ups of a project were last counted anew.
-create table rollup_recounts (
-  project_id uuid primary key,
-  recounted_at timestamptz not null default now()
-);
-
 -- Checks --------------------------------------------------------------------------------------------------------------
 
 -- All ledgers of a project are compared with what they count, in turns.

@@ -110,7 +110,6 @@ async function insert(tx: Tx, email: InboundEmail): Promise<boolean> {
   return true
 }
 
-/** Emails received before fingerprints existed count as other messages: a duplicate is better than a lost email. */
 const isRepetition = (tx: Tx, { projectId, to, messageId, fingerprint }: InboundEmail) =>
   maybeOne(
     tx,

@@ -41,6 +41,9 @@ const EXTRA_DATA = {
   complaint: sql`'{}'::jsonb`,
 }
 
+/** A look-up rather than a join: the planner may join all contents of the project. */
+const FACTS_OF_EMAIL = sql`(select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id)`
+
 async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedback[]) {
   const time = TIMES[kind]
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
@@ -48,10 +51,10 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
     tx,
     sql<AffectedEmail & CountedEmail>`${prepared}
       update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
-      from ${asRows(first.values())}, contents c
-      where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
+      from ${asRows(first.values())}
+      where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(first.values())} and e.${time} is null
       returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-        e.test, ${EVENT_TIME} as at, ${FACTS} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
+        e.test, ${EVENT_TIME} as at, ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
         case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
     `,
   )
@@ -110,6 +113,12 @@ const EVENT_TIME = sql`greatest(e.created_at, least(now(), m.at))`
 const asRows = (items: Iterable<EmailFeedback>) => {
   const rows = [...items].map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
   return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, at timestamptz)`
+}
+
+/** Says the same as the join with `asRows`, whose number of rows the planner cannot know: it would read all emails for one. */
+function isOneOf(items: Iterable<EmailFeedback>) {
+  const all = [...items]
+  return sql`(e.project_id = any(${[...new Set(all.map(({ projectId }) => projectId))]}::uuid[]) and e.id = any(${all.map(({ id }) => id)}::uuid[]))`
 }
 
 const eventOf = ({ projectId, id, contactId, data }: AffectedEmail, name: string, feedback: Feedback) => ({

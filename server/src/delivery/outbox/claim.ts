@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
+import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
 import { HELD } from './refusals/hold.ts'
@@ -126,20 +127,16 @@ const claimSql = ({ priority, limit, except, silent = [], trying = [], worker, f
     select from senders where worker = ${worker} and lease_until > now() for key share
   ), excluded as materialized (
     select ${projectsOfSql(except)} as projects
-  ), queues as (
-    (select project_id, stream_id, id from emails
-      where state = 'queued' and lane = ${priority}::smallint and (project_id, stream_id) > (${from.projectId}::uuid, ${from.streamId}::uuid)
-      order by lane, project_id, stream_id, id limit 1)
-    union all
-    select next.project_id, next.stream_id, next.id
-    from queues q cross join lateral (
-      select project_id, stream_id, id from emails
-      where state = 'queued' and lane = ${priority}::smallint
-        -- An excluded project is one step, however many streams it has.
-        and (project_id, stream_id) > (q.project_id, case when q.project_id = any((select projects from excluded)::uuid[]) then ${HIGHEST}::uuid else q.stream_id end)
-      order by lane, project_id, stream_id, id limit 1
-    ) as next
-  ), looked_at as materialized (
+  ), ${skipScanCte('queues', {
+    table: 'emails',
+    by: ['project_id', 'stream_id'],
+    columns: [sql`id`],
+    order: ['lane', 'project_id', 'stream_id', 'id'],
+    where: sql`state = 'queued' and lane = ${priority}::smallint`,
+    from: sql`${from.projectId}::uuid, ${from.streamId}::uuid`,
+    // An excluded project is one step, however many streams it has.
+    after: sql`last.project_id, case when last.project_id = any((select projects from excluded)::uuid[]) then ${HIGHEST}::uuid else last.stream_id end`,
+  })}, looked_at as materialized (
     select * from queues limit ${MAX_LOOKED_AT}
   ), waiting as materialized (
     -- With the first queued email of each stream, so that the index entries of claimed emails before it are skipped only once.

@@ -1,8 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { isStatementTimeout } from '../../db/sql-state.ts'
+import { isDatabaseUnavailable } from '../../db/unavailable.ts'
+import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { crash } from '../../lib/crash-point.ts'
-import { NIL_ID } from '../../lib/id.ts'
+import type { Log } from '../../lib/log.ts'
+import { MINUTE, SECOND } from '../../lib/text/units.ts'
 import { hourSql, lockEmailCounts, tryLockEmailCounts } from '../../projects/email-counts.ts'
 
 /**
@@ -36,9 +39,8 @@ export const FACT_TIMES = {
   delivered: sql`e.delivered_at`,
   opened: sql`e.opened_at`,
   clicked: sql`e.clicked_at`,
-  // Rows of before the times were stored have none.
-  machineOpened: sql`case when h.machine_opened then coalesce(h.machine_opened_at, e.sent_at, e.created_at) end`,
-  machineClicked: sql`case when h.machine_clicked then coalesce(h.machine_clicked_at, e.sent_at, e.created_at) end`,
+  machineOpened: sql`h.machine_opened_at`,
+  machineClicked: sql`h.machine_clicked_at`,
   bounced: sql`e.bounced_at`,
   complained: sql`e.complained_at`,
   unsubscribed: sql`e.unsubscribed_at`,
@@ -130,34 +132,75 @@ const MAX_ROUNDS = 60
 
 /** What waits for the next run. */
 type Busy = { projects: string[]; campaigns: CampaignRef[] }
-type Turn = { busy: Busy; emails: number }
+/** `except`: projects that rest. `only`: the others of a turn that failed. `wait`: campaigns whose rows are waited for. */
+type Turn = { busy: Busy; emails: number; except: string[]; only?: string[]; wait?: CampaignRef[] }
 
-/** Adds up what was appended. One worker at a time. */
-export async function foldEmailLedger(db: Pool, folds: EmailFolds) {
-  const busy: Busy = { projects: [], campaigns: [] }
-  let emails = MAX_EMAILS
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const fold = async (tx: Tx) => (await tryLockEmailCounts(tx)) && (await foldSome(tx, folds, { busy, emails }))
-    const hasMore = await transact(db, fold).catch((err) => {
-      if (!isStatementTimeout(err) || emails === 1) throw err
-      emails = Math.ceil(emails / SHRINK)
-      return true
-    })
-    if (!hasMore) break
+/** Rest of a project after the first failure; it doubles with each further one. */
+const FIRST_REST_MS = SECOND
+const LONGEST_REST_MS = 10 * MINUTE
+
+/**
+ * Returns a function that adds up what was appended; one worker at a time. If that fails, the projects are tried in halves, and the one that
+ * cannot be added up rests, ever longer: it holds up no other.
+ */
+export function createEmailFold(db: Pool, log: Pick<Log, 'warn'>, folds: EmailFolds) {
+  const failing = new Map<string, { failures: number; restsUntil: number }>()
+  const listResting = () => [...failing.keys()].filter((id) => failing.get(id)!.restsUntil > performance.now())
+
+  function rest(projectId: string, err: unknown) {
+    const failures = 1 + (failing.get(projectId)?.failures ?? 0)
+    const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1))
+    failing.set(projectId, { failures, restsUntil: performance.now() + restMs })
+    log.warn({ err, projectId, restMs }, 'emails of a project cannot be added up; retrying later')
   }
-  if (!busy.campaigns.length) return
-  // Pages of their recipients are being written. Lock order: the campaigns first, so that no other fold waits for such a page.
-  await transact(db, async (tx) => {
-    await folds.lockCampaigns(tx, busy.campaigns)
-    await lockEmailCounts(tx)
-    await foldSome(tx, folds, { busy: { ...busy, campaigns: [] }, emails })
-  })
+
+  /** Returns whether there may be more. Changes the turn: after a time-out it has fewer emails. */
+  async function foldTurn(turn: Turn): Promise<boolean> {
+    let projects: string[] = []
+    const fold = async (tx: Tx) => {
+      if (!turn.wait && !(await tryLockEmailCounts(tx))) return false
+      if (turn.wait) {
+        // Lock order: the campaigns first, so that no other fold waits for a page of recipients.
+        await folds.lockCampaigns(tx, turn.wait)
+        await lockEmailCounts(tx)
+      }
+      const rows = await chooseRows(tx, turn)
+      projects = [...new Set(rows.map(({ projectId }) => projectId))]
+      if (rows.length) await foldRows(tx, folds, { rows, busy: turn.busy })
+      return rows.length > 0
+    }
+    try {
+      const hasMore = await transact(db, fold)
+      for (const projectId of projects) failing.delete(projectId)
+      return hasMore
+    } catch (err) {
+      const isSlow = isStatementTimeout(err)
+      if (isSlow && turn.emails > 1) turn.emails = Math.ceil(turn.emails / SHRINK)
+      else if (!projects.length || (isDatabaseUnavailable(err) && !isSlow)) throw err
+      else if (projects.length === 1) {
+        turn.except.push(projects[0]!)
+        rest(projects[0]!, err)
+      } else {
+        const half = Math.ceil(projects.length / 2)
+        for (const only of [projects.slice(0, half), projects.slice(half)]) await foldTurn({ ...turn, only })
+      }
+      return true
+    }
+  }
+
+  return async function foldEmailLedger() {
+    const turn: Turn = { busy: { projects: [], campaigns: [] }, emails: MAX_EMAILS, except: listResting() }
+    for (let round = 0; round < MAX_ROUNDS && (await foldTurn(turn)); round++);
+    // Pages of their recipients are being written.
+    const { campaigns: wait, projects } = turn.busy
+    if (wait.length) await foldTurn({ ...turn, busy: { projects, campaigns: [] }, only: wait.map(({ projectId }) => projectId), wait })
+  }
 }
 
-/** Each consumer adds an entry up exactly once: what it has added is removed from the row in the same transaction. Returns whether there were any. */
-async function foldSome(tx: Tx, folds: EmailFolds, { busy, emails }: Turn): Promise<boolean> {
-  const rows = await chooseRows(tx, { busy, emails })
-  if (!rows.length) return false
+type Chosen = { projectId: string; id: string }[]
+
+/** Each consumer adds an entry up exactly once: what it has added is removed from the row in the same transaction. */
+async function foldRows(tx: Tx, folds: EmailFolds, { rows, busy }: { rows: Chosen; busy: Busy }) {
   const chosen = sql`(
     select l.* from unnest(${rows.map(({ projectId }) => projectId)}::uuid[], ${rows.map(({ id }) => id)}::bigint[]) as t(project_id, id)
     join email_ledger l on l.project_id = t.project_id and l.id = t.id)`
@@ -170,7 +213,6 @@ async function foldSome(tx: Tx, folds: EmailFolds, { busy, emails }: Turn): Prom
   crash('facts-added')
   busy.projects.push(...projects)
   busy.campaigns.push(...campaigns)
-  return true
 }
 
 const isBusy = ({ projects, campaigns }: Busy) => ({
@@ -178,31 +220,25 @@ const isBusy = ({ projects, campaigns }: Busy) => ({
   counters: sql`l.campaign_id = any(${campaigns.map(({ campaignId }) => campaignId)}::uuid[])`,
 })
 
-/** The oldest rows of each project. A skip scan finds the projects: it reads one row of each, however many it has. */
-const chooseRows = (tx: Tx, { busy, emails }: Turn) => {
+/** The oldest rows of each project. */
+const chooseRows = (tx: Tx, { busy, emails, except, only }: Turn) => {
   const is = isBusy(busy)
-  return many(
-    tx,
-    sql<{ projectId: string; id: string }>`
-      with recursive waiting as (
-        (select project_id from email_ledger where project_id > ${NIL_ID} order by project_id limit 1)
-        union all
-        select next.project_id from waiting cross join lateral (
-          select l.project_id from email_ledger l where l.project_id > waiting.project_id order by l.project_id limit 1
-        ) as next
-      ), oldest as (
-        select w.project_id, l.id, l.emails, row_number() over (partition by w.project_id order by l.id) as turn
-        from (select project_id from waiting limit ${MAX_PROJECTS}) as w cross join lateral (
-          select l.id, case when l.email_ids is null then 1 else l.n end as emails
-          from email_ledger l where l.project_id = w.project_id
-            and (l.hour is not null or l.email_ids is not null and not ${is.rollups} or l.campaign_id is not null and not ${is.counters})
-          order by l.id limit ${MAX_ROWS}) as l
-      )
-      select project_id as "projectId", id from (
-        select project_id, id, sum(emails) over (order by turn, project_id) - emails as before from oldest
-      ) as summed where before < ${emails}
-    `,
-  )
+  return many<Chosen[number]>(tx)`
+    with recursive ${skipScanCte('waiting', { table: 'email_ledger', by: ['project_id'], where: sql`true` })}, oldest as (
+      select w.project_id, l.id, l.emails, row_number() over (partition by w.project_id order by l.id) as turn
+      from (
+        select project_id from waiting where project_id <> all(${except}::uuid[]) and coalesce(project_id = any(${only ?? null}::uuid[]), true)
+        limit ${MAX_PROJECTS}
+      ) as w cross join lateral (
+        select l.id, case when l.email_ids is null then 1 else l.n end as emails
+        from email_ledger l where l.project_id = w.project_id
+          and (l.hour is not null or l.email_ids is not null and not ${is.rollups} or l.campaign_id is not null and not ${is.counters})
+        order by l.id limit ${MAX_ROWS}) as l
+    )
+    select project_id as "projectId", id from (
+      select project_id, id, sum(emails) over (order by turn, project_id) - emails as before from oldest
+    ) as summed where before < ${emails}
+  `
 }
 
 async function removeFolded(tx: Tx, chosen: RawBuilder<unknown>, busy: Busy) {

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { maybeOne, type Pool, prepared } from '../../db/index.ts'
-import { ownerSql } from '../../db/owner-sql.ts'
+import { ownerSql } from '../../ledger/owner-sql.ts'
 import { createCache } from '../../lib/cache.ts'
 import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
 import { fail, notFound } from '../../lib/errors.ts'

@@ -19,8 +19,8 @@ declare module 'fastify' {
 export const SLOW_READS_PER_OWNER = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)))
 /** Slow reads that may wait; more are refused at once. */
 const MAX_WAITING = 16
-/** Longest wait: longer than a slow read usually takes, shorter than clients wait. */
-const MAX_WAIT_MS = 5_000
+/** Longest wait. Clients usually wait for 30 s. */
+const MAX_WAIT_MS = 20_000
 /**
  * Runs the handlers of routes with `slowRead` under a semaphore per owner. All of them together get half of the pool; the other half
  * stays free for quick reads and writes of all owners.

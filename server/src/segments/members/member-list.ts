@@ -56,7 +56,7 @@ export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: Se
   const offset = (page - 1) * pageSize
   const rows = await scanContacts(
     db,
-    { projectId: segment.projectId, ms: LONG_STATEMENT_MS },
+    { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: LONG_STATEMENT_MS },
     async (tx) => {
       const ids = (await pageIdsSql(tx, segment))({ limit: pageSize + 1, offset })
       return many<{ id: string; bytes: number }>(tx)`
@@ -94,7 +94,7 @@ export async function listSegmentMembersAfter(db: Pool, secrets: Secrets, segmen
   const pageSize = sizeOf(query)
   const { data, ...page } = await scanContacts(
     db,
-    { projectId: segment.projectId, ms: LONG_STATEMENT_MS },
+    { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: LONG_STATEMENT_MS },
     async (tx) => {
       const idsSql = await pageIdsSql(tx, segment)
       return readKeysetPage(tx, secrets, {

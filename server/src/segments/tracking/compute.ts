@@ -3,10 +3,12 @@ import { expressionSql } from '../../conditions/sql.ts'
 import { countContacts } from '../../contacts/counts.ts'
 import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
+import { isStatementTimeout } from '../../db/sql-state.ts'
 import { lockReactions } from '../../events/dispatch.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, awaitCompletion, completeJob, type JobId, lockJob, readProgress } from '../../jobs/job.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { PAGE_FACTOR, sizeAfterPage } from '../../projects/page-size.ts'
 import { inScanTurn } from '../../projects/scans.ts'
 import { readContext } from '../evaluate.ts'
 import { type ResolvedSegment, resolveSegments } from '../expressions.ts'
@@ -16,9 +18,11 @@ import { queueCompute } from './queue-compute.ts'
 import { recheckContacts } from './recheck.ts'
 
 /** Contacts per transaction: re-checks of the project wait for it. */
-const PAGE = 2_000
+const LARGEST_PAGE = 2_000
 /** Fewer where each contact is read and matched in this process, to find its next due time. */
-const MATCHED_PAGE = 500
+const LARGEST_MATCHED_PAGE = 500
+/** While the time of a contact is unknown. */
+const FIRST_PAGE = 100
 /** Memberships of an earlier tracking that are deleted in one transaction. */
 const CLEARED = 5_000
 const WORK_MS = 1_000
@@ -26,8 +30,8 @@ const RECHECK_SECONDS = 1
 
 type SegmentId = { projectId: string; segmentId: string }
 type Input = { segmentId: string }
-/** `revision`: of the condition that the run began with. */
-type Position = { revision: number; after: string; looked: number; added: number; removed: number }
+/** `revision`: of the condition that the run began with. `size`: contacts of the next page; older runs have none. */
+type Position = { revision: number; after: string; size?: number; looked: number; added: number; removed: number }
 type Result = { added: number; removed: number; total: number }
 
 /** Recomputes a tracked segment. Undefined if it is not tracked; without a result if it takes longer than a request may wait. */
@@ -45,11 +49,25 @@ export async function continueCompute(db: Pool, job: JobId) {
   if (!progress.position && !(await begin(db, job, progress.input))) return
   for (const deadline = performance.now() + WORK_MS; ; ) {
     const last = performance.now() > deadline
-    const compute = () => transact(db, (tx) => computePage(tx, job, last))
+    const compute = () => transact(db, (tx) => computePage(tx, job, last)).catch((err) => shrinkPage(db, job, { err, last }))
     // A page may take long, and the job has time.
     const more = await inScanTurn(db, { projectId: job.projectId, isLong: true }, compute, () => computeLater(db, job))
     if (!more || last) return
   }
+}
+
+/** A page that takes longer than a statement may is tried again with fewer contacts, down to a single one. */
+async function shrinkPage(db: Pool, job: JobId, { err, last }: { err: unknown; last: boolean }): Promise<boolean> {
+  if (!isStatementTimeout(err)) throw err
+  return transact(db, async (tx) => {
+    const position = (await lockJob<Input, Position>(tx, job))?.position
+    if (!position) return false
+    const size = Math.floor((position.size ?? FIRST_PAGE) / PAGE_FACTOR)
+    if (size < 1) throw err
+    await advanceJob(tx, job, { position: { ...position, size }, result: {}, progress: await progressOf(tx, job.projectId, position) })
+    if (last) await enqueue(tx, 'segments.compute', job)
+    return true
+  })
 }
 
 /** Other scans of the owner have left no time for a page. */
@@ -68,7 +86,7 @@ async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolea
   return transact(db, async (tx) => {
     if (!ended) await enqueue(tx, 'segments.compute', job, { delaySeconds: RECHECK_SECONDS })
     else if (await lockJob(tx, job)) {
-      const position: Position = { revision: tracked?.revision ?? 0, after: NIL_ID, looked: 0, added: 0, removed: 0 }
+      const position: Position = { revision: tracked?.revision ?? 0, after: NIL_ID, size: FIRST_PAGE, looked: 0, added: 0, removed: 0 }
       await advanceJob(tx, job, { position, result: {}, progress: 0 })
     }
     return ended
@@ -136,16 +154,17 @@ async function deleteSomeMembers(tx: Tx, { projectId, segmentId }: SegmentId) {
 
 /** Brings one page of contacts up to date, ordered by id. */
 async function fillPage(tx: Tx, projectId: string, segment: ResolvedSegment, position: Position): Promise<Page> {
-  const limit = mayBecomeDue(segment.expression) ? MATCHED_PAGE : PAGE
-  const page = mayBecomeDue(segment.expression)
-    ? await matchPage(tx, projectId, segment, { after: position.after, limit })
-    : await selectPage(tx, projectId, segment, { after: position.after, limit })
+  const [fill, largest] = mayBecomeDue(segment.expression) ? [matchPage, LARGEST_MATCHED_PAGE] : [selectPage, LARGEST_PAGE]
+  const limit = Math.min(position.size ?? FIRST_PAGE, largest)
+  const startedAt = performance.now()
+  const page = await fill(tx, projectId, segment, { after: position.after, limit })
   const addedCount = page.changes.filter(({ isMember }) => isMember).length
   return {
     isLast: page.size < limit,
     position: {
       ...position,
       after: page.end ?? position.after,
+      size: sizeAfterPage(limit, { ms: performance.now() - startedAt, largest }),
       looked: position.looked + page.size,
       added: position.added + addedCount,
       removed: position.removed + page.changes.length - addedCount,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { listenForNotifications } from '../../db/notifications.ts'
-import { inTurnSql } from '../../db/owner-sql.ts'
+import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'

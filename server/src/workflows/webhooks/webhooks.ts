@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
-import { inTurnSql } from '../../db/owner-sql.ts'
+import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'

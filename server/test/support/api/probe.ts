@@ -33,7 +33,7 @@ export const probe: Extend = (app, { secrets, db, config }) => {
         await sql`select set_config('lock_timeout', ${`${lockTimeoutFor(1)}ms`}, true)`.execute(tx)
         const [claimed] = await claimKeys(tx, claims, { ttlHours: config.idempotencyTtlHours, alone: true })
         if (claimed === false) throw (await explainRepeats(tx, claims))[0]
-        await sql`insert into account_mails (id, recipient, subject, sealed_text, link_expires_at) values (${id}, 'probe', ${req.project.id}, '', now())`.execute(
+        await sql`insert into account_mails (id, recipient, subject, sealed_text, message_token, link_expires_at) values (${id}, 'probe', ${req.project.id}, '', '', now())`.execute(
           tx,
         )
         if (req.body.wait) await sql`select pg_sleep(${req.body.wait})`.execute(tx)

@@ -2,8 +2,6 @@ import type { Campaign, CampaignPreflight } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ConditionEditor } from '../../../conditions/condition-editor.tsx'
-import { printCondition } from '../../../conditions/condition-text.ts'
-import { CONDITION_EXAMPLES } from '../../../conditions/examples.ts'
 import { TYPE_HINTS, TYPE_NAMES } from '../../../content/content-values.ts'
 import { segmentNamesQuery } from '../../../data/segments.ts'
 import type { Draft } from '../../../editor/use-draft.ts'
@@ -46,11 +44,8 @@ export function PeopleSection({ campaign, draft, preflight, isChosen, onChoose }
             chosen={isChosen ? audienceType : ''}
             onChoose={(value) => {
               onChoose()
-              draft.set({
-                // The options are the types.
-                audienceType: value as CampaignValues['audienceType'],
-                ...(value === 'FILTERED' && !condition && { condition: printCondition(CONDITION_EXAMPLES[1]!.condition) }),
-              })
+              // The options are the types.
+              draft.set({ audienceType: value as CampaignValues['audienceType'] })
             }}
           />
           {audienceType === 'SEGMENT' && (

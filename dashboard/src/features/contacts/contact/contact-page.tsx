@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { UserX } from 'lucide-react'
 import { useState } from 'react'
 import { contactQuery, contactSegmentsQuery } from '../../../data/contacts.ts'
+import { useNameOf } from '../../../people/name-of.ts'
 import { SendEmail } from '../../../people/send-email.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { ListLink, RecordPage } from '../../../projects/record-page.tsx'
@@ -42,7 +43,7 @@ function ContactView({ contact }: { contact: Contact }) {
   const [starting, setStarting] = useState(false)
   return (
     <Page
-      title={contact.email}
+      title={useNameOf()(contact) ?? contact.email}
       parent={<ListLink kind="Contact" />}
       width="full"
       actions={

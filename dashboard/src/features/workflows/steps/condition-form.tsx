@@ -1,7 +1,12 @@
 import type { Workflow } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Plus, X } from 'lucide-react'
-import { useId } from 'react'
+import { useMemo, useRef, useState } from 'react'
+import { ConditionBuilder } from '../../../conditions/builder/condition-builder.tsx'
+import { FieldPicker } from '../../../conditions/builder/field-picker.tsx'
+import type { FieldCatalog } from '../../../conditions/builder/fields.ts'
+import { listFilters, type Tree } from '../../../conditions/builder/tree.ts'
+import { useFieldCatalog } from '../../../conditions/builder/use-catalog.ts'
 import { OPERATOR_WORDS } from '../../../conditions/sentence.ts'
 import { segmentNamesQuery } from '../../../data/segments.ts'
 import { conditionFieldsQuery } from '../../../data/workflows.ts'
@@ -9,28 +14,24 @@ import { useProject } from '../../../projects/current.ts'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
+import { ViewTabs } from '../../../ui/page/view-tabs.tsx'
 import { newId, type Step } from '../editor/graph.ts'
 import { JsonField } from '../editor/json-field.tsx'
-import { Suggestions } from '../editor/suggestions.tsx'
-import { describeQuestion, WITH_UNIT, WITHOUT_VALUE } from './question.ts'
-import { parseValue, type StepFormProps } from './step-view.ts'
+import { configOfTree, describeQuestion, problemOfQuestion, treeOfConfig, WITH_UNIT, WITHOUT_VALUE } from './question.ts'
+import { parseValue, type StepFormProps, textOf } from './step-view.ts'
 
 type Filter = { field: string; operator: string; value?: unknown; unit?: string }
 type Answer = Omit<Filter, 'field'> & { id: string; name: string }
-type Kind = 'single' | 'multi' | 'tree'
+type Kind = 'question' | 'multi'
 
-const KINDS: Record<Kind, string> = {
-  single: 'One question, yes or no',
-  multi: 'One field, several answers',
-  tree: 'Several questions (JSON)',
-}
+const KINDS: Record<Kind, string> = { question: 'A condition, yes or no', multi: 'One field, several answers' }
+const VIEWS = { builder: 'Builder', json: 'JSON' }
 
-const kindOf = (config: Step['config']): Kind => (config.mode === 'multi' ? 'multi' : Array.isArray(config.groups) ? 'tree' : 'single')
+const kindOf = (config: Step['config']): Kind => (config.mode === 'multi' ? 'multi' : 'question')
 
 /** The question of a CONDITION step. */
 export function ConditionForm({ step, workflow, onStep }: StepFormProps) {
-  const project = useProject()
-  const segments = useQuery(segmentNamesQuery(project.id)).data ?? {}
+  const catalog = useStepCatalog(workflow)
   const kind = kindOf(step.config)
   const set = (config: Step['config'], what = '') => onStep({ ...step, config }, what && `${step.id} ${what}`)
   return (
@@ -40,64 +41,71 @@ export function ConditionForm({ step, workflow, onStep }: StepFormProps) {
           <Select options={KINDS} value={kind} onChange={(event) => set(convert(step.config, event.target.value as Kind))} />
         </Field>
       </div>
-      {kind === 'single' && <SingleForm step={step} workflow={workflow} onChange={set} />}
-      {kind === 'multi' && <MultiForm step={step} workflow={workflow} onChange={set} />}
-      {kind === 'tree' && (
-        <JsonField
-          id={`${step.id} tree`}
-          label="Condition"
-          hint={`Reads: ${describeQuestion(step.config, segments)}`}
-          rows={12}
-          value={step.config}
-          onChange={(value) => set(typeof value === 'object' && value !== null ? { ...value } : {}, 'tree')}
-        />
+      {kind === 'multi' ? (
+        <MultiForm config={step.config} catalog={catalog} onChange={set} />
+      ) : (
+        <QuestionForm step={step} catalog={catalog} onChange={set} />
       )}
     </>
   )
 }
 
+/** Fields of contacts, of the event that starts the workflow, and of its execution. */
+function useStepCatalog(workflow: Workflow): FieldCatalog {
+  const project = useProject()
+  const eventName = workflow.triggerType === 'EVENT' ? String(workflow.triggerConfig.eventName) : undefined
+  const fields = useQuery(conditionFieldsQuery(project.id, eventName)).data
+  const started = useMemo(() => (fields ?? []).filter(({ category }) => category === 'event'), [fields])
+  return useFieldCatalog({ started })
+}
+
 /** The same question in another form, as far as possible. */
 function convert(config: Step['config'], to: Kind): Step['config'] {
-  const filter = firstFilter(config)
-  if (to === 'single') return { ...filter }
-  if (to === 'tree') return { logic: 'AND', groups: [{ filters: [filter] }] }
-  const { field, ...rest } = filter
+  if (to === kindOf(config)) return config
+  if (to === 'question') {
+    const { id: _, name: __, ...first } = ((config.branches ?? []) as Answer[])[0] ?? { id: '', name: '', operator: 'equals' }
+    return { field: String(config.field ?? ''), ...first }
+  }
+  const { field, ...rest } = listFilters(treeOfConfig(config))[0]?.filter ?? { field: '', operator: 'equals' }
   return { mode: 'multi', field, branches: [{ id: newId(), name: 'First', ...rest }] }
 }
 
-function firstFilter(config: Step['config']): Filter {
-  if (config.mode === 'multi') {
-    const { id: _, name: __, ...rest } = ((config.branches ?? []) as Answer[])[0] ?? { id: '', name: '', operator: 'equals', value: '' }
-    return { field: String(config.field ?? ''), ...rest }
-  }
-  const groups = config.groups as { filters?: Filter[] }[] | undefined
-  return groups ? (groups[0]?.filters?.[0] ?? { field: 'subscribed', operator: 'equals', value: true }) : (config as Filter)
-}
+type QuestionFormProps = { step: Step; catalog: FieldCatalog; onChange: (config: Step['config'], what?: string) => void }
 
-type FormProps = { step: Step; workflow: Workflow; onChange: (config: Step['config'], what?: string) => void }
-
-/** Fields of contacts, of the event that starts the workflow, and its execution. */
-function FieldInput({ workflow, value, onChange }: { workflow: Workflow; value: string; onChange: (field: string) => void }) {
+/** A condition with the branches yes and no, by lines or as JSON. */
+function QuestionForm({ step, catalog, onChange }: QuestionFormProps) {
   const project = useProject()
-  const id = useId()
-  const eventName = workflow.triggerType === 'EVENT' ? String(workflow.triggerConfig.eventName) : undefined
-  const fields = useQuery(conditionFieldsQuery(project.id, eventName)).data ?? []
+  const segments = useQuery(segmentNamesQuery(project.id)).data ?? {}
+  const [view, setView] = useState<keyof typeof VIEWS>('builder')
+  const last = useRef({ config: step.config, tree: treeOfConfig(step.config) })
+  // The parts of the tree stay the same objects while it is edited here: an input keeps its focus.
+  if (last.current.config !== step.config) last.current = { config: step.config, tree: treeOfConfig(step.config) }
+  function setTree(tree: Tree, what?: string) {
+    const config = configOfTree(tree, step.config)
+    last.current = { config, tree }
+    onChange(config, what)
+  }
   return (
-    <>
-      <Field name="field" label="Field" hint="Such as data.plan, subscribed, event.amount of the event that started it, or context.x.">
-        <Input value={value} list={id} autoComplete="off" spellCheck={false} onChange={(event) => onChange(event.target.value)} />
-      </Field>
-      <Suggestions id={id} values={fields.map(({ field }) => field)} />
-    </>
-  )
-}
-
-function SingleForm({ step, workflow, onChange }: FormProps) {
-  const filter = step.config as Filter
-  return (
-    <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
-      <FieldInput workflow={workflow} value={filter.field} onChange={(field) => onChange({ ...filter, field }, 'field')} />
-      <Comparison filter={filter} onChange={(next, what) => onChange({ field: filter.field, ...next }, what)} />
+    <div className="space-y-2">
+      <ViewTabs label="Ways to edit the condition" tabs={VIEWS} chosen={view} onChoose={setView}>
+        {view === 'builder' ? (
+          <ConditionBuilder tree={last.current.tree} onTree={setTree} catalog={catalog} />
+        ) : (
+          <JsonField
+            id={`${step.id} tree`}
+            label="Condition"
+            hint="One filter, or groups of filters joined by their logic."
+            rows={12}
+            value={step.config}
+            onChange={(value) => onChange(typeof value === 'object' && value !== null ? { ...value } : {}, 'tree')}
+          />
+        )}
+      </ViewTabs>
+      {!problemOfQuestion(step.config) && (
+        <p className="text-ui">
+          <span className="text-muted">In words:</span> {describeQuestion(step.config, segments)}.
+        </p>
+      )}
     </div>
   )
 }
@@ -152,9 +160,12 @@ function Comparison({ filter: { operator, value, unit }, label = '', onChange }:
 
 const MAX_ANSWERS = 20
 
+type MultiFormProps = { config: Step['config']; catalog: FieldCatalog; onChange: QuestionFormProps['onChange'] }
+
 /** One field, compared with several answers in order. The first that fits is the branch. */
-function MultiForm({ step: { config }, workflow, onChange }: FormProps) {
+function MultiForm({ config, catalog, onChange }: MultiFormProps) {
   const answers = (config.branches ?? []) as Answer[]
+  const field = textOf(config.field)
   const set = (branches: Answer[], what?: string) => onChange({ ...config, branches }, what)
   const edit = (index: number, answer: Answer, what?: string) =>
     set(
@@ -163,7 +174,13 @@ function MultiForm({ step: { config }, workflow, onChange }: FormProps) {
     )
   return (
     <>
-      <FieldInput workflow={workflow} value={String(config.field ?? '')} onChange={(field) => onChange({ ...config, field }, 'field')} />
+      <div className="max-w-sm">
+        <FieldPicker
+          catalog={catalog}
+          chosen={field ? (catalog.find(field, answers[0]?.operator ?? 'equals') ?? { field, label: field, group: 'Field' }) : undefined}
+          onChoose={(choice) => onChange({ ...config, field: choice.field })}
+        />
+      </div>
       <ul className="space-y-3">
         {answers.map((answer, index) => (
           <li key={answer.id} className="flex flex-wrap items-end gap-2">

@@ -1,4 +1,6 @@
-import { readConditionText } from '../../../conditions/condition-text.ts'
+import { problemOfFilter } from '../../../conditions/builder/filter.ts'
+import { BLANK_TREE, type ConditionLine, listFilters, type Tree } from '../../../conditions/builder/tree.ts'
+import { readConditionText, readTreeText } from '../../../conditions/condition-text.ts'
 import { describeCondition, describeField, describeFilter, type SegmentNames } from '../../../conditions/sentence.ts'
 import type { Step } from '../editor/graph.ts'
 import { textOf } from './step-view.ts'
@@ -8,6 +10,20 @@ export const WITHOUT_VALUE = new Set(['exists', 'notExists', 'triggered', 'notTr
 export const WITH_UNIT = new Set(['within', 'olderThan', 'triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
 
 type Filter = { operator: string; value?: unknown }
+
+/** The tree of a question with the branches yes and no. A single filter is its only line. */
+export function treeOfConfig(config: Step['config']): Tree {
+  // The server has checked stored configs, and JSON that was typed is checked for its shape.
+  if (config.groups !== undefined) return 'problem' in readTreeText(JSON.stringify(config)) ? BLANK_TREE : (config as unknown as Tree)
+  return { logic: 'AND', groups: [{ filters: [config as unknown as ConditionLine] }] }
+}
+
+/** The config of an edited tree, in the form that the step had: a single filter stays one as long as there is one line. */
+export function configOfTree(tree: Tree, before: Step['config']): Step['config'] {
+  const [line, ...others] = listFilters(tree)
+  const isSingle = before.groups === undefined && line !== undefined && others.length === 0
+  return isSingle ? { ...line.filter } : { ...tree }
+}
 
 /** The question of a CONDITION step as a sentence. */
 export function describeQuestion(config: Step['config'], segments: SegmentNames): string {
@@ -29,8 +45,8 @@ export function problemOfQuestion(config: Step['config']): string | undefined {
     const read = readConditionText(JSON.stringify(config))
     return 'problem' in read ? read.problem : undefined
   }
+  if (config.mode !== 'multi') return problemOfFilter(config as unknown as ConditionLine)
   if (!textOf(config.field).trim()) return 'Name the field that it asks for.'
-  if (config.mode !== 'multi') return problemOfValue(config as unknown as Filter)
   const branches = (config.branches ?? []) as (Filter & { name?: string })[]
   if (branches.length === 0) return 'Add an answer.'
   if (branches.some(({ name }) => !name?.trim())) return 'Name every answer.'

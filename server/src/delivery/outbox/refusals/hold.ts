@@ -70,7 +70,7 @@ export const holdSql = (settlements: Settlement[], { pauseMs }: RefusalTiming) =
 
 /** A pause `p` for another reason starts anew as one that verifies. */
 export const VERIFIES_INSTEAD = sql`verifies = true, fingerprint = excluded.fingerprint, reason = excluded.reason, cause = null, failed_probes = 0,
-  until = excluded.until, probe_until = null, since = now(), escalated = false where not p.verifies`
+  probed_alone = 0,  until = excluded.until, probe_until = null, since = now(), escalated = false where not p.verifies`
 
 const IS_FRESH = sql`t.last_at > now() - make_interval(secs => ${STREAK_SECONDS})`
 

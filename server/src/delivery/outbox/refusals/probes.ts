@@ -1,13 +1,20 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../../../db/index.ts'
-import { inTurnSql, ownerSql } from '../../../db/owner-sql.ts'
+import { inTurnSql, ownerSql } from '../../../ledger/owner-sql.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from '../claim.ts'
 import { isStopped } from '../streams/stream-allowance.ts'
 import { PRIORITIES, workflowStream } from '../streams/stream-of.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
 
 /** A sender domain that is paused for equal refusals, whose probes are due. */
-export type VerifyingPause = { projectId: string; domain: string; fingerprint: string; failedProbes: number }
+export type VerifyingPause = {
+  projectId: string
+  domain: string
+  fingerprint: string
+  failedProbes: number
+  /** Of the failed probes those for which there was no other email of the domain. */
+  probedAlone: number
+}
 
 /** A pause whose probes are due and not reserved. */
 const IS_DUE = sql`s.verifies and s.until <= now() and (s.probe_until is null or s.probe_until < now())`
@@ -28,7 +35,7 @@ export const reserveProbes = (tx: Tx, { probeMs, limit, probed = [] }: Reservati
         where ${IS_DUE}
         order by turn.in_owner + (select count(*) from unnest(${probed}::uuid[]) as b(id) where ${ownerSql(sql`b.id`)} = turn.owner), turn.due_at
         limit ${limit} for update of s skip locked)
-      returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes"
+      returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes", p.probed_alone as "probedAlone"
     `,
   )
 
@@ -131,7 +138,7 @@ type Findings = {
   /** Whether refusals with that reply are still held, and whether the email of one of them may be sent as a probe. */
   hasHeld: boolean
   mayProbe: boolean
-  failedProbes: number
+  probedAlone: number
 }
 
 /** Probes of a domain without other emails, after which its refusals stand: one at the end of each of three pauses. */
@@ -144,10 +151,10 @@ const MAX_PROBES_ALONE = 3
  * stopped. The domain must not wait for the person who stopped them: the held refusals are dropped and their emails queued again, in the streams
  * that are stopped. When these go on, the emails are sent again, and their replies are evidence of that time.
  */
-export function concludeProbes({ held, other, hasHeld, mayProbe, failedProbes }: Findings): ProbeConclusion {
+export function concludeProbes({ held, other, hasHeld, mayProbe, probedAlone }: Findings): ProbeConclusion {
   if (held === 'accepted') return 'void'
   if (held === 'open' || other === 'alike') return 'pause'
-  if (held === 'alike') return other === 'accepted' || (other === null && failedProbes + 1 >= MAX_PROBES_ALONE) ? 'stand' : 'pause'
+  if (held === 'alike') return other === 'accepted' || (other === null && probedAlone + 1 >= MAX_PROBES_ALONE) ? 'stand' : 'pause'
   if (!hasHeld) return 'stand'
   return mayProbe ? 'retry' : 'requeue'
 }
@@ -159,9 +166,9 @@ export const isStillPaused = (conclusion: ProbeConclusion) => conclusion === 'pa
 
 /** Ends the probes of a pause by the outcomes that are in the database, and the pause itself unless it goes on. */
 export async function endProbes(tx: Tx, pause: VerifyingPause, { held, other }: Probes, timing: RefusalTiming) {
-  const { projectId, domain, fingerprint, failedProbes } = pause
+  const { projectId, domain, fingerprint, failedProbes, probedAlone } = pause
   const outcomes = await one(tx, outcomesSql(pause, { held, other }))
-  const conclusion = concludeProbes({ ...outcomes, failedProbes })
+  const conclusion = concludeProbes({ ...outcomes, probedAlone })
   // Streaks before pauses, as in `holdSql`: avoids deadlocks.
   if (conclusion === 'stand')
     await sql`
@@ -169,10 +176,12 @@ export async function endProbes(tx: Tx, pause: VerifyingPause, { held, other }: 
     `.execute(tx)
   if (conclusion === 'requeue') await requeueHeld(tx, pause)
   const failed = conclusion === 'pause' ? 1 : 0
+  const alone = failed && outcomes.other === null ? 1 : 0
   const pauseMs = failed ? durationOf(failedProbes + 1, timing) : timing.pauseMs
   if (isStillPaused(conclusion))
     await sql`
-      update sending_pauses set probe_until = null, failed_probes = failed_probes + ${failed}, until = now() + ${seconds(pauseMs)}
+      update sending_pauses set probe_until = null, failed_probes = failed_probes + ${failed}, probed_alone = probed_alone + ${alone},
+        until = now() + ${seconds(pauseMs)}
       where project_id = ${projectId} and domain = ${domain} and verifies
     `.execute(tx)
   else await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain} and verifies`.execute(tx)
@@ -209,7 +218,7 @@ function outcomesSql({ projectId, domain, fingerprint }: VerifyingPause, { held,
         select from held_refusals h where h.project_id = e.project_id and h.email_id = e.id and h.fingerprint = ${fingerprint}) then 'alike'
       else 'otherwise' end
     from emails e where e.project_id = ${projectId} and e.id = ${email?.id ?? null}::uuid)`
-  return sql<Omit<Findings, 'failedProbes'>>`
+  return sql<Omit<Findings, 'probedAlone'>>`
     select ${outcomeOf(held)} as held, ${outcomeOf(other)} as other, count(*) > 0 as "hasHeld", coalesce(bool_or(${MAY_PROBE}), false) as "mayProbe"
     from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
     where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE}`

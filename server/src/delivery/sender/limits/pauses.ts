@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { type Db, many, type Pool, type Tx, transact } from '../../../db/index.ts'
+import { ownerSql } from '../../../ledger/owner-sql.ts'
 import { createSemaphore } from '../../../lib/concurrency/semaphore.ts'
 import { NIL_ID } from '../../../lib/id.ts'
 import type { Log } from '../../../lib/log.ts'
 import { storable } from '../../../lib/text/storable.ts'
 import { MINUTE } from '../../../lib/text/units.ts'
-import { ownerSql } from '../../../projects/owner.ts'
 
 /** The subject of a pause: a sender domain of a project, or the provider, which has neither. */
 export type Paused = { projectId: string; domain: string }

@@ -1,5 +1,5 @@
 import type { Query } from '@sterna/sdk'
-import type { ListRequest } from '../../list/list-search.ts'
+import type { ListRequest } from '../../../list/list-search.ts'
 
 type MembersQuery = NonNullable<Query<'GET /contacts'>>
 

@@ -1,0 +1,39 @@
+import { type RawBuilder, sql } from 'kysely'
+import { type Db, one } from '../db/index.ts'
+
+/** How a project names its contacts: the alternatives of `nameFields`, each with its fields in order. */
+export async function readNameFields(db: Db, projectId: string): Promise<string[]> {
+  const row = await one(db, sql<{ nameFields: string[] }>`select name_fields as "nameFields" from projects where id = ${projectId}`)
+  return row.nameFields
+}
+
+/** Part of the address, or of a name: `q` of a list, with the `nameFields` of the project at that time. */
+type NameSearch = { q: string; nameFields: string[] }
+
+export function matchesNameSql({ q, nameFields }: NameSearch): RawBuilder<unknown> {
+  const pattern = patternOf(q)
+  const texts = [sql`email`, ...nameFields.map((alternative) => nameSql(alternative.split(' + ')))]
+  return sql`(${sql.join(
+    texts.map((text) => sql`${text} ~ ${pattern}`),
+    sql` or `,
+  )})`
+}
+
+const nameSql = (fields: string[]) => sql`concat_ws(' ', ${sql.join(fields.map((field) => sql`data ->> ${field}::text`))})`
+
+/**
+ * Every letter in both cases, because the locale of the database may know only those of ASCII. Words may have any white space between
+ * them. Addresses are stored normalised, names as they were given.
+ */
+const patternOf = (q: string) =>
+  q
+    .trim()
+    .normalize('NFC')
+    .split(/\s+/)
+    .map((word) => Array.from(word, eitherCase).join(''))
+    .join('\\s+')
+
+function eitherCase(letter: string): string {
+  const cases = [...new Set([letter, letter.toLowerCase(), letter.toUpperCase()])].filter((each) => Array.from(each).length === 1)
+  return cases.length > 1 ? `[${cases.join('')}]` : letter.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')
+}
