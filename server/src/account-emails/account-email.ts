@@ -43,11 +43,9 @@ export const listAccountEmails = (db: Db, limit: number) =>
   `
 
 export async function readAccountEmail(db: Db, secrets: Secrets, id: string) {
-  const row = await maybeOne<{
-    to: string
-    subject: string
-    sealed: Buffer
-  }>(db)`select recipient as "to", subject, sealed_text as sealed from account_mails where id = ${id}`
+  const row = await maybeOne<{ to: string; subject: string; sealed: Buffer }>(db)`
+    select recipient as "to", subject, sealed_text as sealed from account_mails where id = ${id}
+  `
   return row && { to: row.to, subject: row.subject, text: secrets.open('account-mail', row.sealed) }
 }
 

@@ -1,18 +1,11 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../db/columns.ts'
 import { countAffected, many, type Tx } from '../db/index.ts'
 import { REPLACING_SUBJECTS } from './account-email.ts'
 
 /** An account email that a worker is about to send. */
-export type ClaimedAccountEmail = {
-  id: string
-  recipient: string
-  subject: string
-  sealed: Buffer
-  token: string
-  attempts: number
-  failures: number
-  createdAt: Date
-}
+export type ClaimedAccountEmail = RowOf<typeof CLAIMED> & { sealed: Buffer; token: string }
+const CLAIMED = columns('account_mails', '', ['id', 'recipient', 'subject', 'attempts', 'failures', 'createdAt'])
 type AccountEmailOutcome = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
 
 /** Bound of one pass. The next pass is a second later. */
@@ -38,7 +31,7 @@ export const claimAccountEmails = (tx: Tx, worker: number, limit: number) =>
     update account_mails set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null
     where id in (
       select id from account_mails where state = 'queued' and due_at <= now() order by due_at limit ${limit} for update skip locked)
-    returning id, recipient, subject, sealed_text as sealed, message_token as token, attempts, failures, created_at as "createdAt"
+    returning ${CLAIMED}, sealed_text as sealed, message_token as token
   `
 
 /** Emails claimed by dead workers, or by this one in a claim whose result it never received. */

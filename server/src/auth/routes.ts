@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { maybeOne, type Tx, transact } from '../db/index.ts'
+import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Caller } from '../http/auth/auth.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
 import { readSessionCookie } from '../http/auth/session-cookie.ts'
@@ -47,12 +47,20 @@ const showUser = ({ verified, createdAt, ...user }: UserRow): z.output<typeof Us
   createdAt: createdAt.toISOString(),
 })
 
+async function readUser(db: Db, userId: string) {
+  const user = await maybeOne<UserRow>(db)`
+    select id, email, email_verified_at is not null as verified, operator, created_at as "createdAt" from users where id = ${userId}
+  `
+  return user ?? fail('UNAUTHORIZED')
+}
+
 export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) {
   const { db, secrets, log, config } = deps
   const { publicUrl } = config
   const { hashPassword } = passwords
   const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
+  const findUser = (userId: string) => readUser(db, userId)
   const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller })
   const [anyone, visitor, session] = [of('anyone'), of('visitor'), of('session')]
 
@@ -67,7 +75,9 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     async (req, reply) => {
       const { email, password, invitation } = req.body
       await attempts.take({ scope: 'signup', subject: networkOf(req.ip) })
-      if (config.signupsDisabled) await requireInvitation(email, invitation)
+      const mayJoin =
+        !config.signupsDisabled || (invitation && (await transact(db, (tx) => isInvited(tx, port, { token: invitation, email }))))
+      if (!mayJoin) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
       const passwordHash = await hashPassword(password)
       const { user, token } = await transact(db, async (tx) => {
         const user = await signUp(tx, port, { email, passwordHash, invitation })
@@ -78,11 +88,6 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
       return { success: true as const, ...user }
     },
   )
-
-  async function requireInvitation(email: string, token: string | undefined) {
-    const invited = token !== undefined && (await transact(db, (tx) => isInvited(tx, port, { token, email })))
-    if (!invited) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
-  }
 
   visitor.post(
     '/auth/login',
@@ -167,6 +172,10 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     showUser(await findUser(req.person.userId)),
   )
 
+  sessionRoutes(session, db)
+}
+
+function sessionRoutes(session: ReturnType<typeof routesOf>, db: Pool) {
   session.get('/users/@me/sessions', { summary: 'List your sessions', response: z.array(SessionView) }, (req) =>
     listSessions(db, req.person),
   )
@@ -185,11 +194,4 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     { summary: 'End all your other sessions', response: z.object({ endedCount: z.int() }) },
     async (req) => ({ endedCount: await transact(db, (tx) => closeOtherSessions(tx, req.person)) }),
   )
-
-  async function findUser(userId: string) {
-    const user = await maybeOne<UserRow>(db)`
-      select id, email, email_verified_at is not null as verified, operator, created_at as "createdAt" from users where id = ${userId}
-    `
-    return user ?? fail('UNAUTHORIZED')
-  }
 }

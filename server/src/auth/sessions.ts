@@ -52,11 +52,7 @@ export async function listSessions(db: Db, { userId, tokenHash }: Owner): Promis
       expires_at as "expiresAt"
     from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, 1 limit ${MAX_SESSIONS}
   `
-  return rows.map(({ createdAt, expiresAt, ...row }) => ({
-    ...row,
-    createdAt: createdAt.toISOString(),
-    expiresAt: expiresAt.toISOString(),
-  }))
+  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() }))
 }
 
 /** False when the user has no such session. */

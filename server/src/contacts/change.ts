@@ -62,14 +62,9 @@ const mergedData = (data: DataPatch | null | undefined): RawBuilder<unknown> =>
 /** For contacts whose subscriptions change for different reasons. */
 type SourceOf = (contact: { id: string; email: string }) => Source
 
-async function recordChanges(
-  tx: Tx,
-  {
-    projectId,
-    changed,
-    source,
-  }: { projectId: string; changed: { id: string; email: string; subscribed: boolean }[]; source: Source | SourceOf },
-) {
+type Changed = { projectId: string; changed: { id: string; email: string; subscribed: boolean }[]; source: Source | SourceOf }
+
+async function recordChanges(tx: Tx, { projectId, changed, source }: Changed) {
   const sourceOf = typeof source === 'function' ? source : () => source
   await recordSubscriptionChanges(
     tx,

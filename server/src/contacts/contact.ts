@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
+import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, maybeOne, prepared } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
@@ -16,27 +16,14 @@ export const Contact = z
   })
   .meta({ id: 'Contact' })
 
-export type ContactRow = {
-  id: string
-  email: string
-  subscribed: boolean
-  data: Record<string, unknown>
-  projectId: string
-  createdAt: Date
-  updatedAt: Date
-}
+export const CONTACT_COLUMNS = columns('contacts', '', ['id', 'email', 'subscribed', 'data', 'projectId', 'createdAt', 'updatedAt'])
+export type ContactRow = RowOf<typeof CONTACT_COLUMNS> & { data: Record<string, unknown> }
 
-/** Columns of a ContactRow. */
-export const CONTACT_COLUMNS = sql`id, email, subscribed, data, project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
-
-export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
-  id: row.id,
-  email: row.email,
-  subscribed: row.subscribed,
-  data: Object.keys(row.data).length ? row.data : null,
-  projectId: row.projectId,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString(),
+export const showContact = ({ data, createdAt, updatedAt, ...row }: ContactRow): z.output<typeof Contact> => ({
+  ...row,
+  data: Object.keys(data).length ? data : null,
+  createdAt: createdAt.toISOString(),
+  updatedAt: updatedAt.toISOString(),
 })
 
 export const findContact = (db: Db, projectId: string, id: string) =>

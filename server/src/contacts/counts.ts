@@ -74,12 +74,7 @@ type Removal = {
 
 /** Counts contacts that are being removed. Call it before their consents are. */
 export async function countRemoved(tx: Tx, { projectId, contacts, isReset = false }: Removal) {
-  const rows = contacts.map(({ id, subscribed, createdAt, createdBy }) => ({
-    id,
-    subscribed,
-    created_at: createdAt,
-    created_by: createdBy,
-  }))
+  const rows = contacts.map(({ createdAt, createdBy, ...row }) => ({ ...row, created_at: createdAt, created_by: createdBy }))
   const sign = sql.lit(isReset ? -1 : 1)
   const values = DAY_VALUES.map((value) => sql`${sign} * ${sql.ref(value)}`)
   const ofDays = contactLedger.appendSql(

@@ -5,15 +5,8 @@ export type DataPatch = { set: Record<string, unknown>; unset: string[]; transie
 
 /** Ignored in requests: the service itself provides these variables. */
 const RESERVED = new Set([
-  'id',
-  'email',
-  'service_id',
-  'service_email',
-  'sterna_id',
-  'sterna_email',
-  'unsubscribeUrl',
-  'subscribeUrl',
-  'manageUrl',
+  ...['id', 'email', 'service_id', 'service_email', 'sterna_id', 'sterna_email'],
+  ...['unsubscribeUrl', 'subscribeUrl', 'manageUrl'],
 ])
 const MAX_KEYS = 500
 const MAX_KEY_BYTES = 255

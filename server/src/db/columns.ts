@@ -10,6 +10,6 @@ export type RowOf<List> = List extends RawBuilder<infer Row> ? Row : never
 /** The name of a column, by its name in code. */
 export const toSnake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** A select list: columns of a table under their names in code, as in `e.created_at as "createdAt"`. */
+/** A select list: columns of a table under their names in code, as in `e.created_at as "createdAt"`. An empty alias is left out. */
 export const columns = <Table extends keyof Schema, Name extends keyof CamelRow<Table> & string>(_: Table, alias: string, names: Name[]) =>
-  sql.raw<Pick<CamelRow<Table>, Name>>(names.map((name) => `${alias}.${toSnake(name)} as "${name}"`).join(', '))
+  sql.raw<Pick<CamelRow<Table>, Name>>(names.map((name) => `${alias && `${alias}.`}${toSnake(name)} as "${name}"`).join(', '))

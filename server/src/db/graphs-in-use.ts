@@ -1,17 +1,9 @@
 import { sql } from 'kysely'
 
+type Used = { projectId: string; kind: 'templates' | 'segments'; id: string; limit: number }
+
 /** Rows (id, name) of workflows that mention a template or a segment: in the current graph, or in one that executions still follow. */
-export const workflowsUsingSql = ({
-  projectId,
-  kind,
-  id,
-  limit,
-}: {
-  projectId: string
-  kind: 'templates' | 'segments'
-  id: string
-  limit: number
-}) =>
+export const workflowsUsingSql = ({ projectId, kind, id, limit }: Used) =>
   sql<{ id: string; name: string }>`
     select w.id, w.name from workflows w
     where w.project_id = ${projectId} and (

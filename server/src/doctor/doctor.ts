@@ -37,20 +37,23 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
   } catch (err) {
     return [...checks, failed('configuration', (err as Error).message)]
   }
-  checks.push(
-    checkPublicUrl(config),
-    ...checkProxy(config),
-    ...checkDisk(config),
-    await checkUploads(config),
-    await checkPort(config),
-    ...(await checkInbound(config)),
-    ...(await checkSes(config)),
-    ...checkRelay(config),
-    ...checkAccountEmails(config),
+  return [
+    ...checks,
+    ...(await checkSettings(config, async () => [await checkPort(config), ...(await checkInbound(config))])),
     ...(await checkDatabase(config)),
-  )
-  return checks
+  ]
 }
+
+const checkSettings = async (config: Config, checkPorts: () => Promise<Check[]>): Promise<Check[]> => [
+  checkPublicUrl(config),
+  ...checkProxy(config),
+  ...checkDisk(config),
+  await checkUploads(config),
+  ...(await checkPorts()),
+  ...(await checkSes(config)),
+  ...checkRelay(config),
+  ...checkAccountEmails(config),
+]
 
 const ok = (name: string, note: string): Check => ({ name, verdict: 'ok', note })
 const warn = (name: string, note: string): Check => ({ name, verdict: 'warn', note })
@@ -69,22 +72,16 @@ function checkPublicUrl({ publicUrl, transportKind, environment }: Config) {
   if (isLocalHost(hostname) && !isTrial)
     return warn('public url', `${publicUrl} cannot be reached from outside, and links in emails start with it; set PUBLIC_URL=https://…`)
   if (protocol === 'https:' || isLocalHost(hostname)) return ok('public url', publicUrl)
-  return warn(
-    'public url',
-    `${publicUrl} is not https, and mail clients unsubscribe over https only; put a TLS proxy in front and set PUBLIC_URL=https://…`,
-  )
+  const problem = `${publicUrl} is not https, and mail clients unsubscribe over https only`
+  return warn('public url', `${problem}; put a TLS proxy in front and set PUBLIC_URL=https://…`)
 }
 
 /** Behind an untrusted proxy all clients have one address, and limits by address count them as one. */
 function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
   const { protocol, hostname } = new URL(publicUrl)
   if (protocol !== 'https:' || isLocalHost(hostname) || trustProxy?.length) return []
-  return [
-    warn(
-      'proxy',
-      'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: limits by address would count all clients as one',
-    ),
-  ]
+  const problem = 'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set'
+  return [warn('proxy', `${problem}: limits by address would count all clients as one`)]
 }
 
 async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
@@ -173,15 +170,11 @@ async function checkPort({ host, port, publicUrl }: Config) {
 }
 
 async function checkInbound({ inbound, bounceDomain, transportKind }: Config): Promise<Check[]> {
-  if (!inbound)
-    return bounceDomain && transportKind === 'smtp'
-      ? [
-          warn(
-            'inbound email',
-            `bounces go to ${bounceDomain}, and this node does not receive them; set INBOUND_SMTP_PORT on the node that does`,
-          ),
-        ]
-      : []
+  if (!inbound) {
+    const advice = 'set INBOUND_SMTP_PORT on the node that does'
+    const isMissing = bounceDomain && transportKind === 'smtp'
+    return isMissing ? [warn('inbound email', `bounces go to ${bounceDomain}, and this node does not receive them; ${advice}`)] : []
+  }
   const taken = await whyNotListen(inbound.port, inbound.host)
   if (taken === undefined) return [ok('inbound email', `port ${inbound.port} is free`)]
   if (taken === 'EADDRINUSE') return [ok('inbound email', `port ${inbound.port} is in use; by Sterna, if it is running`)]
@@ -251,19 +244,8 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
 
 /** The same for a running node, without what its start has proven. */
 export async function diagnoseRunning(config: Config, db: Pool): Promise<Check[]> {
-  return [
-    checkNode(),
-    checkPublicUrl(config),
-    ...checkProxy(config),
-    ...checkDisk(config),
-    await checkUploads(config),
-    ...(await checkSes(config)),
-    ...checkRelay(config),
-    ...checkAccountEmails(config),
-    await checkClock(db),
-    await checkWorkers(db),
-    ...(await checkState(config, db)),
-  ]
+  const settings = await checkSettings(config, async () => [])
+  return [checkNode(), ...settings, await checkClock(db), await checkWorkers(db), ...(await checkState(config, db))]
 }
 
 /** Larger differences confuse people, not Sterna: it decides by the clock of the database. */
@@ -296,20 +278,17 @@ const MAX_REPORTS_SHOWN = 20
 /** Usage that Stripe may not have. A report is repeated for 23 hours, while Stripe drops copies of it. */
 async function checkUsageReports({ stripe }: Config, db: Pool): Promise<Check[]> {
   const stuck = await listStuckReports(db, MAX_REPORTS_SHOWN, stripe && Object.keys(stripe.meters))
-  return stuck.map(({ identifier, value, state, error }) =>
-    state === 'unknown'
-      ? failed(
-          'usage report',
-          `${identifier} (${value} emails) may or may not be at Stripe (${error ?? 'no answer'}); look for it there, then run: ` +
-            `npm run sterna -- usage resolve ${identifier} sent|again`,
-        )
-      : warn(
-          'usage report',
-          error
-            ? `${identifier} (${value} emails) was not accepted and is tried again: ${error}`
-            : `${identifier} (${value} emails) was not sent for more than an hour; check that a worker runs with the settings of Stripe`,
-        ),
-  )
+  return stuck.map(({ identifier, value, state, error }) => {
+    const what = `${identifier} (${value} emails)`
+    const command = `npm run sterna -- usage resolve ${identifier} sent|again`
+    if (state === 'unknown')
+      return failed(
+        'usage report',
+        `${what} may or may not be at Stripe (${error ?? 'no answer'}); look for it there, then run: ${command}`,
+      )
+    if (error) return warn('usage report', `${what} was not accepted and is tried again: ${error}`)
+    return warn('usage report', `${what} was not sent for more than an hour; check that a worker runs with the settings of Stripe`)
+  })
 }
 
 async function checkSealing(config: Config, db: Pool) {
@@ -327,10 +306,8 @@ function describeSecret({ masters }: Secrets, report: SecretReport) {
   if (sealed) return warn('secret', `${sealed} stored values need a former key; run: npm run sterna -- secret rewrite`)
   if (masters.length === 1) return ok('secret', 'matches the keys stored in this database')
   const expiring = report.flatMap(({ what, left }) => (left ? [`${left} ${what}`] : []))
-  return ok(
-    'secret',
-    `no stored value needs SECRET_KEY_PREVIOUS; links in emails that were sent do, ${expiring.join(', ') || 'no session does'}`,
-  )
+  const others = expiring.join(', ') || 'no session does'
+  return ok('secret', `no stored value needs SECRET_KEY_PREVIOUS; links in emails that were sent do, ${others}`)
 }
 
 /** Rows that tell segments what changed. They are handled within a second, unless no worker runs or handling them fails. */
@@ -345,10 +322,8 @@ async function checkReactions(db: Pool) {
 const checkCounts = async (db: Pool): Promise<Check[]> =>
   (await listDrift(db)).map(({ projectId, at, drift }) => {
     const rows = Object.entries(drift).map(([table, count]) => `${table} (${count} rows)`)
-    return warn(
-      'counts',
-      `of project ${projectId} were wrong in ${rows.join(', ')}, and were corrected at ${at.toISOString()}; please report it`,
-    )
+    const what = `of project ${projectId} were wrong in ${rows.join(', ')}`
+    return warn('counts', `${what}, and were corrected at ${at.toISOString()}; please report it`)
   })
 
 const MAX_PAUSES_SHOWN = 20
@@ -371,8 +346,6 @@ async function checkTransport({ transportKind }: Config, db: Pool) {
   if (!transportKind || transportKind === stored) return ok('transport', stored)
   const others = await listPresent(db)
   if (!others.length) return warn('transport', `${stored} so far; the next start with these settings changes it to ${transportKind}`)
-  return failed(
-    'transport',
-    `${transportKind} here, ${stored} on running nodes (${others.join(', ')}); give all nodes the same SMTP_URL or SES_…`,
-  )
+  const difference = `${transportKind} here, ${stored} on running nodes (${others.join(', ')})`
+  return failed('transport', `${difference}; give all nodes the same SMTP_URL or SES_…`)
 }

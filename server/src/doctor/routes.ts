@@ -2,8 +2,10 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { one, type Pool } from '../db/index.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
+import { idTime } from '../lib/id.ts'
 import { assertOperator } from '../projects/operators.ts'
 import { type Check, diagnoseRunning } from './doctor.ts'
 
@@ -51,16 +53,13 @@ const Doctor = z
   .meta({ id: 'Doctor' })
 
 export function doctorRoutes(app: App, { db, config }: Deps) {
-  app.get(
+  routesOf(app, { tags: ['Service'], caller: 'session' }).get(
     '/doctor',
     {
-      config: { caller: 'session', refusals: ['FORBIDDEN'] },
-      schema: {
-        tags: ['Service'],
-        summary: 'Check this installation',
-        description: 'Configuration, database, disk, sending and billing, and what to do about problems. Only for operators.',
-        response: { 200: Doctor },
-      },
+      summary: 'Check this installation',
+      description: 'Configuration, database, disk, sending and billing, and what to do about problems. Only for operators.',
+      response: Doctor,
+      refusals: ['FORBIDDEN'],
     },
     async (req) => {
       await assertOperator(db, req.person.userId)
@@ -82,13 +81,12 @@ const worstOf = (checks: Check[]) =>
 const MAX_COUNTED = 100_000
 
 /** Reads only the index of queued emails. The time of an email is in its id. */
-async function readQueues(db: Pool): Promise<z.output<typeof Queue>[]> {
-  const counts = await Promise.all(
-    Object.values(PRIORITIES).map(
-      (lane) =>
-        one<{ waiting: number; paused: number; oldest: string | null }>(db)`
+const readQueues = (db: Pool): Promise<z.output<typeof Queue>[]> =>
+  Promise.all(
+    (Object.keys(PRIORITIES) as (keyof typeof PRIORITIES)[]).map(async (priority) => {
+      const { oldest, ...counts } = await one<{ waiting: number; paused: number; oldest: string | null }>(db)`
         with queued as materialized (
-          select id, project_id, stream_id from emails where state = 'queued' and lane = ${sql.lit(lane)}
+          select id, project_id, stream_id from emails where state = 'queued' and lane = ${sql.lit(PRIORITIES[priority])}
           order by lane, project_id, stream_id, id limit ${MAX_COUNTED}
         ), paused as materialized (
           -- The stream of a campaign is its id.
@@ -97,19 +95,10 @@ async function readQueues(db: Pool): Promise<z.output<typeof Queue>[]> {
         select (select count(*)::int from queued) - (select count(*)::int from paused) as waiting,
           (select count(*)::int from paused) as paused,
           (select id from queued where id not in (select id from paused) order by id limit 1) as oldest
-      `,
-    ),
+      `
+      return { priority, ...counts, oldestAt: oldest && idTime(oldest).toISOString() }
+    }),
   )
-  return (Object.keys(PRIORITIES) as (keyof typeof PRIORITIES)[]).map((priority, index) => {
-    const { waiting, paused, oldest } = counts[index]!
-    return {
-      priority,
-      waiting,
-      paused,
-      oldestAt: oldest && new Date(Number.parseInt(oldest.replaceAll('-', '').slice(0, 12), 16)).toISOString(),
-    }
-  })
-}
 
 /** Since the hour before this one began, of all projects. Without emails of the sandbox. */
 async function readPace(db: Pool) {

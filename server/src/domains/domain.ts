@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
+import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, many, maybeOne } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 import { type RecordFinding, recordsFor, type SendingMethod } from './records.ts'
@@ -45,29 +45,28 @@ export const Domain = z
 
 export const DomainCheck = z.object({ domain: z.string(), tokens: z.array(z.string()), ...commonFields }).meta({ id: 'DomainCheck' })
 
-export type DomainRow = {
-  id: string
-  projectId: string
-  domain: string
+/** The private key is not among them. */
+export const DOMAIN_COLUMNS = columns('domains', '', [
+  ...([
+    'id',
+    'projectId',
+    'domain',
+    'status',
+    'verifiedBy',
+    'verifiedAt',
+    'dkimSelector',
+    'dkimPublicKey',
+    'sesTokens',
+    'sesZone',
+  ] as const),
+  ...(['findings', 'lastError', 'lastCheckedAt', 'createdAt', 'updatedAt'] as const),
+])
+export type DomainRow = RowOf<typeof DOMAIN_COLUMNS> & {
   status: (typeof STATUSES)[number]
   verifiedBy: 'dns' | 'ses' | 'sandbox' | null
-  verifiedAt: Date | null
-  dkimSelector: string
-  dkimPublicKey: string
   sesTokens: string[]
-  sesZone: string | null
   findings: RecordFinding[]
-  lastError: string | null
-  lastCheckedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
 }
-
-/** The columns of a DomainRow. The private key is not among them. */
-export const DOMAIN_COLUMNS = sql`
-  id, project_id as "projectId", domain, status, verified_by as "verifiedBy", verified_at as "verifiedAt", dkim_selector as "dkimSelector",
-  dkim_public_key as "dkimPublicKey", ses_tokens as "sesTokens", ses_zone as "sesZone", findings, last_error as "lastError", last_checked_at as "lastCheckedAt",
-  created_at as "createdAt", updated_at as "updatedAt"`
 
 /** Above the limit of `add.ts`. */
 const LIST_LIMIT = 1_000
@@ -90,11 +89,8 @@ function showCommonFields(row: DomainRow, method: SendingMethod) {
     notice: inSandbox ? SANDBOX_NOTICE : null,
     records: recordsFor(row, method).map(({ isMatchedBy, ...record }) => {
       const finding = row.findings.find(({ type, name }) => type === record.type && name === record.name)
-      return {
-        ...record,
-        status: inSandbox ? ('sandbox' as const) : (finding?.status ?? ('pending' as const)),
-        found: finding?.found ?? [],
-      }
+      const status = inSandbox ? ('sandbox' as const) : (finding?.status ?? ('pending' as const))
+      return { ...record, status, found: finding?.found ?? [] }
     }),
     lastCheckedAt: row.lastCheckedAt?.toISOString() ?? null,
     lastError: row.lastError,

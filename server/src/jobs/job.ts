@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, countRows, type Db, maybeOne, one, type Tx } from '../db/index.ts'
+import { columns, type RowOf } from '../db/columns.ts'
+import { countAffected, countRows, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { lock } from '../ledger/locks.ts'
@@ -28,13 +29,8 @@ export const JobView = z
 
 export const Queued = z.object({ message: z.string(), jobId: z.uuid() })
 
-export type JobRow = Pick<Schema['jobs'], 'id' | 'type' | 'progress'> & {
-  state: (typeof STATES)[number]
-  result: Record<string, unknown> | null
-  failedReason: string | null
-  createdAt: Date
-  finishedAt: Date | null
-}
+const COLUMNS = columns('jobs', '', ['id', 'type', 'state', 'progress', 'result', 'failedReason', 'createdAt', 'finishedAt'])
+export type JobRow = RowOf<typeof COLUMNS> & { state: (typeof STATES)[number]; result: Record<string, unknown> | null }
 export type JobId = { projectId: string; jobId: string }
 /** Jobs that a customer can watch: those with a row in `jobs`. */
 export type WatchedJob = { [Name in keyof Jobs]: Jobs[Name] extends JobId ? Name : never }[keyof Jobs]
@@ -42,9 +38,9 @@ export type WatchedJob = { [Name in keyof Jobs]: Jobs[Name] extends JobId ? Name
 /** Inserts the row to watch and enqueues its job, in one commit. */
 export async function queueJob(tx: Tx, name: WatchedJob, { projectId, type, input }: { projectId: string; type: string; input: object }) {
   const jobId = newId()
-  await sql`insert into jobs (project_id, id, type, input) values (${projectId}, ${jobId}, ${type}, ${JSON.stringify(input)}::jsonb)`.execute(
-    tx,
-  )
+  await sql`
+    insert into jobs (project_id, id, type, input) values (${projectId}, ${jobId}, ${type}, ${JSON.stringify(input)}::jsonb)
+  `.execute(tx)
   await enqueue(tx, name, { projectId, jobId })
   return jobId
 }
@@ -57,8 +53,6 @@ export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: 
   `
   return count
 }
-
-const COLUMNS = sql`id, type, state, progress, result, failed_reason as "failedReason", created_at as "createdAt", finished_at as "finishedAt"`
 
 /** Of any type, or of one of these. */
 export async function findJob(db: Db, { projectId, jobId }: JobId, types?: string[]) {
@@ -199,18 +193,12 @@ export async function saveErrors(tx: Tx, { projectId, jobId }: JobId, errors: Ro
   `.execute(tx)
 }
 
-export async function listErrors(
-  db: Db,
-  { projectId, jobId }: JobId,
-  { after = 0, limit }: { after?: number; limit: number },
-): Promise<RowError[]> {
-  const { rows } = await sql<RowError>`
+export const listErrors = (db: Db, { projectId, jobId }: JobId, { after = 0, limit }: { after?: number; limit: number }) =>
+  many<RowError>(db)`
     select row, subject, error from job_errors
     where project_id = ${projectId} and job_id = ${jobId} and row > ${after}
     order by row limit ${limit}
-  `.execute(db)
-  return rows
-}
+  `
 
 /** Pieces deleted in one transaction: each may have a megabyte. */
 const MAX_PIECES = 200

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../db/columns.ts'
 import { many, type Tx } from '../db/index.ts'
 import {
   countFirsts,
@@ -20,12 +21,21 @@ const MAX_EVENTS = 100
 const MAX_MACHINE_EVENTS = 50
 const MAX_RECENT = 100
 
-type Memory = OpenedEmail & {
-  events: number
-  machineEvents: number
-  machineOpened: boolean
-  machineClicked: boolean
-  /** Of the first one. */
+const MEMORY = columns('email_hits', '', [
+  ...([
+    'projectId',
+    'emailId',
+    'events',
+    'machineEvents',
+    'machineOpened',
+    'machineClicked',
+    'machineOpenedAt',
+    'machineClickedAt',
+  ] as const),
+  'recent',
+])
+/** The times are those of the first one; new ones are text. */
+type Memory = Omit<RowOf<typeof MEMORY>, 'machineOpenedAt' | 'machineClickedAt' | 'recent'> & {
   machineOpenedAt: Date | string | null
   machineClickedAt: Date | string | null
   recent: RecentInteraction[]
@@ -133,9 +143,7 @@ function eventOf({ projectId, id, contactId, data }: TrackedEmail, interaction: 
 
 const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
   many<Memory>(tx)`
-    select project_id as "projectId", email_id as "emailId", events, machine_events as "machineEvents", machine_opened as "machineOpened",
-      machine_clicked as "machineClicked", machine_opened_at as "machineOpenedAt", machine_clicked_at as "machineClickedAt", recent
-    from email_hits
+    select ${MEMORY} from email_hits
     where (project_id, email_id) in (
       select "projectId", id from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
         as m("projectId" uuid, id uuid))

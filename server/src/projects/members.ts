@@ -73,9 +73,7 @@ async function addMember(
   port: AccountEmailDeps,
   { projectId, userId, email, role, project }: Invitee & { userId: string; project: string },
 ) {
-  const added = await one<{
-    createdAt: Date
-  }>(tx)`
+  const added = await one<{ createdAt: Date }>(tx)`
     insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"
   `.catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'This person is already a member.' }) : Promise.reject(err)))
   await sql`delete from invitations where project_id = ${projectId} and email = ${email}`.execute(tx)

@@ -20,11 +20,7 @@ const IS_TRACKED = sql`name !~ '^(email|contact|segment)[.]' and count > 0`
 
 /** One field per feature. */
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
-  const state = await one<
-    Omit<z.output<typeof SetupState>, 'lastCampaignSentAt'> & {
-      lastCampaignSentAt: Date | null
-    }
-  >(db)`
+  const state = await one<Omit<z.output<typeof SetupState>, 'lastCampaignSentAt'> & { lastCampaignSentAt: Date | null }>(db)`
     select
       (select coalesce(sum(total), 0)::int from (
         select total from contact_counts where project_id = ${projectId}
@@ -41,8 +37,5 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
       exists (select from projects where id = ${projectId} and subscription is not null) as "hasSubscription",
       exists (select from segments where project_id = ${projectId}) as "hasSegment"
   `
-  return {
-    ...state,
-    lastCampaignSentAt: state.lastCampaignSentAt?.toISOString() ?? null,
-  }
+  return { ...state, lastCampaignSentAt: state.lastCampaignSentAt?.toISOString() ?? null }
 }

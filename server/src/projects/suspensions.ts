@@ -45,9 +45,9 @@ export async function inheritSuspension(tx: Tx, projectId: string, ownerId: stri
 
 /** The end of a suspension that the project has because of another project of its owner. */
 export const findInherited = (db: Db, projectId: string) =>
-  maybeOne<{
-    endsAt: Date
-  }>(db)`select ends_at as "endsAt" from suspensions where project_id = ${projectId} and until is null and inherited limit 1`
+  maybeOne<{ endsAt: Date }>(db)`
+    select ends_at as "endsAt" from suspensions where project_id = ${projectId} and until is null and inherited limit 1
+  `
 
 type Lift = { by: string; reason?: string }
 

@@ -70,9 +70,9 @@ async function removeSome(db: Pool, wipers: Wiper[], scope: WipeScope) {
 
 /** Enqueues unfinished wipes again: their job may have used up its attempts. */
 export const resumeWipes = async (tx: Tx) => {
-  const waiting = await many<{
-    projectId: string
-  }>(tx)`select project_id as "projectId" from project_wipes where requested_at < now() - interval '10 minutes' limit 1000`
+  const waiting = await many<{ projectId: string }>(tx)`
+    select project_id as "projectId" from project_wipes where requested_at < now() - interval '10 minutes' limit 1000
+  `
   for (const { projectId } of waiting) await enqueue(tx, 'projects.wipe', { projectId }, { key: `projects.wipe:${projectId}` })
 }
 

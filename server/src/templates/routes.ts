@@ -1,16 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { transact } from '../db/index.ts'
+import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
-import { NO_CONTENT, routesOf } from '../http/resource.ts'
+import { NO_CONTENT, resource, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { AppError, notFound } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
+import { invalid, notFound } from '../lib/errors.ts'
 import { showsOtherAddress } from '../lib/text/address.ts'
 import { assertRenderable, Body, PreviewText, SenderName, Subject } from './content.ts'
 import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
@@ -39,27 +38,20 @@ const Optional = {
   replyTo: Address.nullish(),
 }
 const NewTemplate = z.object({ name: Name, subject: Subject, body: Body, type: z.enum(['TRANSACTIONAL', 'MARKETING']), ...Optional })
-const Changes = z.object({
-  name: Name.optional(),
-  subject: Subject.optional(),
-  body: Body.optional(),
-  type: z.enum(TYPES).optional(),
-  ...Optional,
-})
+const Changes = NewTemplate.extend({ type: z.enum(TYPES) }).partial()
 
 type StoredTemplate = z.output<typeof Template>
 
 function assertOwnFromName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
-  if (!showsOtherAddress(fromName, from)) return
-  throw new AppError('VALIDATION_ERROR', {
-    errors: [{ field: 'fromName', message: 'Must not contain another email address.', code: 'custom' }],
-  })
+  if (showsOtherAddress(fromName, from)) invalid('fromName', 'Must not contain another email address.')
 }
 
 export function templateRoutes(app: App, deps: Deps) {
   const { db } = deps
-  const find = (projectId: string, id: string) => getTemplate(db, projectId, id)
-  const route = routesOf(app, { tags: ['Templates'], caller: 'project' })
+  const common = { tags: ['Templates'], caller: 'project' as const }
+  const route = routesOf(app, common)
+  const find = (req: FastifyRequest, { id }: { id: string }) => getTemplate(db, req.project.id, id)
+  const template = resource(app, { ...common, params: TemplateId, find })
   const bodyLimit = BODY_LIMIT
 
   route.get(
@@ -98,16 +90,12 @@ export function templateRoutes(app: App, deps: Deps) {
     async (req) => ({ issues: await lintTemplate(db, req.project.id, req.body) }),
   )
 
-  route.get('/templates/:id', { summary: 'Get a template', params: TemplateId, response: Template, etag: true }, async (req) => {
-    const template = await find(req.project.id, req.params.id)
-    return template
-  })
+  template.get('/templates/:id', { summary: 'Get a template', response: Template, etag: true }, (_req, found) => found)
 
-  route.patch(
+  template.patch(
     '/templates/:id',
     {
       summary: 'Update a template',
-      params: TemplateId,
       body: Changes,
       response: Template,
       takesHeaders: [IF_MATCH],
@@ -115,10 +103,7 @@ export function templateRoutes(app: App, deps: Deps) {
       bodyLimit,
       etag: true,
     },
-    async (req) => {
-      const changed = await change(req, await find(req.project.id, req.params.id), req.body)
-      return changed
-    },
+    (req, found) => change(req, found, req.body),
   )
 
   async function change(req: FastifyRequest, stored: StoredTemplate, changes: z.output<typeof Changes>) {
@@ -127,30 +112,57 @@ export function templateRoutes(app: App, deps: Deps) {
     if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
-    return (await transact(db, (tx) => changeTemplate(tx, edit))) ?? failStale((await find(projectId, id)).updatedAt)
+    return (await transact(db, (tx) => changeTemplate(tx, edit))) ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
 
-  route.get(
+  versionRoutes(template, db, change)
+
+  template.delete(
+    '/templates/:id',
+    {
+      summary: 'Delete a template',
+      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
+    },
+    async (req, { id }, reply) => {
+      const deleted = await transact(db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id }))
+      return deleted ? reply.status(204).send(null) : templateNotFound(id)
+    },
+  )
+
+  template.post(
+    '/templates/:id/duplicate',
+    { summary: 'Duplicate a template', response: { 201: Template } },
+    async (req, { id }, reply) => {
+      const copy = await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId }))
+      return reply.status(201).send(copy ?? templateNotFound(id))
+    },
+  )
+
+  templatePreviewRoutes(app, deps)
+}
+
+type Change = (req: FastifyRequest, stored: StoredTemplate, changes: z.output<typeof Changes>) => Promise<StoredTemplate>
+
+function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, StoredTemplate>>, db: Db, change: Change) {
+  template.get(
     '/templates/:id/versions',
     {
       summary: 'List the versions of a template, newest first',
       description: 'The newest 50 that came before the current one are kept, up to 20 MB.',
-      params: TemplateId,
       response: z.object({ data: z.array(TemplateVersion) }),
     },
-    async (req) => {
-      const { id } = await find(req.project.id, req.params.id)
-      return { data: await listVersions(db, { projectId: req.project.id, id }) }
-    },
+    async (_req, { projectId, id }) => ({ data: await listVersions(db, { projectId, id }) }),
   )
 
-  route.get(
+  template.get(
     '/templates/:id/versions/:version',
     { summary: 'Get a version of a template', params: VersionId, response: TemplateVersionContent },
-    (req) => findStoredVersion(req.project.id, req.params),
+    (req, found) => findStoredVersion(found, req.params.version),
   )
 
-  route.post(
+  template.post(
     '/templates/:id/versions/:version/restore',
     {
       summary: 'Restore a version of a template',
@@ -161,47 +173,14 @@ export function templateRoutes(app: App, deps: Deps) {
       refusals: ['CONFLICT'],
       etag: true,
     },
-    async (req) => {
-      const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
-      const stored = await find(req.project.id, req.params.id)
-      const changed = await change(req, stored, { subject, previewText, body, from, fromName, replyTo, type })
-      return changed
+    async (req, found) => {
+      const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(found, req.params.version)
+      return change(req, found, { subject, previewText, body, from, fromName, replyTo, type })
     },
   )
 
-  async function findStoredVersion(projectId: string, params: z.output<typeof VersionId>) {
-    const { id } = await find(projectId, params.id)
-    const version = /^[1-9]\d{0,8}$/.test(params.version) ? Number(params.version) : undefined
-    const found = version === undefined ? undefined : await findVersion(db, { projectId, id }, version)
-    return found ?? notFound('version', params.version)
+  async function findStoredVersion({ projectId, id }: StoredTemplate, given: string) {
+    const found = /^[1-9]\d{0,8}$/.test(given) ? await findVersion(db, { projectId, id }, Number(given)) : undefined
+    return found ?? notFound('version', given)
   }
-
-  route.delete(
-    '/templates/:id',
-    {
-      summary: 'Delete a template',
-      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
-      params: TemplateId,
-      response: NO_CONTENT,
-      refusals: ['CONFLICT'],
-    },
-    async (req, reply) => {
-      const { id } = req.params
-      const deleted = isId(id) && (await transact(db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id })))
-      return deleted ? reply.status(204).send(null) : templateNotFound(id)
-    },
-  )
-
-  route.post(
-    '/templates/:id/duplicate',
-    { summary: 'Duplicate a template', params: TemplateId, response: { 201: Template } },
-    async (req, reply) => {
-      const { id } = req.params
-      const copy =
-        isId(id) && (await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })))
-      return reply.status(201).send(copy || templateNotFound(id))
-    },
-  )
-
-  templatePreviewRoutes(app, deps)
 }

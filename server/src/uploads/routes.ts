@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { readFormFile, withFormFiles } from '../http/form-file.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { createSharedSemaphore } from '../lib/concurrency/shares.ts'
 import { AppError, fail, notFound } from '../lib/errors.ts'
@@ -39,18 +40,15 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
   const admit = createSharedSemaphore({ total: 200, each: 8, maxWaiting: 0, maxWaitMs: 0, refusal })
 
   await withFormFiles(app, (scope) => {
-    scope.post(
+    routesOf(scope, { tags, caller: 'project' }).post(
       '/uploads/image',
       {
-        config: { caller: 'project', formFile: { field: 'image', maxBytes: 10 * MB }, refusals: ['RESOURCE_NOT_FOUND'] },
-        schema: {
-          tags,
-          summary: 'Upload an image',
-          description:
-            'JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content.',
-          consumes: ['multipart/form-data'],
-          response: { 200: Uploaded },
-        },
+        summary: 'Upload an image',
+        description: 'JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content.',
+        consumes: ['multipart/form-data'],
+        response: Uploaded,
+        formFile: { field: 'image', maxBytes: 10 * MB },
+        refusals: ['RESOURCE_NOT_FOUND'],
       },
       (req) =>
         admit(req.project.id, async () => {

@@ -178,9 +178,8 @@ export async function countWithField(db: Db, projectId: string, key: string) {
     db,
     total <= MAX_COUNTED_NOW
       ? sql<{ count: number }>`select count(*)::int as count from contacts where project_id = ${projectId} and data ? ${key}`
-      : sql<{
-          count: number
-        }>`select coalesce(max(contacts), 0) as count from contact_fields where project_id = ${projectId} and key = ${key}`,
+      : sql<{ count: number }>`
+          select coalesce(max(contacts), 0) as count from contact_fields where project_id = ${projectId} and key = ${key}`,
   )
   return count
 }
