@@ -5,14 +5,21 @@ type Process = { pid: number; parent: number; name: string; own: number; reaped:
 
 /** User and system time of a process and of all PostgreSQL processes below it, including those that have ended. Linux only. */
 export function cpuMicroseconds(pid: number): number {
+  const { app, postgres } = cpuSplit(pid)
+  return app + postgres
+}
+
+/** The same apart: the process itself, and the PostgreSQL processes below it. */
+export function cpuSplit(pid: number) {
   const all = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap(readProcess)
   const server = all.filter((process) => process.pid === pid)
   const postmasters = all.filter((process) => process.parent === pid && process.name === 'postgres')
   const backends = all.filter((process) => postmasters.some((postmaster) => postmaster.pid === process.parent))
-  const ticks = [...server, ...backends].reduce((sum, { own }) => sum + own, 0)
-  return (ticks + postmasters.reduce((sum, { own, reaped }) => sum + own + reaped, 0)) * TICK_MICROS
+  const ticksOf = (processes: Process[]) => processes.reduce((sum, { own }) => sum + own, 0)
+  const reaped = postmasters.reduce((sum, { reaped }) => sum + reaped, 0)
+  return { app: ticksOf(server) * TICK_MICROS, postgres: (ticksOf([...postmasters, ...backends]) + reaped) * TICK_MICROS }
 }
 
 function readProcess(pid: string): Process[] {

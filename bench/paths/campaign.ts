@@ -7,7 +7,7 @@ import { createMark } from '../../server/src/delivery/outbox/mark.ts'
 import { createSettle } from '../../server/src/delivery/outbox/settle.ts'
 import { PRIORITIES } from '../../server/src/delivery/outbox/streams/stream-of.ts'
 import { passGate } from '../../server/src/delivery/sender/gate.ts'
-import { idOf } from '../../server/src/delivery/sender/pipeline.ts'
+import { idOf } from '../../server/src/delivery/sender/settlements.ts'
 import { createSmtpTransport } from '../../server/src/delivery/transport/smtp.ts'
 import { createLog } from '../../server/src/lib/log.ts'
 import { deriveSecrets } from '../../server/src/lib/secrets.ts'
@@ -55,11 +55,11 @@ export async function timeCampaignDrain(product: Product, worker: Node, sink: Si
   await drain(product, worker, sink, scaled(2_000, scale), CAMPAIGN) // warm up
   const rounds: Awaited<ReturnType<typeof drain>>[] = []
   for (let round = 0; round < ROUNDS; round++) rounds.push(await drain(product, worker, sink, count, CAMPAIGN))
-  const cpu = median(rounds.map((round) => round.cpu))
-  const perSecond = Math.round(median(rounds.map((round) => round.perSecond)))
+  const medianOf = (of: (round: (typeof rounds)[number]) => number) => Math.round(median(rounds.map(of)))
+  const cpu = medianOf((round) => round.cpu)
   const timing: Timing = {
     name: `campaign of ${count.toLocaleString('en')} emails, ${SIZE}, ${name}, median of ${ROUNDS}`,
-    result: `${perSecond} emails/s, ${Math.round(cpu)} µs CPU per email`,
+    result: `${medianOf(({ perSecond }) => perSecond)} emails/s, ${cpu} µs CPU per email: app ${medianOf(({ app }) => app)}, PostgreSQL ${medianOf(({ postgres }) => postgres)}`,
   }
   return { cpu, timing }
 }
@@ -145,7 +145,7 @@ async function requestsFor(projectId: string, recipients: Recipient[]): Promise<
     const id = recipient.id
     return {
       email: { projectId, id, messageId: `${id}@${DOMAIN}`, createdAt: new Date(), toAddress: recipient.email, toName: null },
-      content: { type: 'MARKETING', fromAddress: `news@${DOMAIN}`, replyTo: null, attachments: [] },
+      content: { id: projectId, type: 'MARKETING', fromAddress: `news@${DOMAIN}`, replyTo: null, attachments: [] },
       fromName: 'Bench',
       subject: rendered.subject,
       html: outgoingHtml(email, recipient, rendered),
@@ -224,7 +224,7 @@ async function timeStatements(product: Product, databaseUrl: string, count: numb
       {
         name: 'settle',
         micros: await micros(() =>
-          concurrently(claimed, async (email) => void (await settle.submit({ ...idOf(email), state: 'sent', error: null }))),
+          concurrently(claimed, async (email) => void (await settle({ ...idOf(email), state: 'sent', error: null }))),
         ),
       },
     ]

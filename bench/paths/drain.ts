@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import type { Node } from '../node.ts'
-import { cpuMicroseconds, watchMemory } from '../process.ts'
+import { cpuSplit, watchMemory } from '../process.ts'
 import { connectToBench, idAt, scaled } from '../seed.ts'
 import { type Product, send, type Timing } from './contacts.ts'
 
@@ -117,12 +117,15 @@ export async function drain(product: Product, worker: Node, sink: Sink, count: n
   await arrived(sink, before + 1)
   const startedAt = performance.now()
   // The database is a child of the other, idle process.
-  const cpu = () => cpuMicroseconds(product.pid) + cpuMicroseconds(worker.pid)
-  const cpuBefore = cpu()
+  const cpuNow = () => ({ app: cpuSplit(product.pid).app + cpuSplit(worker.pid).app, postgres: cpuSplit(product.pid).postgres })
+  const cpuBefore = cpuNow()
   const first = await sink.taken()
   await arrived(sink, before + count)
   const emails = before + count - first
-  return { perSecond: emails / ((performance.now() - startedAt) / 1_000), cpu: (cpu() - cpuBefore) / emails }
+  const after = cpuNow()
+  const app = (after.app - cpuBefore.app) / emails
+  const postgres = (after.postgres - cpuBefore.postgres) / emails
+  return { perSecond: emails / ((performance.now() - startedAt) / 1_000), cpu: app + postgres, app, postgres }
 }
 
 export async function arrived(sink: Sink, count: number) {

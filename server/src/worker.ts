@@ -67,8 +67,8 @@ import { reactForWorkflows } from './workflows/executions/react.ts'
 import { webhookTargetOf } from './workflows/webhooks/webhook-target-of.ts'
 import { startWebhooks } from './workflows/webhooks/webhooks.ts'
 
-/** Enough for two batches of marks and two of settlements at once. */
-const SENDER_CONNECTIONS = 4
+/** Enough for three batches of marks and three of settlements at once, one of each for bulk. */
+const SENDER_CONNECTIONS = 6
 
 /** Every background job, in one list. */
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
@@ -226,6 +226,7 @@ export const outgoingEmail = ({ config, db }: Deps) => ({
   // Amazon SES has return paths of its own.
   bounceDomain: config.transportKind === 'smtp' ? config.bounceDomain : undefined,
   ratePerSecond: config.sendRatePerSecond,
+  connections: config.smtpConnections,
 })
 
 function transportFor({ ses, smtpUrl, publicUrl, sandboxDelivers }: Config, db: Pool): Transport {

@@ -72,6 +72,7 @@ const Environment = z.object({
     .url({ protocol: /^smtps?$/, hostname: /./, error: 'must look like smtp://user:password@host:587 or smtps://…' })
     .refine((url) => ['on', 'off', null].includes(readDkim(url)), 'dkim must be "on", which is the default, or "off"')
     .optional(),
+  SMTP_CONNECTIONS: wholeNumber(1, 200).default(32),
   SES_REGION: z
     .string()
     .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be an AWS region, such as eu-central-1')
@@ -178,6 +179,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     trustProxy: env.TRUST_PROXY,
     transportKind: readTransportKind(env),
     smtpUrl: env.SMTP_URL,
+    smtpConnections: env.SMTP_CONNECTIONS,
     // Amazon SES always signs, with keys of its own.
     signsMessages: !env.SES_REGION && !(env.SMTP_URL && readDkim(env.SMTP_URL) === 'off'),
     ses: env.SES_REGION ? { region: env.SES_REGION, endpoint: env.SES_ENDPOINT, configurationSet: env.SES_CONFIGURATION_SET } : undefined,

@@ -15,6 +15,7 @@ export type SecretPurpose =
   | 'preference-link'
   | 'open-token'
   | 'click-token'
+  | 'click-target'
   | 'hit-client'
   | 'return-path'
   | 'webhook-secret'

@@ -24,8 +24,11 @@ export type MessageFields = {
 /** Largest encoded message, in bytes: what receivers can be expected to accept. */
 export const MAX_MESSAGE = 40 * 1024 * 1024
 
-/** Both with CRLF line ends; `head` without the empty line after it. */
-export type ComposedMessage = { head: string; body: string }
+/**
+ * Both with CRLF line ends; `head` without the empty line after it. No line begins with a dot. A body that was encoded in advance is bytes, in the
+ * relaxed form of DKIM.
+ */
+export type ComposedMessage = { head: string; body: string | Buffer }
 
 /** The message as sent. */
 export function bytesOf(composed: ComposedMessage) {
@@ -41,17 +44,30 @@ export const sizeOf = ({ head, body }: ComposedMessage) => Buffer.byteLength(hea
 export function writeTo(bytes: Buffer, { head, body }: ComposedMessage) {
   const end = bytes.write(head)
   bytes.write(EMPTY_LINE, end, 'latin1')
-  bytes.write(body, end + EMPTY_LINE.length, 'latin1')
+  if (typeof body === 'string') bytes.write(body, end + EMPTY_LINE.length, 'latin1')
+  else bytes.set(body, end + EMPTY_LINE.length)
   return end + EMPTY_LINE.length + body.length
 }
 
 const EMPTY_LINE = '\r\n'
 
-export function compose(fields: MessageFields): ComposedMessage {
+export function compose(fields: MessageFields): ComposedMessage & { body: string } {
   const content = withAttachments(fields, withImages(fields, textAndHtml(fields)))
+  return { head: headersOf(fields, content.head), body: content.body }
+}
+
+type HeaderFields = Omit<MessageFields, 'html' | 'text' | 'attachments'>
+
+/** With a body of `compileBody`. */
+export const composeAround = (fields: HeaderFields, body: Buffer): ComposedMessage => ({
+  head: headersOf(fields, multipartHead('alternative', `${BOUNDARY}${fields.id}-a`)),
+  body,
+})
+
+function headersOf(fields: HeaderFields, contentHead: string) {
   const custom = Object.entries(fields.headers).filter(([name]) => !isReservedHeader(name))
   const replyTo = fields.replyTo && !hasHeader(fields.headers, 'reply-to') ? [plainHeader('Reply-To', fields.replyTo)] : []
-  const head = [
+  return [
     plainHeader('From', mailbox(fields.from)),
     plainHeader('To', mailbox(fields.to)),
     ...replyTo,
@@ -62,9 +78,8 @@ export function compose(fields: MessageFields): ComposedMessage {
     ...(fields.returnPath ? [plainHeader('X-Sterna-Return-Path', fields.returnPath)] : []),
     ...custom.map(([name, value]) => header(name, value)),
     plainHeader('MIME-Version', '1.0'),
-    content.head,
-  ]
-  return { head: head.join(''), body: content.body }
+    contentHead,
+  ].join('')
 }
 
 /** Headers that must occur once: mail programs disagree about duplicates. Custom ones are dropped. */
@@ -122,8 +137,12 @@ function filePart({ filename, contentType, contentId, inline, content }: Attachm
 const isComposite = (contentType: string) => /^(multipart|message)\//i.test(contentType)
 
 /** The boundary cannot occur in a body, whatever it contains: see `encodeBody`. */
-function multipart(kind: 'alternative' | 'related; type="multipart/alternative"' | 'mixed', name: string, parts: Part[]): Part {
+function multipart(kind: MultipartKind, name: string, parts: Part[]): Part {
   const boundary = BOUNDARY + name
   const body = parts.map((part) => `--${boundary}\r\n${part.head}\r\n${part.body}`).join('')
-  return { head: plainHeader('Content-Type', `multipart/${kind}; boundary="${boundary}"`), body: `${body}--${boundary}--\r\n` }
+  return { head: multipartHead(kind, boundary), body: `${body}--${boundary}--\r\n` }
 }
+
+type MultipartKind = 'alternative' | 'related; type="multipart/alternative"' | 'mixed'
+
+const multipartHead = (kind: MultipartKind, boundary: string) => plainHeader('Content-Type', `multipart/${kind}; boundary="${boundary}"`)

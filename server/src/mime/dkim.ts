@@ -85,7 +85,8 @@ function canonicalHeader(field: string) {
   return `${field.slice(0, colon).toLowerCase()}:${value}`
 }
 
-function bodyHash(body: string) {
+function bodyHash(body: string | Buffer) {
+  if (typeof body !== 'string') return createHash('sha256').update(body).digest('base64')
   const canonical = isCanonical(body) ? body : body.replace(/[ \t]{2,}|\t/g, ' ').replaceAll(' \r\n', '\r\n')
   let end = canonical.length
   while (canonical.endsWith('\r\n', end)) end -= 2

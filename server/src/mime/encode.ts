@@ -204,7 +204,7 @@ export function encodeBody(given: string): { encoding: '7bit' | 'quoted-printabl
 }
 
 /** CRLF line breaks, no other control characters, no byte order mark. */
-const normaliseLines = (text: string) =>
+export const normaliseLines = (text: string) =>
   text
     .replace(/\r\n?|\n/g, CRLF)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove

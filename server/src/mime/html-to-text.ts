@@ -47,7 +47,8 @@ function readAll(html: string): ParsedHtml {
 const SHORT = 3_200
 
 /** An email with little text and no image. Spaces count for the filter and not here, so that it never finds less text than we do. */
-export const isShort = ({ hasImage }: { hasImage: boolean }, { wordLength }: TextLayout) => !hasImage && wordLength <= SHORT
+export const isShort = ({ hasImage }: { hasImage: boolean }, { wordLength }: Pick<TextLayout, 'wordLength'>) =>
+  !hasImage && wordLength <= SHORT
 
 /** The methods of a layout that a walk over HTML calls. */
 export type LayoutCalls = Omit<TextLayout, 'toString' | 'writeWords' | 'wordLength'>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readParts } from './compiled-html.ts'
+import { readParts } from './compiled/compiled-html.ts'
 import { labelLinks, trackedTargets } from './label-links.ts'
 
 const UNTRACKED = ['https://mail.example/unsubscribe/']

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readParts } from './compiled-html.ts'
+import { readParts } from './compiled/compiled-html.ts'
 
 const urls = {
   untracked: [],

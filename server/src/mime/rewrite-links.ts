@@ -1,7 +1,7 @@
 import type { ParsedHtml } from './html-to-text.ts'
 
 /** Further links are left as they are. */
-const MAX_LINKS = 1_000
+export const MAX_LINKS = 1_000
 /** Longest target, in bytes. A tracked URL is half as long again, and email clients cut URLs of more than 2,000 characters. */
 const MAX_TARGET = 1_400
 /** Absolute web addresses only. A redirect cannot contain a control character. */
@@ -74,14 +74,14 @@ function trimSpaces(target: string) {
   return start === 0 && end === target.length ? target : target.slice(start, end)
 }
 
-const pixel = (url: string) => `<img src="${url}" width="1" height="1" alt="" style="border:0;width:1px;height:1px">`
+export const pixel = (url: string) => `<img src="${url}" width="1" height="1" alt="" style="border:0;width:1px;height:1px">`
 
 /**
  * For emails with little text and no image of their own. There an `<img>` costs up to 2.8 points of SpamAssassin (`HTML_IMAGE_ONLY_…`), half of
  * what makes an email spam; a background costs none. Gmail, Apple Mail, Yahoo, Outlook.com and the mobile Outlook load backgrounds.
  * Outlook on Windows does not, but it reads the conditional comment, which is a comment for everything else.
  */
-const backgroundPixel = (url: string) =>
+export const backgroundPixel = (url: string) =>
   `<div style="background-image:url('${url.replaceAll("'", '%27')}');width:1px;height:1px"></div>` +
   `<!--[if mso]><img src="${url}" width="1" height="1" alt=""><![endif]-->`
 
@@ -89,5 +89,5 @@ const backgroundPixel = (url: string) =>
  * Identifies programs that follow every link: people can neither see nor reach it. Email clients that remove styles keep the attribute
  * `hidden`, and one that ignores both shows nothing, since the link has no content.
  */
-const hiddenLink = (url: string) =>
+export const hiddenLink = (url: string) =>
   `<a hidden href="${url}" style="display:none;mso-hide:all" aria-hidden="true" tabindex="-1" rel="nofollow"></a>`

@@ -3,7 +3,7 @@ import { createYield } from '../lib/concurrency/yield-to-loop.ts'
 import { AppError } from '../lib/errors.ts'
 import { createThreadPool, spareCores, watchProgress } from '../lib/threads/thread-pool.ts'
 import { createProgress } from '../lib/threads/thread-progress.ts'
-import { joinSlots } from '../mime/slotted-html.ts'
+import { joinSlots } from '../mime/compiled/slotted-html.ts'
 import { compileFastPath, type FastPath } from './language/fast-path.ts'
 import {
   COMPILE_MS,

@@ -1,4 +1,4 @@
-import type { SlottedHtml } from '../mime/slotted-html.ts'
+import type { SlottedHtml } from '../mime/compiled/slotted-html.ts'
 import { MAX_PREVIEW_TEXT, MAX_SUBJECT } from './language/limits.ts'
 import type { Reference } from './language/prepare.ts'
 

@@ -8,6 +8,7 @@ import { applyVerdicts, pauseStreaks, tidyHeldRefusals } from '../../src/deliver
 import type { Settlement } from '../../src/delivery/outbox/settle.ts'
 import { createLedger } from '../../src/delivery/sender/ledger.ts'
 import type { Health } from '../../src/delivery/sender/limits/health.ts'
+import { createSlots } from '../../src/delivery/sender/limits/slots.ts'
 import type { ReadyEmail } from '../../src/delivery/sender/pipeline.ts'
 import { createVerifier } from '../../src/delivery/sender/verify.ts'
 import { NIL_ID } from '../../src/lib/id.ts'
@@ -354,7 +355,7 @@ describe('the probes of a pause', () => {
     await newCampaign({ projectId, fromDomain: domain, emails: 1 })
     await sql`update sending_pauses set until = now() where project_id = ${projectId}`.execute(sterna.db)
     const owners = createOwners(sterna.db)
-    const ledger = createLedger<ReadyEmail>(owners.of)
+    const ledger = createLedger<ReadyEmail>(owners.of, createSlots())
     const health = { isVerifying: () => true, isProviderPaused: () => false, sync: async () => {} } as Health
     const verifier = createVerifier({
       db: sterna.db,

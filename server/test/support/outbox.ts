@@ -52,7 +52,7 @@ export function useOutbox() {
   async function newWorker() {
     const worker = 1_000 + ++workers
     await sql`insert into senders (worker, lease_until) values (${worker}, 'infinity')`.execute(sterna.db)
-    const { submit } = createSettle(sterna.db, never)
+    const submit = createSettle(sterna.db, never)
     return { claim: createClaim(sterna.db, worker), mark: createMark(sterna.db, worker), settle: (each: Settlement) => submit(each) }
   }
 

@@ -37,7 +37,7 @@ export function DomainsPage() {
   if (domains.isLoadingError) return <ErrorState error={domains.error} retry={domains.refetch} />
   const isEmpty = domains.data.length === 0
   return (
-    <Page title="Domains" count={formatCount(domains.data.length)} actions={mayManage && !isEmpty && <AddDomain />}>
+    <Page title="Domains" width="full" count={formatCount(domains.data.length)} actions={mayManage && !isEmpty && <AddDomain />}>
       {!mayManage && <Banner>Only owners and admins can add or delete domains.</Banner>}
       {isEmpty && (
         <FirstRun icon={Globe} title="No domain yet" action={mayManage && <AddDomain />}>

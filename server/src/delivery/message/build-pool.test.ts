@@ -17,7 +17,7 @@ afterAll(() => buildPool.close())
 
 const request = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
   email: { projectId: newId(), id: newId(), messageId: 'x@shop.example', createdAt: new Date(), toAddress: 'a@b.example', toName: null },
-  content: { type: 'TRANSACTIONAL', fromAddress: 'shop@shop.example', replyTo: null, attachments: [] },
+  content: { id: 'c', type: 'TRANSACTIONAL', fromAddress: 'shop@shop.example', replyTo: null, attachments: [] },
   fromName: 'Shop',
   subject: 'Hello',
   html: '<p>Hello</p>',

@@ -6,14 +6,14 @@ import type { Secrets } from '../../lib/secrets.ts'
 import { MB, MINUTE } from '../../lib/text/units.ts'
 import { createThreadPool, spareCores, watchProgress } from '../../lib/threads/thread-pool.ts'
 import { createProgress } from '../../lib/threads/thread-progress.ts'
-import { type BuildRequest, NOT_BEGUN } from './build.ts'
+import { type BuildRequest, type BuiltGroup, NOT_BEGUN } from './build.ts'
 import type { TimeoutGuard } from './timeouts.ts'
 
 /** Start data of a thread. */
 export type ThreadData = { masters: [string, ...string[]]; publicUrl: string; logLevel: string }
 
 /** Emails of one project per group: enough to be worth the transfer, few enough for other projects to get their turn. */
-const GROUP_SIZE = 8
+const GROUP_SIZE = 16
 /** Attachments may have megabytes. */
 const GROUP_BYTES = 4 * MB
 /** Groups per thread: the one being built and the next. */
@@ -56,7 +56,7 @@ type Call = {
   request: BuildRequest
   guard: TimeoutGuard | undefined
   tries: number
-  resolve: (message: Uint8Array) => void
+  resolve: (message: Buffer) => void
   reject: (err: unknown) => void
 }
 /** The waiting emails of one project and priority, the turns requested for them, and the groups being built. */
@@ -141,7 +141,8 @@ export function createBuildPool({ secrets, publicUrl, log, ownerOf = (projectId)
     })
     try {
       const work = { requests: group.map(({ request }) => request), progress }
-      const outcomes: BatchOutcome<Uint8Array>[] = await threads.run(work, { name: 'buildGroup', signal: killer.signal })
+      const built: BuiltGroup = await threads.run(work, { name: 'buildGroup', signal: killer.signal })
+      const outcomes = outcomesOf(built)
       if (Atomics.load(progress, 1) > SLOW_MS * outcomes.length) slow.note(owner)
       for (const [index, outcome] of outcomes.entries()) settle(group[index]!, outcome)
       return group.slice(outcomes.length)
@@ -164,16 +165,23 @@ export function createBuildPool({ secrets, publicUrl, log, ownerOf = (projectId)
 
   return {
     build: (priority: number, request: BuildRequest, guard?: TimeoutGuard) =>
-      new Promise<Uint8Array>((resolve, reject) => {
+      new Promise<Buffer>((resolve, reject) => {
         const projectQueue = queueOf(priority, request.email.projectId)
         projectQueue.calls.push({ request, guard, tries: 0, resolve, reject })
         schedule(projectQueue)
-      }).then(({ buffer, byteOffset, length }) => Buffer.from(buffer, byteOffset, length)),
+      }),
     close: () => threads.destroy(),
   }
 }
 
-function settle({ guard, resolve, reject }: Call, outcome: BatchOutcome<Uint8Array>) {
+const outcomesOf = ({ bytes, ends, errors }: BuiltGroup) =>
+  ends.map((end, index): BatchOutcome<Buffer> => {
+    const error = errors[index]
+    const start = ends[index - 1] ?? 0
+    return error ? { error } : { value: Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start) }
+  })
+
+function settle({ guard, resolve, reject }: Call, outcome: BatchOutcome<Buffer>) {
   if ('value' in outcome) {
     guard?.succeeded()
     return resolve(outcome.value)

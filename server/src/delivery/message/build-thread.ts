@@ -1,12 +1,11 @@
 import { workerData } from 'node:worker_threads'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
-import type { BatchOutcome } from '../../lib/concurrency/batch.ts'
 import { createLog } from '../../lib/log.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
 import { lowerPriority } from '../../lib/threads/lower-priority.ts'
 import { noteThread } from '../../lib/threads/thread-progress.ts'
 import { type ComposedMessage, sizeOf, writeTo } from '../../mime/compose.ts'
-import { ALL_BUILT, type BuildRequest, createMessageBuilder } from './build.ts'
+import { ALL_BUILT, type BuildRequest, type BuiltGroup, createMessageBuilder } from './build.ts'
 import type { ThreadData } from './build-pool.ts'
 
 // Runs in a thread: building a message takes more CPU than any other step of sending, and half of that is signing.
@@ -33,13 +32,12 @@ export function buildGroup({ requests, progress }: Work) {
   Atomics.store(progress, 0, ALL_BUILT)
   const bytes = Buffer.allocUnsafeSlow(composed.reduce((sum, each) => sum + ('error' in each ? 0 : sizeOf(each)), 0))
   let end = 0
-  const built = composed.map((each): BatchOutcome<Uint8Array> => {
-    if ('error' in each) return each
-    const start = end
-    end += writeTo(bytes.subarray(start), each)
-    return { value: bytes.subarray(start, end) }
+  const ends = composed.map((each) => {
+    if (!('error' in each)) end += writeTo(bytes.subarray(end), each)
+    return end
   })
-  return move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: built })
+  const group: BuiltGroup = { bytes, ends, errors: composed.map((each) => ('error' in each ? each.error : undefined)) }
+  return move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: group })
 }
 
 function composeInTime(requests: BuildRequest[], progress: Int32Array) {

@@ -1,18 +1,20 @@
 import { createCache } from '../../lib/cache.ts'
-import { MB } from '../../lib/text/units.ts'
-import { type CompiledHtml, compileHtml, readParts } from '../../mime/compiled-html.ts'
-import { type ComposedMessage, compose } from '../../mime/compose.ts'
+import { KB, MB } from '../../lib/text/units.ts'
+import { type BodyTracking, type CompiledBody, compileBody, isSimpleValue, shapeOf } from '../../mime/compiled/compiled-body.ts'
+import { type CompiledHtml, compileHtml, readParts, unescapeHtml } from '../../mime/compiled/compiled-html.ts'
+import { joinSlots, withoutSlots } from '../../mime/compiled/slotted-html.ts'
+import { type ComposedMessage, compose, composeAround } from '../../mime/compose.ts'
 import { type DkimKey, dkimSignature } from '../../mime/dkim.ts'
-import { joinSlots } from '../../mime/slotted-html.ts'
 import type { FilledSkeleton, Skeleton } from '../../templates/outgoing-html.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content } from '../outbox/content.ts'
-import { createTracking, type TrackingSetting } from './tracking.ts'
+import { createTracking, isTracked, type TrackingSetting, untrackedPrefixes } from './tracking.ts'
+import { sharedEmailToken, sharedTargetToken, TOKEN_LENGTHS, tokensFor } from './tracking-token.ts'
 
 /** Input of a build, after rendering. Plain data, because it is sent to a thread. */
 export type BuildRequest = {
   email: Pick<ClaimedEmail, 'projectId' | 'id' | 'messageId' | 'createdAt' | 'toAddress' | 'toName'>
-  content: Pick<Content, 'type' | 'fromAddress' | 'replyTo' | 'attachments'>
+  content: Pick<Content, 'id' | 'type' | 'fromAddress' | 'replyTo' | 'attachments'>
   fromName: string
   subject: string
   html: string | FilledSkeleton
@@ -23,17 +25,34 @@ export type BuildRequest = {
   signer: DkimKey | undefined
 }
 
+/** Messages one after the other in one buffer, with the end of each; instead of a message, why there is none. */
+export type BuiltGroup = { bytes: Uint8Array; ends: number[]; errors: (Error | undefined)[] }
+
 /** Progress of a thread before the first and after the last email of a group; in between, the index of the current email. */
 export const NOT_BEGUN = -2
 export const ALL_BUILT = -1
 
+type Deps = Parameters<typeof createTracking>[0]
+
 /** Builds a message: text part, tracked links, MIME parts, DKIM signature. */
-export function createMessageBuilder(deps: Parameters<typeof createTracking>[0]) {
+export function createMessageBuilder(deps: Deps) {
   const track = createTracking(deps)
-  const partsOf = createSkeletons()
-  return ({ email, content, fromName, subject, html, headers, tracking, returnPath, signer }: BuildRequest): ComposedMessage => {
-    const parts = typeof html === 'string' ? readParts(html) : partsOf(html)
-    const { head, body } = compose({
+  const skeletons = createSkeletons()
+  const bodyOf = createBodies(deps, skeletons)
+
+  /** In advance if possible. An error there is ours, and the email is built like any other. */
+  function copiedBody(request: BuildRequest) {
+    try {
+      return bodyOf(request)
+    } catch (err) {
+      deps.log.error({ err, emailId: request.email.id, projectId: request.email.projectId }, 'could not copy the body of an email')
+      return undefined
+    }
+  }
+
+  function composeMessage(request: BuildRequest): ComposedMessage {
+    const { email, content, fromName, subject, html, headers, tracking, returnPath } = request
+    const fields = {
       id: email.id,
       messageId: email.messageId,
       // The time of the row, so that a second attempt builds the same bytes.
@@ -43,31 +62,88 @@ export function createMessageBuilder(deps: Parameters<typeof createTracking>[0])
       replyTo: content.replyTo,
       returnPath,
       subject,
-      html: track({ email, content, tracking }, parts),
-      text: parts.text,
       headers,
-      attachments: content.attachments,
-    })
-    return { head: (signer ? dkimSignature({ head, body }, signer, email.createdAt) : '') + head, body }
+    }
+    const encoded = copiedBody(request)
+    if (encoded) return composeAround(fields, encoded)
+    const parts = typeof html === 'string' ? readParts(html) : skeletons.partsOf(html)
+    const tracked = track({ email, content, tracking }, parts)
+    return compose({ ...fields, html: tracked, text: parts.text, attachments: content.attachments })
+  }
+
+  return (request: BuildRequest): ComposedMessage => {
+    const { head, body } = composeMessage(request)
+    return { head: (request.signer ? dkimSignature({ head, body }, request.signer, request.email.createdAt) : '') + head, body }
   }
 }
 
 /** Per thread: the contents of many streams at once, whatever their size. */
-const MAX_COMPILED = 16 * MB
+const MAX_COMPILED = 8 * MB
 const MAX_SKELETONS = 500
 
 /** Parses the HTML of a content with its first email, and fills in the values of the others. */
 function createSkeletons() {
-  const kept = createCache<number, { compiled: CompiledHtml | undefined }>({ maxEntries: MAX_SKELETONS, maxWeight: MAX_COMPILED })
+  const kept = createCache<string, { compiled: CompiledHtml | undefined }>({ maxEntries: MAX_SKELETONS, maxWeight: MAX_COMPILED })
 
-  function compiledOf({ id, texts }: Skeleton) {
-    const known = kept.get(id)
+  /** `emptyAt`: slots without a value are part of the text around them. */
+  function compiledOf({ id, texts }: Skeleton, emptyAt: number[] = []) {
+    const key = [id, ...emptyAt].join(' ')
+    const known = kept.get(key)
     if (known) return known.compiled
-    const compiled = compileHtml(texts)
-    kept.set(id, { compiled }, compiled?.bytes ?? 100)
+    const compiled = compileHtml(emptyAt.length ? withoutSlots(texts, emptyAt) : texts)
+    kept.set(key, { compiled }, compiled?.bytes ?? 100)
     return compiled
   }
 
-  return ({ skeleton, values }: FilledSkeleton) =>
-    compiledOf(skeleton)?.partsFor(values) ?? readParts(joinSlots({ texts: skeleton.texts, values }))
+  return {
+    compiledOf,
+    partsOf: ({ skeleton, values }: FilledSkeleton) =>
+      compiledOf(skeleton)?.partsFor(values) ?? readParts(joinSlots({ texts: skeleton.texts, values })),
+  }
+}
+
+/** Slots of a skeleton that may be empty: with more of them there would be too many bodies to encode in advance. */
+const MAX_EMPTY = 2
+/** Longer HTML, filled in, is built as if it were the only one: copying it is no longer what takes the time. */
+const LONGEST_COPIED = 512 * KB
+
+/** Encodes the body of a content with its first email, and copies it for the others. */
+function createBodies({ secrets, publicUrl }: Deps, { compiledOf }: ReturnType<typeof createSkeletons>) {
+  const untracked = untrackedPrefixes(publicUrl)
+  const bodies = createCache<string, { body: CompiledBody | undefined }>({ maxEntries: MAX_SKELETONS, maxWeight: MAX_COMPILED })
+
+  const trackingOf = (contentId: string): BodyTracking => ({
+    publicUrl,
+    untracked,
+    targetToken: (position, target) => sharedTargetToken(secrets, contentId, position, target),
+    tokenLengths: TOKEN_LENGTHS,
+  })
+
+  function bodyFor(key: string, compile: () => CompiledBody | undefined) {
+    const known = bodies.get(key)
+    if (known) return known.body
+    const body = compile()
+    bodies.set(key, { body }, body?.bytes ?? 100)
+    return body
+  }
+
+  /** Undefined when the content or these values need another way. */
+  return ({ email, content, html, tracking }: BuildRequest): Buffer | undefined => {
+    if (typeof html === 'string' || html.length > LONGEST_COPIED || content.attachments.length) return undefined
+    const emptyAt = html.values.flatMap((value, slot) => (value === '' ? [slot] : []))
+    if (emptyAt.length > MAX_EMPTY) return undefined
+    const escaped = html.values.filter((value) => value !== '')
+    const plain = escaped.map(unescapeHtml)
+    if (!plain.every(isSimpleValue)) return undefined
+    const compiled = compiledOf(html.skeleton, emptyAt)
+    const tracked = isTracked(tracking, content) ? trackingOf(content.id) : undefined
+    const shape = compiled && shapeOf(compiled, plain, tracked)
+    if (!shape) return undefined
+    const { isShort, targets } = shape
+    const trackedLinks = targets.map((target) => (target === undefined ? 0 : 1)).join('')
+    const key = [html.skeleton.id, tracked ? content.id : '', ...emptyAt, isShort, trackedLinks].join(' ')
+    const ref = { projectId: email.projectId, emailId: email.id, contentId: content.id }
+    const tokens = tracked && { email: sharedEmailToken(secrets, ref), open: tokensFor(secrets, ref).open() }
+    return bodyFor(key, () => compileBody(compiled, tracked, shape))?.write({ id: email.id, escaped, plain, targets, tokens })
+  }
 }

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { newId } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
-import { readParts } from '../../mime/compiled-html.ts'
+import { readParts } from '../../mime/compiled/compiled-html.ts'
 import { createTracking } from './tracking.ts'
 
 const secrets = deriveSecrets('a master key of more than 32 characters')

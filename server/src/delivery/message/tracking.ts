@@ -1,6 +1,6 @@
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import type { HtmlParts } from '../../mime/compiled-html.ts'
+import type { HtmlParts } from '../../mime/compiled/compiled-html.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content } from '../outbox/content.ts'
 import { TRAP, tokensFor } from './tracking-token.ts'
@@ -10,6 +10,9 @@ type Tracked = { email: Pick<ClaimedEmail, 'projectId' | 'id'>; content: Pick<Co
 
 /** Prefixes of links that are never tracked: unsubscribing must work without a redirect. */
 export const untrackedPrefixes = (publicUrl: string) => ['unsubscribe', 'subscribe', 'manage'].map((page) => `${publicUrl}/${page}/`)
+
+export const isTracked = (tracking: TrackingSetting, { type }: Tracked['content']) =>
+  tracking === 'ENABLED' || (tracking === 'MARKETING_ONLY' && type !== 'TRANSACTIONAL')
 
 /** Adds open and click tracking to an email, if its project has it enabled. If that fails, the email is sent without tracking. */
 export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; publicUrl: string; log: Log }) {
@@ -26,7 +29,7 @@ export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; 
   }
 
   return ({ email, content, tracking }: Tracked, { html, withTracking }: Pick<HtmlParts, 'html' | 'withTracking'>) => {
-    if (tracking === 'DISABLED' || (tracking === 'MARKETING_ONLY' && content.type === 'TRANSACTIONAL')) return html
+    if (!isTracked(tracking, content)) return html
     try {
       return withTracking(addressesFor(email))
     } catch (err) {

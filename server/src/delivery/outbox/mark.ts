@@ -10,11 +10,15 @@ import { isStopped } from './streams/stream-allowance.ts'
 type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts' | 'toAddress'> & {
   /** Marketing email: the contact must be subscribed and not suppressed at this moment. */
   needsConsent: boolean
-  /** For bulk: the stream must be neither paused nor cancelled at this moment, and the project enabled. */
+  /** For bulk: the stream must be neither paused nor cancelled at this moment, and the project enabled and not deleted. */
   streamId: string | null
   /** The rendered subject, if it differs from the content's. */
   subject?: string | undefined
 }
+
+const BATCHES = { maxWaitMs: 1, lanes: 2 }
+/** Larger batches for bulk: a few milliseconds more are nothing beside the reply of a receiver. */
+const BULK_BATCHES = { maxWaitMs: 5, lanes: 1 }
 
 /**
  * Marks an email as handed over and returns the permit for its last byte; undefined when it must not leave. This is what prevents sending
@@ -30,20 +34,23 @@ type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts' | 'toAddre
  * after which the statement waits for nothing: others lock an email first and then its contact.
  */
 export function createMark(db: Pool, worker: number) {
-  const { submit } = createBatcher<EmailToMark, boolean>({
-    run: (emails) => mark(db, worker, emails),
-    mayBeOneItem: () => false,
-    weigh: () => 1,
-    maxItems: 200,
-    maxWeight: 200,
-    maxWaitMs: 1,
-    lanes: 2,
-    maxPending: 10_000,
-    maxPendingWeight: 10_000,
-  })
+  const batches = ({ maxWaitMs, lanes }: { maxWaitMs: number; lanes: number }) =>
+    createBatcher<EmailToMark, boolean>({
+      run: (emails) => mark(db, worker, emails),
+      mayBeOneItem: () => false,
+      weigh: () => 1,
+      maxItems: 200,
+      maxWeight: 200,
+      maxWaitMs,
+      lanes,
+      maxPending: 10_000,
+      maxPendingWeight: 10_000,
+    })
+  const bulk = batches(BULK_BATCHES)
+  const others = batches(BATCHES)
   return async (email: EmailToMark): Promise<Permit | undefined> => {
     const askedAt = performance.now()
-    const marked = await submit(email)
+    const marked = await (email.streamId === null ? others : bulk).submit(email)
     crash('marked')
     return marked ? permitSince(askedAt) : undefined
   }
@@ -62,7 +69,7 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
           as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)
       ), open_streams as materialized (
         select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
-        where (select true from projects p where p.id = m."projectId" and not p.disabled for share skip locked)
+        where (select true from projects p where p.id = m."projectId" and not p.disabled and p.deleted_at is null for share skip locked)
           -- Only campaigns, and workflows of a project that is being reset, have a row.
           and case when (select true from streams t where t.project_id = m."projectId" and t.id = m."streamId") then (
             select true from streams t where t.project_id = m."projectId" and t.id = m."streamId" and not ${isStopped}

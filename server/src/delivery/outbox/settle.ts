@@ -14,9 +14,12 @@ import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
 import { endStreaksSql, type HeldRefusal, holdSql, REFUSAL_TIMING, type RefusalTiming, releaseHeldCtes } from './refusals/hold.ts'
 import { insertRefusalsSql } from './refusals/refusal.ts'
+import { PRIORITIES } from './streams/stream-of.ts'
 
 /** Outcome of an attempt, as written to the row. */
 export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
+  /** Bulk waits longer for a larger batch. */
+  priority?: number
   state: 'sent' | 'failed' | 'skipped' | 'deferred' | 'queued' | 'unknown'
   error: string | null
   code?: EmailErrorCode | null
@@ -44,29 +47,36 @@ export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
 }
 
 const RETRY_MS = 250
+const BATCHES = { maxWaitMs: 3, lanes: 2 }
+/** A settled email of a campaign frees capacity and nothing else, so it can wait: half as many statements. */
+const BULK_BATCHES = { maxWaitMs: 25, lanes: 1 }
 
 /**
  * Settles attempts, many in one commit, with their events. A settlement counts even if other workers declared this one dead meanwhile and the
  * outcome unknown: now it is known. Retried while the database is away, because no other process knows the outcome.
  */
 export function createSettle(db: Pool, until: AbortSignal, timing = REFUSAL_TIMING) {
-  return createBatcher<Settlement, boolean>({
-    run: async (settlements) =>
-      (
-        await retryUntilWritten(
-          () => settle(db, settlements, timing),
-          () => until.aborted,
-        )
-      ).map((value) => ({ value })),
-    mayBeOneItem: isPermanent,
-    weigh: () => 1,
-    maxItems: 500,
-    maxWeight: 500,
-    maxWaitMs: 3,
-    lanes: 2,
-    maxPending: 100_000,
-    maxPendingWeight: 100_000,
-  })
+  const batches = ({ maxWaitMs, lanes }: { maxWaitMs: number; lanes: number }) =>
+    createBatcher<Settlement, boolean>({
+      run: async (settlements) =>
+        (
+          await retryUntilWritten(
+            () => settle(db, settlements, timing),
+            () => until.aborted,
+          )
+        ).map((value) => ({ value })),
+      mayBeOneItem: isPermanent,
+      weigh: () => 1,
+      maxItems: 500,
+      maxWeight: 500,
+      maxWaitMs,
+      lanes,
+      maxPending: 100_000,
+      maxPendingWeight: 100_000,
+    })
+  const bulk = batches(BULK_BATCHES)
+  const others = batches(BATCHES)
+  return (settlement: Settlement) => (settlement.priority === PRIORITIES.bulk ? bulk : others).submit(settlement)
 }
 
 /** Retries a write until it succeeds, fails permanently, or `isOver`. */

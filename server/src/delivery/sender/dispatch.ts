@@ -4,6 +4,7 @@ import type { Disposition } from '../transport/classify.ts'
 import type { Ledger } from './ledger.ts'
 import type { Health } from './limits/health.ts'
 import type { createPace } from './limits/pace.ts'
+import type { createSlots } from './limits/slots.ts'
 import type { Pipeline, ReadyEmail } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
 
@@ -14,6 +15,7 @@ type Deps = {
   ledger: Ledger<ReadyEmail>
   health: Health
   pace: ReturnType<typeof createPace>
+  slots: ReturnType<typeof createSlots>
   reconciler: Reconciler
   /** After this time without a reply an email gives up its slot on the wire. */
   lingerMs: number
@@ -26,12 +28,16 @@ type Deps = {
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
 /** Sends ready emails: as many at once as the ledger has slots, as fast as the pace allows. */
-export function createDispatcher({ ledger, health, pace, reconciler, lingerMs, transmit, isStopping, onRoom, log }: Deps) {
+export function createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, isStopping, onRoom, log }: Deps) {
   const ended = createWakeSignal()
 
   function sendReady() {
     if (isStopping()) return
-    while (!health.isProviderPaused() && ledger.hasNext() && pace.take(resume)) void send(takeNext())
+    while (!health.isProviderPaused()) {
+      const next = takeNext()
+      if (!next) return
+      void send(next)
+    }
   }
 
   function resume() {
@@ -40,7 +46,11 @@ export function createDispatcher({ ledger, health, pace, reconciler, lingerMs, t
   }
 
   /** A probe of the provider preferably belongs to a project without a paused sender domain. */
-  const takeNext = () => ledger.takeNext(health.isProbing() ? ({ projectId }) => !health.hasPausedDomain(projectId) : undefined)
+  const takeNext = () =>
+    ledger.takeNext({
+      mayTake: () => pace.take(resume),
+      ...(health.isProbing() ? { preferred: ({ projectId }) => !health.hasPausedDomain(projectId) } : {}),
+    })
 
   /** Without a reply in time an email gives up its slot, or later when too many did. Returns a function that ends the wait. */
   function lingerUnlessReplied(email: ReadyEmail['email']) {
@@ -83,6 +93,7 @@ export function createDispatcher({ ledger, health, pace, reconciler, lingerMs, t
         offTheWire(disposition) {
           // Before the slot is free: the next email must know.
           if (disposition?.throttled && disposition.about === 'provider') pace.throttled()
+          if (disposition?.tooManyConnections) slots.refused(ledger.countOnWire() - 1)
           report(disposition)
           freeSlot(isReply(disposition, ledger.isOnWire(email)))
         },

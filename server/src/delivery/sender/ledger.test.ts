@@ -2,10 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { createLedger, type LedgerEmail } from './ledger.ts'
-import { BULK_SHARE, CAPACITY, CONCURRENCY } from './limits/capacity.ts'
-import { MAX_LINGERING } from './lingering.ts'
+import { CAPACITY as ALL_HELD, limitsOf } from './limits/capacity.ts'
+import { CONNECTIONS, createSlots } from './limits/slots.ts'
+import { maxLingering } from './lingering.ts'
 
 const { transactional, bulk } = PRIORITIES
+const { capacity: CAPACITY, worthwhile: WORTHWHILE } = limitsOf(transactional)
+const CONCURRENCY = createSlots().most
+const MAX_LINGERING = maxLingering(CONCURRENCY)
 
 let lastId = 0
 const emails = (count: number, projectId = 'a', priority: number = transactional, streamId = projectId): LedgerEmail[] =>
@@ -17,7 +21,7 @@ const ALL = { silent: [], trying: [] }
 const built = (all: LedgerEmail[]) => all.map((email) => ({ email, outgoing: { message: new Uint8Array(1) } }))
 
 function start() {
-  const ledger = createLedger<ReturnType<typeof built>[number]>(ownerOf)
+  const ledger = createLedger<ReturnType<typeof built>[number]>(ownerOf, createSlots())
   const addReady = (all: LedgerEmail[], priority: number = transactional) => {
     ledger.startBuilding(priority, all)
     ledger.addReady(priority, all, built(all))
@@ -28,10 +32,9 @@ function start() {
     /** Takes slots until no email is ready or no slot is free. */
     sendAll() {
       const sent: LedgerEmail[] = []
-      while (ledger.hasNext()) {
-        const { email } = ledger.takeNext()
-        ledger.takeSlot(email)
-        sent.push(email)
+      for (let next = ledger.takeNext(); next; next = ledger.takeNext()) {
+        ledger.takeSlot(next.email)
+        sent.push(next.email)
       }
       return sent
     },
@@ -103,9 +106,11 @@ describe('room for a claim', () => {
   test('is given for a small claim only when nothing of that priority is ready or being built', () => {
     const { addReady, hold, roomFor } = start()
     for (let index = 0; index < 20; index++) for (const email of emails(4, `project ${index}`)) hold(email)
-    expect(roomFor(transactional)).toEqual({ limit: 16, except: [], ...ALL })
-    addReady(emails(1, 'another'), bulk)
-    expect(roomFor(transactional)).toEqual({ limit: 15, except: [], ...ALL })
+    const limit = 0.75 * CAPACITY - 80
+    expect(limit).toBeLessThan(WORTHWHILE)
+    expect(roomFor(transactional)).toEqual({ limit, except: [], ...ALL })
+    addReady(emails(1, 'another', bulk), bulk)
+    expect(roomFor(transactional)).toEqual({ limit, except: [], ...ALL })
     addReady(emails(1, 'another'))
     expect(roomFor(transactional)).toBeUndefined()
   })
@@ -113,13 +118,13 @@ describe('room for a claim', () => {
 
 describe('slots on the wire', () => {
   test('are limited, and bulk has a share of them', () => {
-    const { addReady, sendAll, hasNext, freeSlot } = start()
+    const { addReady, sendAll, takeNext, freeSlot } = start()
     addReady(emails(CONCURRENCY, 'a', bulk), bulk)
     const sent = sendAll()
-    expect(sent).toHaveLength(Math.ceil(CONCURRENCY * BULK_SHARE))
+    expect(sent).toHaveLength(CONNECTIONS)
     addReady(emails(CONCURRENCY))
     expect(sendAll()).toHaveLength(CONCURRENCY - sent.length)
-    expect(hasNext()).toBe(false)
+    expect(takeNext()).toBeUndefined()
     freeSlot(sent[0]!)
     expect(sendAll()).toMatchObject([{ priority: transactional }])
   })
@@ -131,15 +136,23 @@ describe('slots on the wire', () => {
     sendAll()
     addReady(emails(2, 'busy'))
     addReady(emails(1, 'other'))
-    expect(takeNext().email.projectId).toBe('other')
-    expect(takeNext().email.projectId).toBe('busy')
+    expect(takeNext()?.email.projectId).toBe('other')
+    expect(takeNext()?.email.projectId).toBe('busy')
   })
 
   test('go to a preferred email, or to the first when none is', () => {
     const { addReady, takeNext } = start()
     addReady([...emails(2, 'a'), ...emails(1, 'b')])
-    expect(takeNext(({ projectId }) => projectId === 'b').email.projectId).toBe('b')
-    expect(takeNext(({ projectId }) => projectId === 'b').email.projectId).toBe('a')
+    const preferred = ({ projectId }: LedgerEmail) => projectId === 'b'
+    expect(takeNext({ preferred })?.email.projectId).toBe('b')
+    expect(takeNext({ preferred })?.email.projectId).toBe('a')
+  })
+
+  test('are not taken when the pace does not allow it, and the email stays ready', () => {
+    const { addReady, takeNext } = start()
+    addReady(emails(1))
+    expect(takeNext({ mayTake: () => false })).toBeUndefined()
+    expect(takeNext({ mayTake: () => true })).toBeDefined()
   })
 
   test('beyond all others are for owners that have none: one for each priority', () => {
@@ -204,7 +217,7 @@ describe('emails without a reply', () => {
     const ledger = start()
     ledger.addReady(emails(3, 'a', bulk, 'campaign'), bulk)
     for (const email of ledger.sendAll()) ledger.linger(email)
-    ledger.addReady(emails(20, 'a'))
+    ledger.addReady(emails(CONCURRENCY, 'a'))
     expect(ledger.sendAll()).toHaveLength(CONCURRENCY - 3)
   })
 
@@ -220,7 +233,7 @@ describe('emails without a reply', () => {
   test('of several owners are limited together, and leave room for one more owner', () => {
     const ledger = start()
     const counts = ['a', 'b', 'c', 'd'].map((owner) => lingerAll(ledger, () => emails(1, owner)))
-    expect(counts).toEqual([25, 16, 12, 10])
+    expect(counts).toEqual([2, 3, 4, 5].map((shares) => Math.floor(Math.floor(MAX_LINGERING / shares) / 2)))
   })
 
   test('keep their slots while too many linger', () => {
@@ -325,12 +338,12 @@ test('in any order of steps, the emails on the wire, in use and lingering stay w
       for (const { kind, priority, projectId, pick } of steps) {
         apply[kind](priority, projectId, pick)
         expect(onWire.length).toBeLessThanOrEqual(CONCURRENCY + 2)
-        expect(onWire.filter(isBulk).length).toBeLessThanOrEqual(Math.ceil(CONCURRENCY * BULK_SHARE) + 1)
+        expect(onWire.filter(isBulk).length).toBeLessThanOrEqual(CONNECTIONS + 1)
         expect(lingering.length).toBeLessThanOrEqual(MAX_LINGERING)
-        expect(ledger.heldIds().length - lingering.length).toBeLessThanOrEqual(CAPACITY)
+        expect(ledger.heldIds().length - lingering.length).toBeLessThanOrEqual(ALL_HELD)
       }
       // Whatever happened: once everything on the wire has ended, everything in hand is sent, and nothing is left.
-      for (let round = 0; round < 2 * CAPACITY && ledger.heldIds().length; round++) {
+      for (let round = 0; round < 2 * ALL_HELD && ledger.heldIds().length; round++) {
         apply.build(transactional, '', 29)
         apply.build(bulk, '', 29)
         apply.send()

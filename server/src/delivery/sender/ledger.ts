@@ -1,17 +1,8 @@
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
-import {
-  BULK_SHARE,
-  type BuiltMessage,
-  CONCURRENCY,
-  isTooMuchReady,
-  nextInTurn,
-  type OwnerOf,
-  type Room,
-  roomFor,
-} from './limits/capacity.ts'
+import { type BuiltMessage, isTooMuchReady, nextInTurn, type OwnerOf, type Room, roomFor } from './limits/capacity.ts'
+import type { createSlots } from './limits/slots.ts'
 import { createLingering, type StreamEmail } from './lingering.ts'
 
-const BULK_CONCURRENCY = Math.ceil(CONCURRENCY * BULK_SHARE)
 /** Slots beyond the others, for owners that have no email on the wire and none that lingers. Bulk leaves one of them to transactional emails. */
 const EXTRA_SLOTS = 2
 
@@ -25,23 +16,23 @@ export type Ledger<Built extends BuiltMessage & { email: LedgerEmail }> = Return
  * Invariants:
  * 1. An email is held from its claim until it is settled or given up. The database row of an email that is not held is released to other
  *    workers, so an email is held before its build starts and released only after its settlement.
- * 2. Emails that are held and do not linger take up capacity: at most CAPACITY, bulk at most its share, one owner at most half of it while
- *    others are held too.
- * 3. At most CONCURRENCY emails are on the wire, BULK_CONCURRENCY of them bulk, and a few more of owners that have none there. The owner with
- *    the fewest has the next turn.
+ * 2. Emails that are held and do not linger take up the capacity of their priority; those of one owner at most half of it while others are held
+ *    too.
+ * 3. At most as many emails are on the wire as there are slots (`limits/slots.ts`), and a few more of owners that have none there. The owner
+ *    with the fewest has the next turn.
  * 4. An email whose receiver does not reply gives up its slot and its capacity but stays held: it lingers (`lingering.ts`). Other emails of
  *    its stream that wait for a slot are given back.
  * 5. An email is handed over from just before its mark is written until it is settled: its outcome is unknown in between. A shutdown waits
  *    for these emails only, and releases all others at once.
  */
-export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }>(ownerOf: OwnerOf) {
+export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }>(ownerOf: OwnerOf, slots: ReturnType<typeof createSlots>) {
   type Email = Built['email']
   const held = new Map<string, Email>()
   /** Per priority, the emails claimed and neither built nor settled yet. */
   const building = new Map<number, number>()
   const ready = new Map<number, Built[]>(Object.values(PRIORITIES).map((priority) => [priority, []]))
   const onWire = new Set<Email>()
-  const lingering = createLingering(ownerOf)
+  const lingering = createLingering(ownerOf, slots)
   const handedOver = new Set<Email>()
 
   const countBuilding = (priority: number) => building.get(priority) ?? 0
@@ -49,9 +40,10 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
   const inUse = () => [...held.values()].filter((email) => !lingering.has(email))
 
   function hasSlot(priority: number, extra = 0) {
-    if (priority !== PRIORITIES.bulk) return onWire.size < CONCURRENCY + extra
+    const { all, bulk } = slots.count()
+    if (priority !== PRIORITIES.bulk) return onWire.size < all + extra
     const extraOfBulk = Math.min(extra, EXTRA_SLOTS - 1)
-    return onWire.size < CONCURRENCY + extraOfBulk && countBulk(onWire) < BULK_CONCURRENCY + extraOfBulk
+    return onWire.size < all + extraOfBulk && countBulk(onWire) < bulk + extraOfBulk
   }
 
   /** Whether an email may take a slot. `own`: the emails of its owner on the wire. */
@@ -133,12 +125,14 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
       for (const buffer of ready.values()) buffer.splice(0)
     },
 
-    /** Whether an email is ready and has a free slot. */
-    hasNext: () => findNext() !== undefined,
-    /** Removes the next email to send from its buffer: one that is `preferred`, if any; transactional before bulk; in turn. */
-    takeNext(preferred?: (email: Email) => boolean): Built {
-      const { buffer, index } = ((preferred && findNext(preferred)) ?? findNext())!
-      return buffer.splice(index, 1)[0]!
+    /**
+     * Removes the next email to send from its buffer: one that is `preferred`, if any; transactional before bulk; in turn. Undefined when none has
+     * a free slot, or `mayTake` says no.
+     */
+    takeNext({ mayTake, preferred }: { mayTake?: () => boolean; preferred?: (email: Email) => boolean } = {}): Built | undefined {
+      const next = (preferred && findNext(preferred)) ?? findNext()
+      if (!next || mayTake?.() === false) return undefined
+      return next.buffer.splice(next.index, 1)[0]
     },
 
     takeSlot: (email: Email) => void onWire.add(email),
@@ -148,6 +142,7 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
       if (!isOver) lingering.remove(email, { onWire, hasReply })
     },
     isOnWire: (email: Email) => onWire.has(email),
+    countOnWire: () => onWire.size,
     /** True for an email whose stream got no reply last. */
     isSilent: (email: Email) => lingering.isSilent(email),
     /** The email has no reply in time. False when too many emails linger already: then the email keeps its slot. */

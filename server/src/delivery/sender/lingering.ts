@@ -1,10 +1,9 @@
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
-import { BULK_SHARE, type BuiltMessage, CONCURRENCY, type OwnerOf } from './limits/capacity.ts'
+import { BULK_SHARE, type BuiltMessage, type OwnerOf } from './limits/capacity.ts'
+import type { createSlots } from './limits/slots.ts'
 
 /** Emails that may wait for a reply without a slot on the wire. Each keeps a connection to the provider. */
-export const MAX_LINGERING = 100
-/** Slots for emails of silent streams, of all owners together. */
-const MAX_TRYING = CONCURRENCY / 4
+export const maxLingering = (slots: number) => 4 * slots + 16
 
 export type StreamEmail = BuiltMessage['email'] & { streamId: string }
 type Held = { inUse: StreamEmail[]; priority: number }
@@ -14,7 +13,8 @@ type Held = { inUse: StreamEmail[]; priority: number }
  * its emails are tried one at a time, and the streams of an owner take turns at it. So a relay that never replies to the emails of one owner
  * costs the others one slot, however many emails that owner has. A stream without an email on the wire or lingering is forgotten.
  */
-export function createLingering(ownerOf: OwnerOf) {
+export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof createSlots>) {
+  const most = maxLingering(slots.most)
   /** With their owners. */
   const lingering = new Map<StreamEmail, string>()
   const counts = new Map<string, number>()
@@ -38,14 +38,18 @@ export function createLingering(ownerOf: OwnerOf) {
    */
   function shareOf(owner: string, priority: number) {
     const owners = counts.size + (counts.has(owner) ? 0 : 1)
-    return Math.floor((MAX_LINGERING / (owners + 1)) * (priority === PRIORITIES.bulk ? BULK_SHARE : 1))
+    return Math.floor((most / (owners + 1)) * (priority === PRIORITIES.bulk ? BULK_SHARE : 1))
   }
 
   function slotsOf(owner: string, priority: number) {
     const count = countOf(owner)
-    if (!count) return CONCURRENCY
-    return Math.max(0, Math.min(Math.max(CONCURRENCY / 2, CONCURRENCY - count), shareOf(owner, priority) - count))
+    const { all } = slots.count()
+    if (!count) return all
+    return Math.max(0, Math.min(Math.max(all / 2, all - count), shareOf(owner, priority) - count))
   }
+
+  /** Slots for emails of silent streams, of all owners together. */
+  const maxTrying = () => Math.max(1, Math.floor(slots.count().all / 4))
 
   /** Half of the share: the other half is for streams of the owner that get replies. */
   const mayTry = (owner: string, priority: number) => countOf(owner) < Math.floor(shareOf(owner, priority) / 2)
@@ -59,7 +63,7 @@ export function createLingering(ownerOf: OwnerOf) {
     add(email: StreamEmail) {
       silent.delete(keyOf(email))
       silent.set(keyOf(email), email)
-      if (lingering.size >= MAX_LINGERING) return false
+      if (lingering.size >= most) return false
       const owner = ownerOfEmail(email)
       lingering.set(email, owner)
       change(owner, 1)
@@ -83,7 +87,7 @@ export function createLingering(ownerOf: OwnerOf) {
     mayTryNow(email: StreamEmail, onWire: Iterable<StreamEmail>) {
       const trying = [...onWire].filter(isSilent)
       const owner = ownerOfEmail(email)
-      return trying.length < MAX_TRYING && trying.every((each) => ownerOfEmail(each) !== owner) && mayTry(owner, email.priority)
+      return trying.length < maxTrying() && trying.every((each) => ownerOfEmail(each) !== owner) && mayTry(owner, email.priority)
     },
     /**
      * Silent streams of a priority, which a claim leaves out, and those of which it may take one email: one stream of each owner that has no

@@ -22,6 +22,7 @@ import { createLedger } from './ledger.ts'
 import { createHealth } from './limits/health.ts'
 import { createPace } from './limits/pace.ts'
 import type { PauseTiming } from './limits/pauses.ts'
+import { createSlots } from './limits/slots.ts'
 import { createSuspects } from './limits/suspects.ts'
 import { createPipeline, type ReadyEmail } from './pipeline.ts'
 import { createReconciler } from './reconcile.ts'
@@ -42,6 +43,8 @@ type Options = {
   signs: boolean
   bounceDomain: string | undefined
   ratePerSecond: number | undefined
+  /** Connections to the provider that bulk may use at once. */
+  connections?: number
   timing?: Partial<SenderTiming>
   reach?: WhenReachable
 }
@@ -100,7 +103,8 @@ export async function startSender(options: Options) {
   const mayWork = () => !isStopping() && options.isHeld()
 
   const owners = createOwners(db)
-  const ledger = createLedger<ReadyEmail>(owners.of)
+  const slots = createSlots(options.connections)
+  const ledger = createLedger<ReadyEmail>(owners.of, slots)
   const health = createHealth({ db: ownDb, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
   const pipeline = createPipeline({ ...options, health, ownerOf: owners.of, refusalTiming: timing.refusals, until: shutdown.signal })
   const pace = createPace(options.ratePerSecond)
@@ -108,7 +112,8 @@ export async function startSender(options: Options) {
   const oneAtATime = createSemaphore(1)
   const claim = createClaim(db, worker)
   const { lingerMs } = timing
-  const dispatcher = createDispatcher({ ledger, health, pace, reconciler, lingerMs, transmit: pipeline.transmit, isStopping, onRoom, log })
+  const { transmit } = pipeline
+  const dispatcher = createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, isStopping, onRoom, log })
   const suspects = createSuspects({
     db,
     worker,

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, one, type Pool, transact } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
@@ -8,12 +8,13 @@ import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { storable } from '../../lib/text/storable.ts'
 import { MAX_MESSAGE } from '../../mime/compose.ts'
+import type { DkimKey } from '../../mime/dkim.ts'
 import { unsubscribeHeaders } from '../../preferences/footer.ts'
 import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { outgoingHtml } from '../../templates/outgoing-html.ts'
 import { renderEmails, StoppedError } from '../../templates/render.ts'
-import { RENDER_FAILURES, type Rendered, type RenderedEmail } from '../../templates/rendered-email.ts'
+import type { Rendered, RenderedEmail } from '../../templates/rendered-email.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import type { BuildRequest } from '../message/build.ts'
 import { BuildError, createBuildPool } from '../message/build-pool.ts'
@@ -21,19 +22,31 @@ import { feedbackSenderOf, withFeedbackId } from '../message/feedback-id.ts'
 import { returnPathOf } from '../message/return-path.ts'
 import { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import { createContents } from '../outbox/content.ts'
+import { type Content, createContents } from '../outbox/content.ts'
 import { createMark } from '../outbox/mark.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
-import { HELD, type HeldRefusal, type RefusalTiming } from '../outbox/refusals/hold.ts'
+import type { RefusalTiming } from '../outbox/refusals/hold.ts'
 import { createSettle, type Settlement } from '../outbox/settle.ts'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { needsConsent } from '../rules/may-send.ts'
-import { classify, type Disposition, waitBeforeRetry } from '../transport/classify.ts'
+import { classify, type Disposition } from '../transport/classify.ts'
 import type { OutgoingMessage, Transport } from '../transport/transport.ts'
-import { type Admitted, passGate, type RefusedByGate, type Signer } from './gate.ts'
+import { type Admitted, passGate, type Signer } from './gate.ts'
 import type { OwnerOf } from './limits/capacity.ts'
-import type { Health, HeldBack } from './limits/health.ts'
+import type { Health } from './limits/health.ts'
 import { createRenderedSizes } from './limits/rendered-sizes.ts'
+import { createSecondGate } from './second-gate.ts'
+import {
+  afterFailedRendering,
+  afterTimeout,
+  heldRefusalIn,
+  holdBack,
+  holdRefusal,
+  idOf,
+  retryLater,
+  settlementOf,
+  settlementOfRefused,
+} from './settlements.ts'
 
 /** An email that has passed the gate and whose message is built. */
 export type ReadyEmail = {
@@ -104,12 +117,14 @@ export function createPipeline(deps: Deps) {
   const { db, ownDb, health, ownerOf, secrets, log, worker, transport, publicUrl, signs, bounceDomain, refusalTiming, until } = deps
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
+  const sharedContent = createSharedContents()
   const mark = createMark(ownDb, worker)
   const feedbackSender = feedbackSenderOf(publicUrl)
   const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
   const timeouts = createTimeouts()
   const sizes = createRenderedSizes()
-  const settling = createSettle(ownDb, until, refusalTiming)
+  const settle = createSettle(ownDb, until, refusalTiming)
+  const passGateAgain = createSecondGate(db, contentsOf)
 
   /**
    * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
@@ -126,7 +141,7 @@ export function createPipeline(deps: Deps) {
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
       prepareContent(part, { probes, checkedAt, isStopped, untilRoom }, onPrepared),
     )
-    const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settling.submit)).then(() =>
+    const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settle)).then(() =>
       onPrepared(
         emails.filter((email) => !passing.has(email)),
         [],
@@ -166,7 +181,7 @@ export function createPipeline(deps: Deps) {
     for (const each of admitted)
       if (probes.has(each.email) && unsent.some(({ id }) => id === each.email.id))
         health.probed({ email: each.email, domain: each.signer.domain }, { domain: true, provider: false })
-    await Promise.all(unsent.map(settling.submit))
+    await Promise.all(unsent.map(settle))
     crash('rendered')
     return built.flatMap((each) => ('outgoing' in each ? [{ ...each, checkedAt }] : []))
   }
@@ -225,34 +240,32 @@ export function createPipeline(deps: Deps) {
     rendered: RenderedEmail,
   ): Promise<OutgoingMessage> {
     const { projectId, id, priority, messageId, createdAt, toAddress, toName } = email
-    const { type, fromAddress, replyTo, attachments } = content
+    const { type, fromAddress } = content
     const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
     const request: BuildRequest = {
       email: { projectId, id, messageId, createdAt, toAddress, toName },
-      content: { type, fromAddress, replyTo, attachments },
+      content: sharedContent(content),
       fromName: content.fromName,
       subject: rendered.subject,
       html: outgoingHtml(content, recipient, rendered),
       headers: { ...withFeedbackId(email, content, feedbackSender), ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       returnPath,
-      signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,
+      signer: signs ? await keyOf(projectId, signer) : undefined,
     }
     const message = await buildPool.build(priority, request, timeouts.guardOf(content.id))
-    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
-  }
-
-  async function checkGate(email: ClaimedEmail): Promise<Settlement | undefined> {
-    const { admitted, refused } = await passGate(db, [email], contentsOf)
-    const hasMoved = admitted.some(({ address }) => address !== email.toAddress)
-    return hasMoved ? { ...idOf(email), ...PUT_BACK, error: null } : refused.map(settlementOfRefused)[0]
+    // The name of a header may begin with a dot, nothing else at the start of a line that we compose.
+    const isWireForm = !Object.keys(request.headers).some((name) => name.startsWith('.'))
+    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message, isWireForm }
   }
 
   /** The settlement of an email that may no longer leave; undefined when it may. */
-  async function checkAgain({ email, domain, probe, checkedAt }: ReadyEmail): Promise<Settlement | undefined> {
+  async function checkAgain({ email, domain, probe, checkedAt, needsConsent }: ReadyEmail): Promise<Settlement | undefined> {
     const heldBack = probe ? undefined : health.holdBack(email, domain)
     if (heldBack) return holdBack(email, heldBack)
-    return performance.now() - checkedAt > FRESH_MS ? checkGate(email) : undefined
+    // The mark of such an email asks for contact, suppression, stream and project itself, under locks.
+    const isCheckedByMark = needsConsent && email.priority === PRIORITIES.bulk
+    return !isCheckedByMark && performance.now() - checkedAt > FRESH_MS ? passGateAgain(email) : undefined
   }
 
   /** Sends and settles an email. Never throws for an error on the wire: those are outcomes. */
@@ -261,7 +274,7 @@ export function createPipeline(deps: Deps) {
     const ended = await checkAgain(ready)
     if (ended) {
       offTheWire()
-      return void (await settling.submit(ended))
+      return void (await settle(ended))
     }
     const outcome = await transport.send(outgoing, async () => {
       if (!mayLeave()) return undefined
@@ -280,9 +293,9 @@ export function createPipeline(deps: Deps) {
     health.attempted({ email, domain, disposition })
     offTheWire(disposition)
     crash('answered')
-    const refusal = transport.refusesForGood ? undefined : refusalIn(disposition)
+    const refusal = transport.refusesForGood ? undefined : heldRefusalIn(disposition)
     const settlement = refusal ? holdRefusal(email, refusal) : settlementOf(email, disposition, () => health.waitOfDomain(email, domain))
-    await settling.submit({ ...settlement, domain, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
+    await settle({ ...settlement, domain, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
     // The sender domain may be paused now.
     if (refusal) health.syncSoon()
     crash('settled')
@@ -291,110 +304,42 @@ export function createPipeline(deps: Deps) {
     if (disposition.action !== 'sent') log.debug({ emailId: email.id, projectId: email.projectId, reason: disposition.reason }, 'not sent')
   }
 
-  return { prepare, transmit, settle: settling.submit, close: buildPool.close }
+  return { prepare, transmit, settle, close: buildPool.close }
+}
+
+/** One object for all emails of a content: it crosses to a thread once per group. */
+function createSharedContents() {
+  const shared = new WeakMap<Content, BuildRequest['content']>()
+  return (content: Content) => {
+    const { id, type, fromAddress, replyTo, attachments } = content
+    const known = shared.get(content) ?? { id, type, fromAddress, replyTo, attachments }
+    shared.set(content, known)
+    return known
+  }
 }
 
 const emailsOf = (all: { email: ClaimedEmail }[]) => all.map(({ email }) => email)
 
-const settlementOfRefused = ({ email, address, error, ...outcome }: RefusedByGate): Settlement => ({
-  ...idOf(email),
-  toAddress: address,
-  error,
-  code: error,
-  ...outcome,
-})
-
-/** The attempt that a mark or a settlement is about, with the address that it uses. */
-export const idOf = ({ projectId, id, attempts, toAddress, wasHeld }: ClaimedEmail) => ({
-  projectId,
-  id,
-  attempts,
-  toAddress,
-  ...(wasHeld ? { wasHeld } : {}),
-})
-
-/** As if the email had not been tried. */
-const PUT_BACK = { state: 'queued', putBack: true } as const
-
-const WAITS_FOR_VERDICT = { state: 'deferred', error: HELD, code: HELD } as const
-
-/** An email whose refusal is held goes back to where it was. */
-const holdBack = (email: ClaimedEmail, heldBack: HeldBack): Settlement => ({
-  ...idOf(email),
-  ...(email.wasHeld ? WAITS_FOR_VERDICT : { state: 'deferred', ...heldBack }),
-})
-
-const holdRefusal = (email: ClaimedEmail, refusal: HeldRefusal): Settlement => ({ ...idOf(email), ...WAITS_FOR_VERDICT, refusal })
-
-/**
- * The refusal, if it ends the email because of its recipient. Servers also say such things about us, so it is held until other emails show which it
- * is. A message that is too large, or a sender address with a wrong syntax, concerns that email alone.
- */
-const refusalIn = ({ action, about, reason, fingerprint, unknownRecipient = false }: Disposition): HeldRefusal | undefined =>
-  action === 'fail' && about === 'recipient' && reason !== null && fingerprint !== undefined
-    ? { fingerprint, reply: reason, unknownRecipient }
-    : undefined
-
-const THROTTLED_WAIT_SECONDS = 5
-
-/** A refusal about the provider or the sender domain does not count against the email. */
-function settlementOf(
-  email: ClaimedEmail,
-  { action, reason, about, unknownRecipient, throttled }: Disposition,
-  waitOfDomain: () => number,
-): Settlement {
-  const base = { ...idOf(email), error: reason }
-  if (action === 'sent') return { ...base, state: 'sent' }
-  if (action === 'unknown') return { ...base, state: 'unknown' }
-  if (action === 'put-back') return { ...base, ...PUT_BACK }
-  if (action === 'fail')
-    return { ...base, state: 'failed', unknownRecipient: unknownRecipient ?? false, code: unknownRecipient ? 'bounced' : 'rejected' }
-  if (about === 'provider' && throttled) return { ...base, state: 'deferred', code: 'throttled', waitSeconds: THROTTLED_WAIT_SECONDS }
-  if (about === 'provider') return { ...base, state: 'queued', code: 'provider_paused' }
-  if (about === 'sender-domain') return { ...base, state: 'deferred', code: 'domain_paused', waitSeconds: waitOfDomain() }
-  return { ...base, ...retryLater(email, reason) }
-}
-
-type Unsent = Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed' | 'timedOut'>
-
-/** Time-outs of one email after which it fails. The first ones may be the fault of the machine, and a failed email is never sent. */
-const MAX_TIMEOUTS = 3
-
-const afterTimeout = (email: ClaimedEmail, error: string): Unsent =>
-  email.timeouts + 1 < MAX_TIMEOUTS
-    ? { ...retryLater(email, error), timedOut: true }
-    : { state: 'failed', error, code: 'rendering', timedOut: true }
-
-function afterFailedRendering(email: ClaimedEmail, { reason, untried }: Rendered & { ok: false }): Unsent {
-  if (untried) return retryLater(email, reason)
-  return reason === RENDER_FAILURES.time ? afterTimeout(email, reason) : { state: 'failed', error: reason, code: 'rendering' }
-}
-
-function retryLater(email: ClaimedEmail, error: string | null): Unsent {
-  const waitSeconds = waitBeforeRetry(email)
-  return waitSeconds === null
-    ? { state: 'failed', error, code: 'transient' }
-    : { state: 'deferred', error, code: 'transient', waitSeconds, failed: true }
-}
-
 const MAX_SIGNING_KEYS = 10_000
 
-/** Caches the DKIM keys of domains: parsing a key takes four times as long as signing with it. */
+/** Caches the DKIM keys of domains: parsing a key takes four times as long as signing with it. One object for all emails, as with contents. */
 function createSigningKeys(db: Db, secrets: Secrets) {
-  const keys = createCache<string, Promise<KeyObject>>({ maxEntries: MAX_SIGNING_KEYS })
-  const load = async (projectId: string, domainId: string) => {
+  const keys = createCache<string, Promise<DkimKey>>({ maxEntries: MAX_SIGNING_KEYS })
+  const load = async (projectId: string, { domainId, domain, selector }: Signer) => {
     const { sealed } = await one(
       db,
       sql<{ sealed: Buffer }>`select dkim_private_key_sealed as sealed from domains where project_id = ${projectId} and id = ${domainId}`,
     )
-    return createPrivateKey({ key: Buffer.from(secrets.open('dkim-key', sealed), 'base64'), format: 'der', type: 'pkcs8' })
+    const key = createPrivateKey({ key: Buffer.from(secrets.open('dkim-key', sealed), 'base64'), format: 'der', type: 'pkcs8' })
+    return { domain, selector, key }
   }
-  return (projectId: string, { domainId }: Signer) => {
-    const known = keys.get(domainId)
+  return (projectId: string, signer: Signer) => {
+    const cacheKey = [signer.domainId, signer.domain, signer.selector].join(' ')
+    const known = keys.get(cacheKey)
     if (known) return known
-    const key = load(projectId, domainId)
-    keys.set(domainId, key)
-    key.catch(() => keys.delete(domainId))
+    const key = load(projectId, signer)
+    keys.set(cacheKey, key)
+    key.catch(() => keys.delete(cacheKey))
     return key
   }
 }

@@ -14,6 +14,8 @@ export type Disposition = {
   unknownRecipient?: boolean
   /** Sending is too fast: for the provider if `about` says so, otherwise for the recipient domain. */
   throttled?: boolean
+  /** A further connection was refused, or not made, while others were open. */
+  tooManyConnections?: boolean
   /** The quota of the account is used up: nothing can be sent until it is renewed. */
   quotaUsedUp?: boolean
   /** A refusal that other emails of the sender domain may get too. Many identical ones in a row pause that domain. */
@@ -137,7 +139,10 @@ export function classify(outcome: SendOutcome, recipient: string): Disposition {
   if (outcome.is === 'withheld') return { action: 'put-back', reason: null }
   if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error }
   const reason = outcome.is === 'refused' ? outcome.response : outcome.error
-  if (outcome.at === 'session') return { action: 'retry', about: 'provider', throttled: isBusy(outcome), reason }
+  if (outcome.at === 'session') {
+    const means = { action: 'retry', about: 'provider', reason } as const
+    return isBusy(outcome) ? { ...means, throttled: true, tooManyConnections: true } : { ...means, throttled: false }
+  }
   if (outcome.is === 'not-sent') return { ...TRY_LATER, reason }
   const means = outcome.disposition ?? meaningOf(outcome, recipient)
   const isCounted = means.repeatable || means.unknownRecipient

@@ -12,6 +12,8 @@ export type OutgoingMessage = {
   subject: string
   /** Header and body with CRLF line ends. */
   message: Buffer
+  /** No line begins with a dot, as in every message that we compose: nothing has to be escaped. */
+  isWireForm?: boolean
 }
 
 /**

@@ -1,4 +1,7 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { SMTPServer } from 'smtp-server'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createSmtpTransport } from '../../../src/delivery/transport/smtp.ts'
 import type { OutgoingMessage, Permit } from '../../../src/delivery/transport/transport.ts'
 import { newId } from '../../../src/lib/id.ts'
@@ -108,6 +111,80 @@ describe('the SMTP transport', () => {
     expect(await smtp.send(messageTo('a@example.com'), handOver)).toEqual({ is: 'withheld' })
     expect(await smtp.send(messageTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
     expect(sink.messages.map(({ recipients }) => recipients[0])).toEqual(['b@example.com'])
+  })
+
+  test.each([
+    ['MAIL', '550 5.7.1 Sender rejected', 'sender'],
+    ['MAIL', '421 4.7.0 Closing', 'sender'],
+    ['RCPT', '450 4.2.1 Mailbox\u00a0busy', 'recipient'],
+    ['DATA', '451 4.3.0 Not now', 'message'],
+    ['dot', '554-5.7.1 Refused,\r\n554 5.7.1 as spam', 'message'],
+  ] as const)('names the command that was refused: %s with %s', async (command, reply, at) => {
+    for (const extensions of [[], ['PIPELINING']]) {
+      const { sink, smtp } = await open({ extensions })
+      sink.script[command] = () => reply
+      const outcome = await smtp.send(messageTo('a@example.com'), yes)
+      expect(outcome).toEqual({ is: 'refused', at, code: Number(reply.slice(0, 3)), response: reply.replace('\r\n', '\n') })
+      delete sink.script[command]
+      await until('the session is reset or gone', () => sink.commands.includes('RSET') || sink.openConnections() === 0)
+      expect(await smtp.send(messageTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
+      expect(sink.messages.map(({ recipients }) => recipients)).toEqual([['b@example.com']])
+    }
+  })
+
+  test('sends the envelope in one write where the server allows it, and the message only after all of it was taken', async () => {
+    const { sink, smtp } = await open()
+    const taken: string[][] = []
+    sink.script.DATA = () => void taken.push([...sink.commands])
+    await smtp.send(messageTo('a@example.com'), yes)
+    expect(taken[0]!.slice(1)).toEqual(['MAIL FROM:<news@shop.example>', 'RCPT TO:<a@example.com>', 'DATA'])
+    // A server that takes DATA although it refused the recipient would take whatever follows for a message.
+    sink.script.RCPT = () => '550 5.1.1 No such user'
+    sink.script.DATA = () => '354 Go on'
+    expect(await smtp.send(messageTo('b@example.com'), yes)).toMatchObject({ is: 'refused', at: 'recipient' })
+    await until('the connection is gone', () => sink.openConnections() === 0)
+    expect(sink.messages.map(({ recipients }) => recipients)).toEqual([['a@example.com']])
+  })
+
+  test('announces size and addresses beyond ASCII to servers that know them, and offers no message that is too large', async () => {
+    const { sink, smtp } = await open({ extensions: ['PIPELINING', 'SMTPUTF8', 'SIZE 1000'] })
+    const message = messageTo('jürg@example.com')
+    await smtp.send(message, yes)
+    const line = sink.commands.find((command) => command.startsWith('MAIL'))!
+    expect(line).toMatch(/^MAIL FROM:<news@shop\.example> SMTPUTF8 SIZE=\d+$/)
+    const large = await smtp.send(messageTo('a@example.com', 'x'.repeat(2_000)), yes)
+    expect(large).toMatchObject({ is: 'refused', at: 'sender', code: 552 })
+    expect(sink.commands.filter((command) => command.startsWith('MAIL'))).toHaveLength(1)
+  })
+
+  test('sends over STARTTLS with a login', async () => {
+    const received: { body: string; secure: boolean; user: unknown }[] = []
+    const relay = new SMTPServer({
+      onAuth: ({ username, password }, _, done) =>
+        done(password === 'secret' ? null : new Error('wrong'), password === 'secret' ? { user: username } : undefined),
+      onData(stream, session, done) {
+        void text(stream).then((body) => {
+          received.push({ body, secure: session.secure, user: session.user })
+          done()
+        })
+      },
+    })
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+    // The certificate of the test server is its own.
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    const { port } = relay.server.address() as AddressInfo
+    const smtp = createSmtpTransport({ url: `smtp://user:secret@127.0.0.1:${port}?tls=required`, name: 'sender.example' })
+    try {
+      const large = 'x'.repeat(70).concat('\r\n').repeat(20_000)
+      for (const body of ['Hello\r\n', large, 'Bye\r\n'])
+        expect(await smtp.send(messageTo('a@example.com', body), yes)).toMatchObject({ is: 'accepted' })
+      expect(received.map(({ body }) => body.split('\r\n\r\n')[1])).toEqual(['Hello\r\n', large, 'Bye\r\n'])
+      expect(received.every(({ secure, user }) => secure && user === 'user')).toBe(true)
+    } finally {
+      vi.unstubAllEnvs()
+      await smtp.close()
+      await new Promise<void>((resolve) => relay.close(resolve))
+    }
   })
 
   test('costs no message its attempt when the server closed an idle connection', async () => {

@@ -5,12 +5,13 @@ import { addresses, useSmtpSending } from '../../support/smtp-sending.ts'
 import { times } from '../../support/times.ts'
 
 const SLOTS = 16
+const WITH_SLOTS = { SMTP_CONNECTIONS: '11' }
 /** No email gives up its slot during a test. */
 const NEVER_LINGER = { lingerMs: 600_000 }
 /** An email without a reply gives up its slot at once, or after four times as long when earlier ones of its stream got none either. */
 const LINGER_AT_ONCE = { lingerMs: 50 }
 /** Emails that linger for a single owner whose emails get no reply. */
-const MOST_UNANSWERED = 25
+const MOST_UNANSWERED = 20
 
 const { sink, newProject, startLocalWorker, send, inState, copiesOf, statesOf } = useSmtpSending()
 
@@ -27,7 +28,7 @@ describe('final dots of one owner without a reply', () => {
     const neighbour = await other()
     const before = unanswered()
     await send(addresses('hang-dot', 60))
-    await startLocalWorker({}, NEVER_LINGER)
+    await startLocalWorker(WITH_SLOTS, NEVER_LINGER)
     await until('all slots are taken', () => unanswered() - before === SLOTS)
     for (const to of addresses('ok', 5)) await inState(await neighbour.send(to), 'sent')
     expect(unanswered() - before).toBe(SLOTS)
@@ -37,7 +38,7 @@ describe('final dots of one owner without a reply', () => {
     const first = await other()
     const second = await other(first.owner)
     const before = unanswered()
-    await startLocalWorker({}, NEVER_LINGER)
+    await startLocalWorker(WITH_SLOTS, NEVER_LINGER)
     await first.send(addresses('hang-dot', 40))
     await until('all slots are taken', () => unanswered() - before === SLOTS)
     const [waiting] = await second.send('ok@example.com')
@@ -50,7 +51,7 @@ describe('final dots of one owner without a reply', () => {
     const neighbours = [await other(), await other()]
     const before = unanswered()
     const ids = await send(addresses('hang-dot', 200))
-    await startLocalWorker({}, LINGER_AT_ONCE)
+    await startLocalWorker(WITH_SLOTS, LINGER_AT_ONCE)
     await until('all slots were given up, and one email after the other follows', () => unanswered() - before > SLOTS + 2)
     for (const neighbour of neighbours) await inState((await Promise.all(times(10, () => neighbour.send('ok@example.com')))).flat(), 'sent')
     await until('as many wait for a reply as may', () => unanswered() - before === MOST_UNANSWERED)
@@ -62,8 +63,8 @@ describe('final dots of one owner without a reply', () => {
   })
 
   test('slow their own stream down until one of its emails gets a reply', async () => {
-    const ids = await send(addresses('hang-dot', SLOTS + 4))
-    await startLocalWorker({}, LINGER_AT_ONCE)
+    const ids = await send(addresses('hang-dot', SLOTS + 2))
+    await startLocalWorker(WITH_SLOTS, LINGER_AT_ONCE)
     await until('all of them wait for a reply', () => ids.every((id) => copiesOf(id).length))
     await inState(await send(addresses('ok', 40)), 'sent')
     expect(new Set(await statesOf(ids))).toEqual(new Set(['sending']))

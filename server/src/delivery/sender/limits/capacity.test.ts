@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
-import { BULK_SHARE, buildBatches, CAPACITY, isTooMuchReady, nextInTurn, roomFor as roomForOwners, WORTHWHILE } from './capacity.ts'
+import { CAPACITY as ALL_HELD, buildBatches, isTooMuchReady, limitsOf, nextInTurn, roomFor as roomForOwners } from './capacity.ts'
 
 const { transactional, bulk } = PRIORITIES
+const { capacity: CAPACITY, worthwhile: WORTHWHILE } = limitsOf(transactional)
 const emails = (projectId: string, count: number, priority: number = transactional) =>
   Array.from({ length: count }, () => ({ projectId, priority }))
 
@@ -21,8 +22,9 @@ describe('room for a claim', () => {
   })
 
   test('excludes an owner that would exceed half of the capacity beside another', () => {
-    expect(roomFor(transactional, [...emails('a', 33), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: ['a'] })
-    expect(roomFor(transactional, [...emails('a', 32), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: [] })
+    const most = CAPACITY / 2 - WORTHWHILE
+    expect(roomFor(transactional, [...emails('a', most + 1), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: ['a'] })
+    expect(roomFor(transactional, [...emails('a', most), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: [] })
   })
 
   test('is the same for an owner of many projects as for one of a single project', () => {
@@ -34,19 +36,19 @@ describe('room for a claim', () => {
     expect(roomFor(transactional, [...emails('a', 5), ...emails('b', 5)], false)?.except).toEqual([])
     const many = Array.from({ length: 20 }, (_, n) => emails(String.fromCharCode(97 + n), 4)).flat()
     expect(roomFor(transactional, many, true)).toBeUndefined()
-    expect(roomFor(transactional, many, false)).toEqual({ limit: 16, except: [] })
+    expect(roomFor(transactional, many, false)).toEqual({ limit: 0.75 * CAPACITY - many.length, except: [] })
   })
 
-  test('for bulk ends at its share, and a newcomer still gets some of that', () => {
-    const share = Math.floor(CAPACITY * BULK_SHARE)
-    expect(roomFor(bulk, emails('a', share, bulk), true)).toBeUndefined()
-    expect(roomFor(bulk, emails('a', share - 22, bulk), true)).toEqual({ limit: 8, except: ['a'] })
-    expect(roomFor(transactional, emails('a', share, bulk), true)?.limit).toBeGreaterThan(0)
-    expect(roomFor(bulk, emails('a', CAPACITY), true)).toBeUndefined()
+  test('for bulk is its own, and a newcomer still gets some of it', () => {
+    const { capacity } = limitsOf(bulk)
+    expect(roomFor(bulk, emails('a', capacity, bulk), true)).toBeUndefined()
+    expect(roomFor(bulk, emails('a', 0.75 * capacity, bulk), true)).toEqual({ limit: 8, except: ['a'] })
+    expect(roomFor(transactional, emails('a', capacity, bulk), true)).toEqual(roomFor(transactional, [], true))
+    expect(roomFor(bulk, emails('a', CAPACITY), true)).toEqual(roomFor(bulk, [], true))
   })
 
   const held = fc
-    .array(fc.tuple(fc.constantFrom('a1', 'a2', 'b', 'c', 'd'), fc.constantFrom(transactional, bulk)), { maxLength: CAPACITY })
+    .array(fc.tuple(fc.constantFrom('a1', 'a2', 'b', 'c', 'd'), fc.constantFrom(transactional, bulk)), { maxLength: ALL_HELD })
     .map((all) => all.map(([projectId, priority]) => ({ projectId, priority })))
 
   test('never lets an owner exceed its share, and never excludes an owner with few emails from the reserve', () => {
@@ -54,9 +56,8 @@ describe('room for a claim', () => {
       fc.property(held, fc.constantFrom(transactional, bulk), fc.boolean(), (all, priority, hasMore) => {
         const room = roomFor(priority, all, hasMore)
         if (!room) return
-        const counted = priority === bulk ? all.filter((each) => each.priority === bulk) : all
-        const capacity = priority === bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY
-        expect(all.length + room.limit).toBeLessThanOrEqual(CAPACITY)
+        const counted = all.filter((each) => each.priority === priority)
+        const { capacity } = limitsOf(priority)
         expect(counted.length + room.limit).toBeLessThanOrEqual(capacity)
         for (const owner of new Set(counted.map((each) => ownerOf(each.projectId)))) {
           const own = counted.filter((each) => ownerOf(each.projectId) === owner).length
@@ -71,12 +72,12 @@ describe('room for a claim', () => {
 
 describe('batches', () => {
   test('of a project with many emails are built one after the other; small projects share theirs', () => {
-    const claim = [...emails('a', 50), ...emails('b', 1), ...emails('c', 5), ...emails('d', 6)]
+    const claim = [...emails('a', 98), ...emails('b', 1), ...emails('c', 5), ...emails('d', 6)]
     const rows = buildBatches(claim).map((row) => row.map((batch) => [...new Set(batch.map(({ projectId }) => projectId)), batch.length]))
     expect(rows).toEqual([
       [
-        ['a', 24],
-        ['a', 24],
+        ['a', 48],
+        ['a', 48],
         ['a', 2],
       ],
       [['d', 6]],
@@ -85,8 +86,8 @@ describe('batches', () => {
   })
 
   test('are few when many projects have one email each', () => {
-    const claim = Array.from({ length: 60 }, (_, n) => emails(`p${n}`, 1)).flat()
-    expect(buildBatches(claim).map((row) => row.map((batch) => batch.length))).toEqual([[24], [24], [12]])
+    const claim = Array.from({ length: 108 }, (_, n) => emails(`p${n}`, 1)).flat()
+    expect(buildBatches(claim).map((row) => row.map((batch) => batch.length))).toEqual([[48], [48], [12]])
   })
 })
 

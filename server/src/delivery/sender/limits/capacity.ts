@@ -7,23 +7,26 @@ type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 /** The owner of a project. Shares are those of an owner: otherwise a person with sixty projects would have sixty. */
 export type OwnerOf = (projectId: string) => string
 
-/** Emails that a worker may hold at once: on the wire, being built, being settled. */
-export const CAPACITY = 128
-/** Share of the capacity and of the wire that bulk may use: the rest stays free for transactional emails. */
+/**
+ * Emails of a priority that a worker may hold at once: on the wire, being built, being settled; and the smallest claim while emails are ready or
+ * being built. Bulk is claimed further ahead, for fewer statements. Not by far: if a process dies three times, all that it held are sent alone.
+ */
+const HELD = {
+  [PRIORITIES.transactional]: { capacity: 128, worthwhile: 32 },
+  [PRIORITIES.bulk]: { capacity: 256, worthwhile: 64 },
+}
+export const CAPACITY = Object.values(HELD).reduce((sum, { capacity }) => sum + capacity, 0)
+export const limitsOf = (priority: number) => HELD[priority as keyof typeof HELD]
+
+/** Share of the wire and of the emails that linger that bulk may use: the rest stays free for transactional emails. */
 export const BULK_SHARE = 0.7
 /** Share of the capacity reserved for owners that hold few emails, so that a newcomer starts at once. */
 const RESERVE = 0.25
 /** Below this number an owner holds few emails. */
 const FEW = 8
-/** Emails on the wire at once. */
-export const CONCURRENCY = 16
-/** Smallest claim while emails are ready or being built. */
-export const WORTHWHILE = 32
 
 /** The size of the next claim, and the owners whose projects it must exclude. */
 export type Room = { limit: number; except: string[] }
-
-const capacityOf = (priority: number) => (priority === PRIORITIES.bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY)
 
 /**
  * Room for another claim, if any. While several owners hold emails, each may use at most half of the capacity; a single one may use all
@@ -34,14 +37,14 @@ export function roomFor(
   held: ClaimRef[],
   { hasMore, ownerOf }: { hasMore: boolean; ownerOf: OwnerOf },
 ): Room | undefined {
-  const counted = priority === PRIORITIES.bulk ? held.filter((each) => each.priority === priority) : held
-  const capacity = capacityOf(priority)
-  const open = Math.min(capacity - counted.length, CAPACITY - held.length)
+  const { capacity, worthwhile } = limitsOf(priority)
+  const counted = held.filter((each) => each.priority === priority)
+  const open = capacity - counted.length
   if (open < 1) return undefined
   const owners = countByOwner(counted, ownerOf)
   const half = Math.floor(capacity / 2)
-  const general = Math.min(open - Math.floor(capacity * RESERVE), owners.size > 1 ? WORTHWHILE : half)
-  if (general >= (hasMore ? WORTHWHILE : 1)) {
+  const general = Math.min(open - Math.floor(capacity * RESERVE), owners.size > 1 ? worthwhile : half)
+  if (general >= (hasMore ? worthwhile : 1)) {
     const share = owners.size > 1 ? half : capacity
     return { limit: general, except: ownersWhere(owners, (count) => count + general > share) }
   }
@@ -60,8 +63,8 @@ const countByOwner = (emails: ClaimRef[], ownerOf: OwnerOf) => countBy(emails.ma
 const ownersWhere = (owners: Map<string, number>, matches: (count: number) => boolean) =>
   [...owners].filter(([, count]) => matches(count)).map(([owner]) => owner)
 
-/** Build in batches of 24, so that the first emails leave before the whole claim is built. */
-const BATCH_SIZE = 24
+/** Build in batches, so that the first emails leave before the whole claim is built. */
+const BATCH_SIZE = 48
 /** A project with fewer emails in a claim shares its batches: the gate queries once per batch, and many projects have a single email. */
 const MIN_OWN_BATCH = 6
 
@@ -102,18 +105,25 @@ export function isTooMuchReady(ready: BuiltMessage[], batch: ClaimRef[], ownerOf
   })
 }
 
-/** `maySend` also gets the number of emails on the wire of the email's owner. */
+/** `maySend` also gets the number of emails on the wire of the email's owner. Its answer is the same for all emails of a stream. */
 type Turn<Email> = { onWire: Iterable<ClaimRef>; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
 
 /**
  * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire has the next turn, inside an owner the
  * project with the fewest: so no owner has more than half of the slots while another waits.
  */
-export function nextInTurn<Email extends ClaimRef>(ready: { email: Email }[], { onWire, ownerOf, maySend }: Turn<Email>) {
+export function nextInTurn<Email extends ClaimRef & { streamId?: string }>(
+  ready: { email: Email }[],
+  { onWire, ownerOf, maySend }: Turn<Email>,
+) {
   const wire = [...onWire]
   const [owners, projects] = [countByOwner(wire, ownerOf), countBy(wire.map(({ projectId }) => projectId))]
   let best = { index: -1, owner: Number.POSITIVE_INFINITY, project: Number.POSITIVE_INFINITY }
-  for (const [index, { email }] of ready.entries()) {
+  for (let index = 0; index < ready.length; index++) {
+    const { email } = ready[index]!
+    // Hundreds of emails of one stream are often ready in a row.
+    const before = ready[index - 1]?.email
+    if (before && email.streamId !== undefined && email.streamId === before.streamId && email.projectId === before.projectId) continue
     const owner = owners.get(ownerOf(email.projectId)) ?? 0
     const project = projects.get(email.projectId) ?? 0
     const isBefore = owner < best.owner || (owner === best.owner && project < best.project)

@@ -3,7 +3,8 @@ import type { Pool } from '../../../db/index.ts'
 import { type ClaimedEmail, claimSuspect, hasSuspects } from '../../outbox/claim.ts'
 import type { Dispatcher } from '../dispatch.ts'
 import type { Ledger } from '../ledger.ts'
-import { idOf, type Pipeline, type ReadyEmail } from '../pipeline.ts'
+import type { Pipeline, ReadyEmail } from '../pipeline.ts'
+import { idOf } from '../settlements.ts'
 import type { Health } from './health.ts'
 
 /**

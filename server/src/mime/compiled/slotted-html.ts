@@ -7,6 +7,16 @@ export function joinSlots({ texts, values }: SlottedHtml) {
   return joined
 }
 
+/** The texts when the values of these slots are empty. */
+export function withoutSlots(texts: string[], slots: number[]) {
+  const kept = [texts[0]!]
+  for (let index = 1; index < texts.length; index++) {
+    if (slots.includes(index - 1)) kept[kept.length - 1] += texts[index]!
+    else kept.push(texts[index]!)
+  }
+  return kept
+}
+
 /** Private-use characters stand for values while HTML is compiled: no rule of HTML treats them specially. */
 const FIRST_MARK = 0xe000
 const MARK = /[\ue000-\uf8ff]/

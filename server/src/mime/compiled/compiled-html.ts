@@ -1,11 +1,11 @@
-import { isShort, type LayoutCalls, type LinkSpan, MAX_READ, readHtml, walkHtml } from './html-to-text.ts'
-import { createLinkTracker, rewriteLinks, type TrackingUrls, trackableTarget } from './rewrite-links.ts'
-import { type Filling, fill, fillingOf, hasFixedStructure, hasMark, joinSlots, markSlots } from './slotted-html.ts'
-import { collapseSpaces, TextLayout } from './text-layout.ts'
+import { isShort, type LayoutCalls, type LinkSpan, MAX_READ, readHtml, walkHtml } from '../html-to-text.ts'
+import { createLinkTracker, rewriteLinks, type TrackingUrls, trackableTarget } from '../rewrite-links.ts'
+import { collapseSpaces, TextLayout } from '../text-layout.ts'
+import { type Filling, fill, fillingOf, hasFixedStructure, hasMark, joinSlots, markOf, markSlots } from './slotted-html.ts'
 
 /** A link, with its attribute as it is in the source. A target without values is checked once; undefined when it is never tracked. */
 type Link = { attribute: Filling; target: string | Filling | undefined }
-type Piece = Filling | Link
+export type HtmlPiece = Filling | Link
 /** Values as in HTML, and as shown. */
 type Values = { escaped: string[]; plain: string[] }
 type Step = (layout: TextLayout, plain: string[]) => void
@@ -17,6 +17,14 @@ export type HtmlParts = { html: string; text: string; withTracking(urls: Trackin
 export type CompiledHtml = {
   /** Equal to `readParts` of the same HTML. The values are escaped for HTML. */
   partsFor(values: string[]): HtmlParts
+  /** The HTML before and after the position of the pixel, cut at its links, and its text part: what `compileBody` encodes in advance. */
+  pieces: { before: HtmlPiece[]; after: HtmlPiece[] }
+  text: Filling
+  /** Targets with values, in their order. */
+  linksWithValues: Filling[]
+  /** For values as shown, all of them simple: whether `text` is right for them, and whether the email has little text. */
+  mayFill(plain: string[]): boolean
+  isShort(plain: string[]): boolean
   /** Size in memory, roughly. */
   bytes: number
 }
@@ -38,9 +46,22 @@ export function compileHtml(texts: string[]): CompiledHtml | undefined {
   const html = markSlots(texts)
   const recorded = recordSteps(html)
   if (!recorded) return undefined
-  const { steps, links, end, hasImage } = recorded
+  const { steps, links, end, hasImage, wordSlots, linkWords } = recorded
   const pieces = cutPieces(html, links, end)
+  const marked = new TextLayout()
+  const marks = texts.slice(1).map((_, slot) => markOf(slot))
+  for (const step of steps) step(marked, marks)
   return {
+    pieces,
+    text: fillingOf(marked.toString()),
+    linksWithValues: [...pieces.before, ...pieces.after].flatMap((piece) =>
+      'target' in piece && typeof piece.target === 'object' ? [piece.target] : [],
+    ),
+    mayFill: (plain) => linkWords.every((link) => isShownAlike(link, plain)),
+    isShort: (plain) => {
+      const wordLength = wordSlots.reduce((sum, slot) => sum + plain[slot]!.length - 1, marked.wordLength)
+      return isShort({ hasImage }, { wordLength })
+    },
     partsFor: (values) => {
       const joined = joinSlots({ texts, values })
       return joined.length > MAX_READ ? readParts(joined) : partsFor({ steps, pieces, hasImage }, joined, values)
@@ -69,22 +90,46 @@ function partsFor({ steps, pieces, hasImage }: Compiled, html: string, escaped: 
 
 // Text part ------------------------------------------------------------------------------------------------------------
 
+/** The words and the target of a link with values in either. The text shows the target unless the words do. */
+type LinkWords = { words: string; target: string }
+
+const withoutSpaces = (text: string) => text.replace(/\s+/g, '')
+
+/** Whether the text shows the target of a link for these values if it does for marks. In doubt it says no. */
+function isShownAlike({ words, target }: LinkWords, plain: string[]) {
+  const [filledWords, filledTarget] = [words, target].map((text) => withoutSpaces(fill(fillingOf(text), plain))) as [string, string]
+  if (hasMark(target) && filledTarget.startsWith('#')) return false
+  return (filledWords === filledTarget) === (withoutSpaces(words) === withoutSpaces(target))
+}
+
 /** Records the calls of the layout. Undefined when a value is in preformatted text. */
 function recordSteps(html: string) {
   const steps: Step[] = []
   const add = (step: Step) => steps.push(step)
   let preformattedDepth = 0
   let isSupported = true
+  /** Slots in words, once for each time they are shown. */
+  const wordSlots: number[] = []
+  const linkWords: LinkWords[] = []
+  let link: LinkWords | undefined
+  const closeLink = () => {
+    if (link && hasMark(link.words + link.target)) linkWords.push(link)
+    link = undefined
+  }
   const recorder: LayoutCalls = {
     write(words) {
+      if (link) link.words += words
       if (hasMark(words)) {
         if (preformattedDepth) isSupported = false
         const filling = fillingOf(words)
+        wordSlots.push(...filling.slots)
         add((layout, values) => layout.write(fill(filling, values)))
       } else add(preformattedDepth ? (layout) => layout.write(words) : writeStatic(words))
     },
     openLink(target) {
       const filling = fillingOf(target)
+      closeLink()
+      link = { words: '', target }
       add(hasMark(target) ? (layout, values) => layout.openLink(fill(filling, values)) : (layout) => layout.openLink(target))
     },
     openPreformatted() {
@@ -101,10 +146,13 @@ function recordSteps(html: string) {
     writeRule: () => add((layout) => layout.writeRule()),
     openContainer: (marker, indent) => add((layout) => layout.openContainer(marker, indent)),
     closeContainer: () => add((layout) => layout.closeContainer()),
-    closeLink: () => add((layout) => layout.closeLink()),
+    closeLink() {
+      closeLink()
+      add((layout) => layout.closeLink())
+    },
   }
   const walked = walkHtml(html, recorder)
-  return isSupported ? { steps, ...walked } : undefined
+  return isSupported ? { steps, wordSlots, linkWords, ...walked } : undefined
 }
 
 function writeStatic(words: string): Step {
@@ -115,7 +163,7 @@ function writeStatic(words: string): Step {
 const ENTITIES: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" }
 
 /** The inverse of `escapeHtml`. */
-const unescapeHtml = (value: string) =>
+export const unescapeHtml = (value: string) =>
   value.includes('&') ? value.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity]!) : value
 
 // Links ----------------------------------------------------------------------------------------------------------------
@@ -123,7 +171,7 @@ const unescapeHtml = (value: string) =>
 /** The HTML before and after the position of the pixel, cut at its links. */
 function cutPieces(html: string, links: LinkSpan[], end: number) {
   const cut = (from: number, to: number) => {
-    const pieces: Piece[] = []
+    const pieces: HtmlPiece[] = []
     let at = from
     for (const { start, end: after, target } of links) {
       if (start < from || start >= to) continue
@@ -137,7 +185,7 @@ function cutPieces(html: string, links: LinkSpan[], end: number) {
 
 const targetOf = (target: string) => (hasMark(target) ? fillingOf(target) : trackableTarget(target))
 
-function joinPieces(pieces: Piece[], { escaped, plain }: Values, tracker: ReturnType<typeof createLinkTracker>) {
+function joinPieces(pieces: HtmlPiece[], { escaped, plain }: Values, tracker: ReturnType<typeof createLinkTracker>) {
   let html = ''
   for (const piece of pieces) {
     if ('texts' in piece) html += fill(piece, escaped)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { escapeHtml } from '../lib/text/html.ts'
+import { escapeHtml } from '../../lib/text/html.ts'
 import { compileHtml, readParts } from './compiled-html.ts'
 import { hasFixedStructure, joinSlots, type SlottedHtml } from './slotted-html.ts'
 
