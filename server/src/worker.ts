@@ -47,7 +47,7 @@ import { type Config, lacksMailFrom, type StripeConfig, sendsAccountEmails, WITH
 import type { Log } from './lib/log.ts'
 import { createDns } from './lib/network/dns.ts'
 import { createSafeFetch } from './lib/network/safe-fetch.ts'
-import { continueCsvExport } from './projects/csv-export.ts'
+import { continueCsvExport } from './projects/csv/csv-export.ts'
 import { createCountsFold } from './projects/email-counts.ts'
 import { wipeProject } from './projects/wipe.ts'
 import { addToReputations } from './reputation/figures.ts'

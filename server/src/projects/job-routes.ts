@@ -5,7 +5,7 @@ import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { countJobs, findJob, type JobRow, JobView, selectJobs, showJob } from '../jobs/job.ts'
 import { isId } from '../lib/id.ts'
-import { jobNotFound } from './csv-export-routes.ts'
+import { jobNotFound } from './csv/csv-export-routes.ts'
 
 const JobsQuery = CursorQuery.extend({ active: z.enum(['1', 'true']).optional().describe('Only jobs that have not finished.') })
 

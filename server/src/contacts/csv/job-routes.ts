@@ -8,7 +8,7 @@ import { findJob, type JobId, JobView, listErrors, Queued, type RowError } from 
 import { AppError, failPlainly, invalid } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { MB } from '../../lib/text/units.ts'
-import { CSV_FILE, csvExportRoutes, jobNotFound } from '../../projects/csv-export-routes.ts'
+import { CSV_FILE, csvExportRoutes, jobNotFound } from '../../projects/csv/csv-export-routes.ts'
 import { AddToSegmentBody, BulkBody, OPERATIONS, queueBulk, readSelection } from '../bulk.ts'
 import type { SegmentAccess } from '../segment-access.ts'
 import { sourceOf } from '../source.ts'

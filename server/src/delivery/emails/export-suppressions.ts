@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Tx } from '../../db/index.ts'
-import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv-export.ts'
+import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv/csv-export.ts'
 import { SUPPRESSION_REASONS } from '../feedback/suppress.ts'
 import { type SuppressionFilter, suppressionMatchesSql } from './suppressions.ts'
 

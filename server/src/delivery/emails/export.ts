@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, type Tx } from '../../db/index.ts'
 import { idTime, NIL_ID, newId } from '../../lib/id.ts'
-import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv-export.ts'
+import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv/csv-export.ts'
 import { SHOWN_COLUMNS } from './email.ts'
 import { EMAIL_FILTERS, type EmailFilter, emailMatchesSql, emailRangeSql, STATUSES } from './filter.ts'
 

@@ -7,7 +7,7 @@ import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
 import { Queued } from '../../jobs/job.ts'
 import { notFound } from '../../lib/errors.ts'
-import { csvExportRoutes } from '../../projects/csv-export-routes.ts'
+import { csvExportRoutes } from '../../projects/csv/csv-export-routes.ts'
 import {
   parseEntry,
   parseSuppressed,

@@ -48,7 +48,7 @@ export const shownIf = (attrs: { field: string; operator: 'exists' | 'notExists'
 })
 
 type Columns = { stack?: boolean; widths?: number[] }
-export const columns = (options: Columns, ...contents: DesignBlock[][]): DesignBlock => ({
+export const columnRow = (options: Columns, ...contents: DesignBlock[][]): DesignBlock => ({
   type: 'columns',
   attrs: options,
   content: contents.map((content) => ({ type: 'column', content })),

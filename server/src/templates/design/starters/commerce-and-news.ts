@@ -3,7 +3,7 @@ import {
   bold,
   button,
   centred,
-  columns,
+  columnRow,
   divider,
   field,
   footer,
@@ -27,7 +27,7 @@ export const COMMERCE: { key: string; name: string; content: DesignBlock[] }[] =
     name: 'Receipt',
     content: [
       spacer(16),
-      columns(
+      columnRow(
         { stack: false, widths: [0.6, 0.4] },
         [logo()],
         [{ type: 'paragraph', attrs: { align: 'right' }, content: [{ type: 'text', text: 'Order ' }, field('orderNumber', '1001')] }],
@@ -42,14 +42,14 @@ export const COMMERCE: { key: string; name: string; content: DesignBlock[] }[] =
       loop(
         'item',
         'items',
-        columns(
+        columnRow(
           { stack: false, widths: [0.7, 0.3] },
           [paragraph(field('item.name'))],
           [{ type: 'paragraph', attrs: { align: 'right' }, content: [field('item.price')] }],
         ),
       ),
       divider(),
-      columns(
+      columnRow(
         { stack: false, widths: [0.7, 0.3] },
         [paragraph(bold('Total'))],
         [
@@ -80,7 +80,7 @@ export const COMMERCE: { key: string; name: string; content: DesignBlock[] }[] =
       section(
         WARM,
         ...centred(heading(2, 'How likely are you to recommend us?')),
-        columns(
+        columnRow(
           { stack: false },
           centred(button('No', 'https://example.com/feedback?score=1', 'outline')),
           centred(button('Maybe', 'https://example.com/feedback?score=2', 'outline')),
@@ -125,7 +125,7 @@ export const NEWS: { key: string; name: string; content: DesignBlock[] }[] = [
     name: 'Newsletter',
     content: [
       spacer(16),
-      columns(
+      columnRow(
         { stack: false, widths: [0.6, 0.4] },
         [logo()],
         [{ type: 'paragraph', attrs: { align: 'right' }, content: [link('Read online', 'https://example.com/news')] }],
@@ -141,7 +141,7 @@ export const NEWS: { key: string; name: string; content: DesignBlock[] }[] = [
       ),
       button('Read the story', 'https://example.com/news/simple', 'link'),
       divider(),
-      columns(
+      columnRow(
         {},
         [
           heading(3, 'Ask before you build'),
@@ -189,7 +189,7 @@ export const NEWS: { key: string; name: string; content: DesignBlock[] }[] = [
       button('Try it now', 'https://example.com/search'),
       divider(),
       heading(2, 'Also new'),
-      columns(
+      columnRow(
         {},
         [heading(3, 'Keyboard for everything'), paragraph('Press ? on any page to see what it can do.')],
         [heading(3, 'Lighter pages'), paragraph('Half the size, so they open quickly on a train too.')],

@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { Db } from '../db/index.ts'
-import { PlainError } from '../http/errors.ts'
-import { routesOf } from '../http/resource.ts'
-import type { App, Deps } from '../http/server.ts'
-import { findJob, type JobId, JobView } from '../jobs/job.ts'
-import { readPiece } from '../jobs/pieces.ts'
-import { fail, failPlainly, notFound } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
+import type { Db } from '../../db/index.ts'
+import { PlainError } from '../../http/errors.ts'
+import { routesOf } from '../../http/resource.ts'
+import type { App, Deps } from '../../http/server.ts'
+import { findJob, type JobId, JobView } from '../../jobs/job.ts'
+import { readPiece } from '../../jobs/pieces.ts'
+import { fail, failPlainly, notFound } from '../../lib/errors.ts'
+import { isId } from '../../lib/id.ts'
 
 type ExportedList = {
   /** `/emails`; the status of an export is at `/emails/export/:jobId`. */
