@@ -69,7 +69,7 @@ export const ProjectChanges = z.object({
     .max(5)
     .optional()
     .describe(NAME_FIELDS),
-  brand: Brand.optional().describe('Replaces the brand as a whole. Designs that are saved already change only by `brand/apply`.'),
+  brand: Brand.optional().describe('Replaces the brand as a whole. Designs that are saved keep the HTML of their last save.'),
 })
 
 export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson {
