@@ -136,7 +136,7 @@ export const LISTED_COLUMNS = sql`
   jsonb_build_object('unsubscribed', c.excluded_unsubscribed, 'suppressed', c.excluded_suppressed, 'invalid', c.excluded_invalid)
     as "excludedCounts", c.counters_closed_at as "countersClosedAt",
   c.project_id as "projectId", c.created_at as "createdAt", c.updated_at as "updatedAt"`
-export const CAMPAIGN_COLUMNS = sql`${LISTED_COLUMNS}, c.design`
+const CAMPAIGN_COLUMNS = sql`${LISTED_COLUMNS}, c.design`
 
 export type CampaignKey = { projectId: string; id: string }
 

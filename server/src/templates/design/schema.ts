@@ -119,13 +119,13 @@ type Leaf = z.output<
   | typeof Footer
   | typeof Social
 >
-export type DesignListItem = { type: 'listItem'; content: (z.output<typeof Paragraph> | DesignList)[] }
+type DesignListItem = { type: 'listItem'; content: (z.output<typeof Paragraph> | DesignList)[] }
 export type DesignList = {
   type: 'bulletList' | 'orderedList'
   attrs?: { id?: string | null | undefined } | undefined
   content: DesignListItem[]
 }
-export type DesignColumn = { type: 'column'; content: DesignBlock[] }
+type DesignColumn = { type: 'column'; content: DesignBlock[] }
 export type DesignBlock =
   | Leaf
   | DesignList

@@ -5,7 +5,7 @@ import type { DesignBlock, DesignInline } from '../schema.ts'
 type Inline = string | DesignInline
 type Align = 'left' | 'center' | 'right'
 
-export const text = (words: string): DesignInline => ({ type: 'text', text: words })
+const text = (words: string): DesignInline => ({ type: 'text', text: words })
 export const bold = (words: string): DesignInline => ({ type: 'text', text: words, marks: [{ type: 'bold' }] })
 export const link = (words: string, href: string): DesignInline => ({
   type: 'text',
