@@ -61,9 +61,9 @@ export async function listSeenTypes(db: Db, projectId: string) {
   const events = await many<{ name: string }>(db)`
     select distinct case when ${IS_TRIGGERED} then 'triggered' else name end as name from ${allCounts(projectId)} where count > 0
   `
-  const recorded = await many<{ type: string }>(
-    db,
-  )`select type from ${activityLedger.readSql('activity_counts', projectId)} group by type having sum(count) > 0`
+  const recorded = await many<{ type: string }>(db)`
+    select type from ${activityLedger.readSql('activity_counts', projectId)} group by type having sum(count) > 0
+  `
   const seen = new Set<string>([...events.map(({ name }) => typeOfEvent(name)), ...recorded.map(({ type }) => type)])
   return ACTIVITY_TYPES.filter((type) => seen.has(type))
 }

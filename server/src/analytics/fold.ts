@@ -9,9 +9,9 @@ import { factsOfEntriesSql, ROLLUPS } from './rollup.ts'
  * added to their roll-ups meanwhile.
  */
 export async function addToRollups(tx: Tx, entries: RawBuilder<unknown>): Promise<string[]> {
-  const wiped = await many<{ id: string }>(
-    tx,
-  )`select project_id as id from project_wipes where project_id in (select project_id from ${entries} as e)`
+  const wiped = await many<{ id: string }>(tx)`
+    select project_id as id from project_wipes where project_id in (select project_id from ${entries} as e)
+  `
   const leftOut = wiped.map(({ id }) => id)
   const taken = sql`select * from ${entries} as e where email_ids is not null and project_id <> all(${leftOut}::uuid[])`
   const additions = Object.entries(ROLLUPS).map(([table, { key, values, rowsOf }]) => {

@@ -25,9 +25,9 @@ export const readGrowthTotals = (db: Db, projectId: string, period: Period) =>
 
 /** By day without gaps, and by source. */
 export async function readGrowth(db: Db, projectId: string, period: Period) {
-  const byDay = await many<GrowthCounts & { date: string }>(
-    db,
-  )`select day::text as date, ${GROWTH_SUMS} from ${allDays(projectId, period)} group by day`
+  const byDay = await many<GrowthCounts & { date: string }>(db)`
+    select day::text as date, ${GROWTH_SUMS} from ${allDays(projectId, period)} group by day
+  `
   const sources = await many<GrowthCounts & { source: string }>(db)`
     select source, ${GROWTH_SUMS} from ${allDays(projectId, period)} group by source
     having sum(created + opted_in + opted_out + deleted) > 0 order by sum(created) desc, source limit 100

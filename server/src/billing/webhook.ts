@@ -63,9 +63,9 @@ async function verifyEvent({ body, headers }: FastifyRequest, { secretKey, apiBa
 
 /** Each notification counts once. It is trusted to name a customer, nothing else: the state is read from Stripe. */
 async function storeEvent(tx: Tx, event: Stripe.Event) {
-  const isNew = await countAffected(
-    tx,
-  )`insert into stripe_events (id, type) values (${event.id}, ${event.type.slice(0, 200)}) on conflict do nothing`
+  const isNew = await countAffected(tx)`
+    insert into stripe_events (id, type) values (${event.id}, ${event.type.slice(0, 200)}) on conflict do nothing
+  `
   const customer = customerOf(event)
   if (!isNew || !customer || !RELEVANT.test(event.type)) return
   await enqueue(tx, 'billing.sync', { customer }, { key: `billing.sync:${customer}` })

@@ -3,7 +3,7 @@ import { type Db, one } from '../db/index.ts'
 
 /** How a project names its contacts: the alternatives of `nameFields`, each with its fields in order. */
 export async function readNameFields(db: Db, projectId: string): Promise<string[]> {
-  const row = await one(db, sql<{ nameFields: string[] }>`select name_fields as "nameFields" from projects where id = ${projectId}`)
+  const row = await one<{ nameFields: string[] }>(db)`select name_fields as "nameFields" from projects where id = ${projectId}`
   return row.nameFields
 }
 

@@ -60,12 +60,9 @@ export async function removeContactEvents(db: Pool, { projectId, contactIds, sin
 
 /** Returns the number of events. */
 async function unlinkEmailEvents(tx: Tx, { projectId, which }: { projectId: string; which: RawBuilder<unknown> }): Promise<number> {
-  const found = await many(
-    tx,
-    sql<{ id: string }>`
-      select id from events where project_id = ${projectId} and ${which} and email_id is not null order by id limit ${CHUNK}
-    `,
-  )
+  const found = await many<{ id: string }>(tx)`
+    select id from events where project_id = ${projectId} and ${which} and email_id is not null order by id limit ${CHUNK}
+  `
   const ids = found.map(({ id }) => id)
   if (ids.length) await unlinkContacts(tx, { projectId, ids })
   return ids.length

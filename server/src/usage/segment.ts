@@ -24,9 +24,9 @@ const DAYS = 7
 
 /** How often each segment of a project is used, and how its members changed. A project has at most 1,000 segments. */
 export async function countSegmentUses(db: Db, projectId: string): Promise<Uses[]> {
-  const segments = await many<Segment>(
-    db,
-  )`select id, slug, track_membership as "trackMembership" from segments where project_id = ${projectId} order by id desc limit 1000`
+  const segments = await many<Segment>(db)`
+    select id, slug, track_membership as "trackMembership" from segments where project_id = ${projectId} order by id desc limit 1000
+  `
   const uses = await many(db, usesSql(projectId))
   const tracked = segments.filter(({ trackMembership }) => trackMembership).map(({ slug }) => slug)
   const changes = await countRecent(db, projectId, [...tracked.map(entryEventOf), ...tracked.map(exitEventOf)])
@@ -63,8 +63,8 @@ const usesSql = (projectId: string): RawBuilder<Counted> => sql<Counted>`
 async function countRecent(db: Db, projectId: string, names: string[]): Promise<Map<string, number>> {
   if (!names.length) return new Map()
   const which = sql`and name = any(${names}::text[]) and day > (now() at time zone 'utc')::date - ${DAYS}::int`
-  const rows = await many<{ name: string; count: number }>(
-    db,
-  )`select name, sum(count)::int as count from ${allCounts(projectId, which)} group by name`
+  const rows = await many<{ name: string; count: number }>(db)`
+    select name, sum(count)::int as count from ${allCounts(projectId, which)} group by name
+  `
   return new Map(rows.map(({ name, count }) => [name, count]))
 }

@@ -111,14 +111,11 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
 export const campaignSums = {
   name: 'campaigns',
   async repair(db: Pool, projectId: string) {
-    const open = await many(
-      db,
-      sql<CampaignKey>`
-        select project_id as "projectId", id from campaigns
-        where project_id = ${projectId} and started_at is not null and counters_closed_at is null and deleted_at is null
-          and not ${isWiped(sql`${projectId}`)} order by id
-      `,
-    )
+    const open = await many<CampaignKey>(db)`
+      select project_id as "projectId", id from campaigns
+      where project_id = ${projectId} and started_at is not null and counters_closed_at is null and deleted_at is null
+        and not ${isWiped(sql`${projectId}`)} order by id
+    `
     let campaigns = 0
     for (const key of open) {
       const { wrong } = await transact(db, (tx) => recountCampaign(tx, key))

@@ -131,12 +131,9 @@ const MARGIN_MS = HOUR
  * holds little else. Undefined if the campaign was deleted; its emails are then found by their index and sorted.
  */
 async function readSpan(db: Db, projectId: string, campaignId: string): Promise<RawBuilder<unknown> | undefined> {
-  const campaign = await maybeOne(
-    db,
-    sql<{ startedAt: Date | null; frozenAt: Date | null }>`
-      select started_at as "startedAt", frozen_at as "frozenAt" from campaigns where project_id = ${projectId} and id = ${campaignId}
-    `,
-  )
+  const campaign = await maybeOne<{ startedAt: Date | null; frozenAt: Date | null }>(db)`
+    select started_at as "startedAt", frozen_at as "frozenAt" from campaigns where project_id = ${projectId} and id = ${campaignId}
+  `
   if (!campaign) return undefined
   const { startedAt, frozenAt } = campaign
   if (!startedAt) return sql`false`

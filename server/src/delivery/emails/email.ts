@@ -127,12 +127,9 @@ const countEmails = (db: Pool, selection: EmailSelection) =>
   })
 
 export async function findEmail(db: Db, projectId: string, id: string) {
-  const row = await maybeOne(
-    db,
-    sql<Row>`
-      select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
-      where e.project_id = ${projectId} and e.id = ${id}
-    `,
-  )
+  const row = await maybeOne<Row>(db)`
+    select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+    where e.project_id = ${projectId} and e.id = ${id}
+  `
   return row && showEmail(row)
 }

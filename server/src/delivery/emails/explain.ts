@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { findEmail } from './email.ts'
 import { timelineOf } from './timeline.ts'
@@ -45,14 +44,11 @@ export async function explainEmail(db: Db, id: string): Promise<string | undefin
 
 /** One index lookup per project: the primary key begins with the project. */
 const findFacts = (db: Db, id: string) =>
-  maybeOne(
-    db,
-    sql<EmailFacts>`
-      select p.id as "projectId", p.name as project, e.state, e.lane as priority, e.failures, e.crashes, e.worker, e.handed_over_at as "handedOverAt",
-        e.due_at as "dueAt", e.retried_unknown as "retriedUnknown", e.provider_id as "providerId"
-      from projects p cross join lateral (select * from emails where project_id = p.id and id = ${id}) as e
-    `,
-  )
+  maybeOne<EmailFacts>(db)`
+    select p.id as "projectId", p.name as project, e.state, e.lane as priority, e.failures, e.crashes, e.worker, e.handed_over_at as "handedOverAt",
+      e.due_at as "dueAt", e.retried_unknown as "retriedUnknown", e.provider_id as "providerId"
+    from projects p cross join lateral (select * from emails where project_id = p.id and id = ${id}) as e
+  `
 
 function describeState({ state, priority, worker, handedOverAt, dueAt, retriedUnknown }: EmailFacts) {
   const retried = retriedUnknown ? ', retried after an attempt with an unknown outcome' : ''

@@ -43,6 +43,6 @@ export const emailExport: CsvExport<Input> = {
 
 /** The oldest first. */
 export async function queueEmailExport(tx: Tx, projectId: string, filter: EmailFilter = {}) {
-  const oldest = await maybeOne(tx, sql<{ id: string }>`select id from emails where project_id = ${projectId} order by id limit 1`)
+  const oldest = await maybeOne<{ id: string }>(tx)`select id from emails where project_id = ${projectId} order by id limit 1`
   return queueCsvExport(tx, emailExport, projectId, { filter, first: oldest?.id ?? NIL_ID, last: newId() })
 }

@@ -190,7 +190,7 @@ export async function isToAddressSql(db: Db, projectId: string, address: string)
 const givenRequest = (text: string) => sql`e.request_id = ${text} and e.request_id !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7'`
 
 const isGivenRequest = async (db: Db, projectId: string, text: string) =>
-  (await maybeOne(db, sql`select 1 from emails e where e.project_id = ${projectId} and ${givenRequest(text)} limit 1`)) !== undefined
+  (await maybeOne(db)`select 1 from emails e where e.project_id = ${projectId} and ${givenRequest(text)} limit 1`) !== undefined
 
 /** An email, or the call that sent it. The ids of our own requests have a time, near which its emails are. */
 function matchesId(id: string) {

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { findContact } from '../../contacts/contact.ts'
 import { columns, type RowOf } from '../../db/columns.ts'
@@ -81,16 +80,13 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
 }
 
 const findRow = (db: Db, { projectId, id }: EmailId) =>
-  maybeOne(
-    db,
-    sql<Row>`
-      select ${OF_EMAIL}, ${OF_CONTENT}, e.to_address as "to", p.name as "projectName", p.language as "projectLanguage",
-        case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
-          as "contactId"
-      from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id join projects p on p.id = e.project_id
-      where e.project_id = ${projectId} and e.id = ${id} and p.deleted_at is null
-    `,
-  )
+  maybeOne<Row>(db)`
+    select ${OF_EMAIL}, ${OF_CONTENT}, e.to_address as "to", p.name as "projectName", p.language as "projectLanguage",
+      case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
+        as "contactId"
+    from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id join projects p on p.id = e.project_id
+    where e.project_id = ${projectId} and e.id = ${id} and p.deleted_at is null
+  `
 
 /** In the order of the message. */
 function rebuildHeaders(email: Row, subject: string, unsubscribe: Record<string, string>) {
@@ -140,10 +136,7 @@ function setValue(data: Record<string, unknown>, [key, ...rest]: string[]) {
 
 /** A message in the sandbox, as it would have been sent, without its tracking. Undefined when there is no such message. */
 export async function previewSandboxMessage({ db, secrets }: Pick<Context, 'db' | 'secrets'>, { projectId, id }: EmailId) {
-  const found = await maybeOne(
-    db,
-    sql<{ source: Buffer }>`select source from sandbox_messages where project_id = ${projectId} and id = ${id}`,
-  )
+  const found = await maybeOne<{ source: Buffer }>(db)`select source from sandbox_messages where project_id = ${projectId} and id = ${id}`
   if (!found) return undefined
   const { html, text, ...rest } = readComposed(found.source)
   const frameUrl = frameUrlOf(secrets, { kind: 'sandbox', projectId, id })

@@ -27,16 +27,13 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   const capped = await lockCaps(tx, [projectId], 'transactional')
   // One resend at a time. The lock is a statement of its own, so that the next statement sees the resend before it.
   await sql`select 1 from emails where project_id = ${projectId} and id = ${id} for update`.execute(tx)
-  const email = await maybeOne(
-    tx,
-    sql<FailedEmail>`
-      select e.state, e.source_type as "sourceType", e.test, c.from_address as "fromAddress", ${CONTACT} is not null as "hasContact",
-        e.vars is not null and e.updated_at > now() - make_interval(days => ${KEPT_DAYS}) as "hasRequestData",
-        (select r.id from emails r where r.project_id = e.project_id and r.resent_from = e.id and r.state <> 'failed' limit 1) as "resentAs"
-      from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
-      where e.project_id = ${projectId} and e.id = ${id}
-    `,
-  )
+  const email = await maybeOne<FailedEmail>(tx)`
+    select e.state, e.source_type as "sourceType", e.test, c.from_address as "fromAddress", ${CONTACT} is not null as "hasContact",
+      e.vars is not null and e.updated_at > now() - make_interval(days => ${KEPT_DAYS}) as "hasRequestData",
+      (select r.id from emails r where r.project_id = e.project_id and r.resent_from = e.id and r.state <> 'failed' limit 1) as "resentAs"
+    from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+    where e.project_id = ${projectId} and e.id = ${id}
+  `
   if (!email) return undefined
   assertResendable(email)
   await assertVerified(tx, projectId, email.fromAddress)

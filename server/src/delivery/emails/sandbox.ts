@@ -44,9 +44,8 @@ function matchesText(text: string) {
 }
 
 export async function findSandboxMessage(db: Db, projectId: string, id: string) {
-  const row = await maybeOne(
-    db,
-    sql<Row & { source: Buffer }>`select ${COLUMNS}, source from sandbox_messages where project_id = ${projectId} and id = ${id}`,
-  )
+  const row = await maybeOne<Row & { source: Buffer }>(db)`
+    select ${COLUMNS}, source from sandbox_messages where project_id = ${projectId} and id = ${id}
+  `
   return row && { ...row, createdAt: row.createdAt.toISOString(), source: row.source.toString() }
 }

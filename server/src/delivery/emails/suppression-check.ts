@@ -37,16 +37,13 @@ type Facts = {
 
 /** Whether an email to this address would be sent now, by the rules that hold when it is. */
 export async function checkAddress(db: Db, projectId: string, email: string): Promise<z.output<typeof SuppressionCheck>> {
-  const { isDisabled, subscribed, suppressions } = await one(
-    db,
-    sql<Facts>`
-      select p.disabled as "isDisabled", (select subscribed from contacts where project_id = p.id and email = ${email}) as subscribed,
-        coalesce((select jsonb_agg(s) from (
-          select ${SUPPRESSION_COLUMNS} from suppressions s where project_id = p.id and ${suppressesSql(sql`${email}`)}
-        ) as s), '[]') as suppressions
-      from projects p where p.id = ${projectId}
-    `,
-  )
+  const { isDisabled, subscribed, suppressions } = await one<Facts>(db)`
+    select p.disabled as "isDisabled", (select subscribed from contacts where project_id = p.id and email = ${email}) as subscribed,
+      coalesce((select jsonb_agg(s) from (
+        select ${SUPPRESSION_COLUMNS} from suppressions s where project_id = p.id and ${suppressesSql(sql`${email}`)}
+      ) as s), '[]') as suppressions
+    from projects p where p.id = ${projectId}
+  `
   const found: [RuleName, 'all' | 'marketing', z.output<typeof Suppression> | null][] = [
     ...suppressions.map((row) => {
       const shown = showSuppression({ ...row, createdAt: new Date(row.createdAt) })

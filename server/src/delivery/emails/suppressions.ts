@@ -64,13 +64,10 @@ export const streamSuppressions = (db: Db, projectId: string) =>
     (async function* () {
       yield 'address,domain,reason,createdAt\r\n'
       for (let after = ''; ; ) {
-        const rows = await many(
-          db,
-          sql<SuppressionRow>`
-            select ${SUPPRESSION_COLUMNS} from suppressions where project_id = ${projectId} and address > ${after}
-            order by address limit ${EXPORTED_AT_ONCE}
-          `,
-        )
+        const rows = await many<SuppressionRow>(db)`
+          select ${SUPPRESSION_COLUMNS} from suppressions where project_id = ${projectId} and address > ${after}
+          order by address limit ${EXPORTED_AT_ONCE}
+        `
         if (!rows.length) return
         yield rows.map(printSuppression).join('')
         after = rows.at(-1)!.address

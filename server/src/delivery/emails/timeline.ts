@@ -41,7 +41,7 @@ export async function timelineOf(db: Db, projectId: string, email: EmailJson): P
 /** The reply of a server whose meaning is being checked. */
 async function heldReplyOf(db: Db, projectId: string, { id, errorCode }: EmailJson) {
   if (errorCode !== HELD) return {}
-  return maybeOne(db, sql<{ reply: string }>`select reply from held_refusals where project_id = ${projectId} and email_id = ${id}`)
+  return maybeOne<{ reply: string }>(db)`select reply from held_refusals where project_id = ${projectId} and email_id = ${id}`
 }
 
 /** What the row of an email says about it. A test email has no events, and those of a deleted contact are gone. */
@@ -80,15 +80,12 @@ const kindOf = ({ what, details: { bounceType = null, machine = null } }: Entry)
 
 /** What is kept about an email beside its row. */
 const readKept = (db: Db, projectId: string, { id, to }: EmailJson) =>
-  one(
-    db,
-    sql<{ machineOpenedAt: Date | null; machineClickedAt: Date | null; softBouncedAt: Date | null }>`
-      select h.machine_opened_at as "machineOpenedAt", h.machine_clicked_at as "machineClickedAt", b.created_at as "softBouncedAt"
-      from (select) as email
-      left join email_hits h on h.project_id = ${projectId} and h.email_id = ${id}
-      left join soft_bounces b on b.project_id = ${projectId} and b.address = ${to} and b.email_id = ${id}
-    `,
-  )
+  one<{ machineOpenedAt: Date | null; machineClickedAt: Date | null; softBouncedAt: Date | null }>(db)`
+    select h.machine_opened_at as "machineOpenedAt", h.machine_clicked_at as "machineClickedAt", b.created_at as "softBouncedAt"
+    from (select) as email
+    left join email_hits h on h.project_id = ${projectId} and h.email_id = ${id}
+    left join soft_bounces b on b.project_id = ${projectId} and b.address = ${to} and b.email_id = ${id}
+  `
 
 /** Reports that the provider keeps trying, each once, even if it was repeated. They change nothing, so they have no event. */
 const delaysOf = (db: Db, projectId: string, emailId: string) => many<Entry>(db)`

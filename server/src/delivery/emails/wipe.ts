@@ -13,7 +13,7 @@ export async function wipeContents(tx: Tx, scope: WipeScope) {
   const isUnused = sql`not exists (select from emails e where e.project_id = t.project_id and e.content_id = t.id)`
   const isOfCampaign = sql`exists (select from campaigns c where c.project_id = t.project_id and c.content_id = t.id)`
   const which = sql`${isUnused} and (${createdInScope(scope)} or not ${isOfCampaign})`
-  const deleted = await many(tx, sql<{ id: string }>`${wipeSql('contents', scope, { which })} returning id`)
+  const deleted = await many<{ id: string }>(tx)`${wipeSql('contents', scope, { which })} returning id`
   const ids = deleted.map(({ id }) => id)
   await sql`delete from attachments where project_id = ${scope.projectId} and content_id = any(${ids}::uuid[])`.execute(tx)
   return ids.length

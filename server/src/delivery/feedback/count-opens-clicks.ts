@@ -24,18 +24,15 @@ export type TrackedEmail = {
 
 /** Locks the emails, so that no other transaction counts their opens and clicks meanwhile. Deleted emails are left out. */
 export const lockTrackedEmails = (tx: Tx, emails: OpenedEmail[]) =>
-  many(
-    tx,
-    sql<TrackedEmail>`
-      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.test, coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
-        clock_timestamp() as now, e.opens, e.clicks, e.opened_at is not null as "isOpened", e.clicked_at is not null as "isClicked", ${FACTS} as data
-      from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
-      where (e.project_id, e.id) in (
-        select "projectId", "emailId" from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, "emailId" uuid))
-      order by e.project_id, e.id -- consistent lock order: avoids deadlocks
-      for update of e
-    `,
-  )
+  many<TrackedEmail>(tx)`
+    select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.test, coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
+      clock_timestamp() as now, e.opens, e.clicks, e.opened_at is not null as "isOpened", e.clicked_at is not null as "isClicked", ${FACTS} as data
+    from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+    where (e.project_id, e.id) in (
+      select "projectId", "emailId" from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, "emailId" uuid))
+    order by e.project_id, e.id -- consistent lock order: avoids deadlocks
+    for update of e
+  `
 
 /** New opens and clicks of an email, with the time of the first of each. */
 export type OpenClickCount = {

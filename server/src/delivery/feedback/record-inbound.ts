@@ -17,7 +17,7 @@ export async function recordInboundEmail(
   const id = newId()
   const from = readAddress(parsed.from?.address ?? '') ?? parsed.from?.address ?? inbound.sender
   // An unknown sender does not become a contact: the From header can be forged.
-  const contact = await maybeOne(tx, sql<{ id: string }>`select id from contacts where project_id = ${projectId} and email = ${from}`)
+  const contact = await maybeOne<{ id: string }>(tx)`select id from contacts where project_id = ${projectId} and email = ${from}`
   const facts = { from, fromName: parsed.from?.name || null, to: address, replyTo: parsed.replyTo, subject: parsed.subject }
   const { fingerprint } = parsed
   const email = { ...facts, projectId, id, contactId: contact?.id ?? null, body: parsed.html ?? parsed.text ?? '', fingerprint }
@@ -89,17 +89,14 @@ async function insertUnlessRepeated(tx: Tx, email: InboundEmail): Promise<string
 
 async function insert(tx: Tx, email: InboundEmail): Promise<boolean> {
   const contentId = newId()
-  const inserted = await maybeOne(
-    tx,
-    sql<{ at: Date }>`
-      insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, state, delivered_at, lane, stream_id,
-        metered)
-      values (${email.projectId}, ${email.id}, ${contentId}, ${email.contactId}, ${email.to}, 'INBOUND', ${email.messageId}, 'sent', now(), 0,
-        ${email.projectId}, true)
-      on conflict (project_id, to_address, message_id) where source_type = 'INBOUND' do nothing
-      returning created_at as at
-    `,
-  )
+  const inserted = await maybeOne<{ at: Date }>(tx)`
+    insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, state, delivered_at, lane, stream_id,
+      metered)
+    values (${email.projectId}, ${email.id}, ${contentId}, ${email.contactId}, ${email.to}, 'INBOUND', ${email.messageId}, 'sent', now(), 0,
+      ${email.projectId}, true)
+    on conflict (project_id, to_address, message_id) where source_type = 'INBOUND' do nothing
+    returning created_at as at
+  `
   if (!inserted) return false
   await addEntries(tx, [{ projectId: email.projectId, id: email.id, kind: 'accepted', source: 'INBOUND', countedAt: inserted.at }])
   await sql`
@@ -111,11 +108,8 @@ async function insert(tx: Tx, email: InboundEmail): Promise<boolean> {
 }
 
 const isRepetition = (tx: Tx, { projectId, to, messageId, fingerprint }: InboundEmail) =>
-  maybeOne(
-    tx,
-    sql`
-      select 1 from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
-      where e.project_id = ${projectId} and e.to_address = ${to} and e.message_id = ${messageId} and e.source_type = 'INBOUND'
-        and c.fingerprint = decode(${fingerprint}, 'hex')
-    `,
-  )
+  maybeOne(tx)`
+    select 1 from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+    where e.project_id = ${projectId} and e.to_address = ${to} and e.message_id = ${messageId} and e.source_type = 'INBOUND'
+      and c.fingerprint = decode(${fingerprint}, 'hex')
+  `

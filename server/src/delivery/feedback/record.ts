@@ -47,17 +47,14 @@ const FACTS_OF_EMAIL = sql`(select ${FACTS} from contents c where c.project_id =
 async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedback[]) {
   const time = TIMES[kind]
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
-  const affected = await many(
-    tx,
-    sql<AffectedEmail & CountedEmail>`${prepared}
-      update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
-      from ${asRows(first.values())}
-      where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(first.values())} and e.${time} is null
-      returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-        e.test, ${EVENT_TIME} as at, ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
-        case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
-    `,
-  )
+  const affected = await many<AffectedEmail & CountedEmail>(tx)`${prepared}
+    update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
+    from ${asRows(first.values())}
+    where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(first.values())} and e.${time} is null
+    returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
+      e.test, ${EVENT_TIME} as at, ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
+      case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
+  `
   await addEntries(
     tx,
     affected.flatMap((email) => entriesOf(email, kind)),
@@ -82,17 +79,14 @@ function entriesOf(email: AffectedEmail & CountedEmail, kind: keyof typeof OUTCO
 /** One by one: soft bounces are few, and whether one reaches the limit depends on those before it. */
 async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
-  const affected = await many(
-    tx,
-    sql<AffectedEmail>`
-      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-        e.test, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
-      from ${asRows(first.values())}
-      join emails e on e.project_id = m."projectId" and e.id = m.id
-      join contents c on c.project_id = e.project_id and c.id = e.content_id
-      order by 1, e.to_address -- consistent lock order: avoids deadlocks
-    `,
-  )
+  const affected = await many<AffectedEmail>(tx)`
+    select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
+      e.test, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
+    from ${asRows(first.values())}
+    join emails e on e.project_id = m."projectId" and e.id = m.id
+    join contents c on c.project_id = e.project_id and c.id = e.content_id
+    order by 1, e.to_address -- consistent lock order: avoids deadlocks
+  `
   for (const email of affected) {
     const isTooMany = await countSoftBounce(tx, { ...email, emailId: email.id })
     if (isTooMany === undefined) continue

@@ -25,16 +25,13 @@ export type LockedEmail = { projectId: string; id: string; providerId: string | 
 /** Locks the emails in the order of their ids: consistent lock order avoids deadlocks. Returns them by `emailKey`. */
 export async function lockReportedEmails(tx: Tx, emails: ReportedEmail[]) {
   const wanted = emails.map(({ projectId, emailId }) => ({ projectId, id: emailId }))
-  const rows = await many(
-    tx,
-    sql<LockedEmail>`${prepared}
-      select e.project_id as "projectId", e.id, e.provider_id as "providerId", e.message_id as "messageId"
-      from emails e
-      where (e.project_id, e.id) in (
-        select "projectId", id from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as m("projectId" uuid, id uuid))
-      order by 1, 2 for no key update
-    `,
-  )
+  const rows = await many<LockedEmail>(tx)`${prepared}
+    select e.project_id as "projectId", e.id, e.provider_id as "providerId", e.message_id as "messageId"
+    from emails e
+    where (e.project_id, e.id) in (
+      select "projectId", id from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as m("projectId" uuid, id uuid))
+    order by 1, 2 for no key update
+  `
   return new Map(rows.map((row) => [emailKey(row.projectId, row.id), row]))
 }
 

@@ -12,24 +12,18 @@ type SoftBounce = { projectId: string; emailId: string; contactId: string | null
 export async function countSoftBounce(tx: Tx, { projectId, emailId, contactId, address, at }: SoftBounce): Promise<boolean | undefined> {
   // Serialised per address: two concurrent transactions would not see each other's row.
   await lock(tx, 'soft bounces', `${projectId} ${address}`)
-  const counted = await maybeOne(
-    tx,
-    sql`
-      insert into soft_bounces (project_id, address, email_id, created_at, forgiven)
-      select ${projectId}, ${address}, ${emailId}, ${at}, exists (
-        select from emails where project_id = ${projectId} and contact_id = ${contactId} and to_address = ${address} and delivered_at >= ${at})
-      on conflict do nothing returning email_id
-    `,
-  )
+  const counted = await maybeOne(tx)`
+    insert into soft_bounces (project_id, address, email_id, created_at, forgiven)
+    select ${projectId}, ${address}, ${emailId}, ${at}, exists (
+      select from emails where project_id = ${projectId} and contact_id = ${contactId} and to_address = ${address} and delivered_at >= ${at})
+    on conflict do nothing returning email_id
+  `
   if (!counted) return undefined
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      select count(*)::int as count from soft_bounces
-      where project_id = ${projectId} and address = ${address} and not forgiven
-        and created_at > now() - make_interval(days => ${WINDOW_DAYS})
-    `,
-  )
+  const { count } = await one<{ count: number }>(tx)`
+    select count(*)::int as count from soft_bounces
+    where project_id = ${projectId} and address = ${address} and not forgiven
+      and created_at > now() - make_interval(days => ${WINDOW_DAYS})
+  `
   return count >= MAX_SOFT_BOUNCES
 }
 
@@ -46,11 +40,8 @@ export async function clearSoftBounces(tx: Tx, delivered: { projectId: string; a
 
 /** Kept for twice the window: a provider may report a late bounce, and repeat it. */
 export const dropOldSoftBounces = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from soft_bounces where (project_id, address, email_id) in (
-        select project_id, address, email_id from soft_bounces
-        where created_at < now() - make_interval(days => ${2 * WINDOW_DAYS}) order by created_at limit ${limit})
-    `,
-  )
+  countAffected(tx)`
+    delete from soft_bounces where (project_id, address, email_id) in (
+      select project_id, address, email_id from soft_bounces
+      where created_at < now() - make_interval(days => ${2 * WINDOW_DAYS}) order by created_at limit ${limit})
+  `

@@ -57,29 +57,23 @@ export const wholeDomain = (domain: string) => `@${domain}`
 
 /** An existing suppression keeps its reason, which says why the address was suppressed first. */
 export async function suppressManually(tx: Tx, projectId: string, address: string) {
-  const row = await one(
-    tx,
-    sql<SuppressionRow & { isNew: boolean }>`
-      insert into suppressions as s (project_id, address, reason) values (${projectId}, ${address}, 'manual')
-      on conflict (project_id, address) do update set reason = s.reason
-      returning ${SUPPRESSION_COLUMNS}, xmax = 0 as "isNew"
-    `,
-  )
+  const row = await one<SuppressionRow & { isNew: boolean }>(tx)`
+    insert into suppressions as s (project_id, address, reason) values (${projectId}, ${address}, 'manual')
+    on conflict (project_id, address) do update set reason = s.reason
+    returning ${SUPPRESSION_COLUMNS}, xmax = 0 as "isNew"
+  `
   if (row.isNew) await recordManual(tx, projectId, [address])
   return row
 }
 
 /** Returns how many are new. The others keep their reasons. */
 export async function suppressManyManually(tx: Tx, projectId: string, addresses: string[]): Promise<number> {
-  const added = await many(
-    tx,
-    sql<{ address: string }>`
-      insert into suppressions (project_id, address, reason)
-      select ${projectId}, address, 'manual' from unnest(${addresses}::text[]) as a(address)
-      order by 2 -- consistent lock order: avoids deadlocks
-      on conflict do nothing returning address
-    `,
-  )
+  const added = await many<{ address: string }>(tx)`
+    insert into suppressions (project_id, address, reason)
+    select ${projectId}, address, 'manual' from unnest(${addresses}::text[]) as a(address)
+    order by 2 -- consistent lock order: avoids deadlocks
+    on conflict do nothing returning address
+  `
   await recordManual(
     tx,
     projectId,
@@ -97,7 +91,7 @@ const recordManual = (tx: Tx, projectId: string, addresses: string[]) =>
 
 /** False when there was none. Earlier soft bounces no longer count. */
 export async function removeSuppression(tx: Tx, projectId: string, address: string) {
-  const removed = await countAffected(tx, sql`delete from suppressions where project_id = ${projectId} and address = ${address}`)
+  const removed = await countAffected(tx)`delete from suppressions where project_id = ${projectId} and address = ${address}`
   await clearSoftBounces(tx, [{ projectId, address }])
   return removed > 0
 }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
 import { addEntries } from '../outbox/email-ledger.ts'
 
@@ -6,14 +5,11 @@ type Unsubscription = { projectId: string; contactId: string; emailId: string }
 
 /** Counts the contact's unsubscription for the email whose link was used, once. */
 export async function countUnsubscription(tx: Tx, { projectId, contactId, emailId }: Unsubscription) {
-  const emails = await many(
-    tx,
-    sql<{ projectId: string; id: string; campaignId: string | null; test: boolean }>`
-      update emails set unsubscribed_at = now(), updated_at = now()
-      where project_id = ${projectId} and id = ${emailId} and contact_id = ${contactId} and unsubscribed_at is null
-      returning project_id as "projectId", id, campaign_id as "campaignId", test
-    `,
-  )
+  const emails = await many<{ projectId: string; id: string; campaignId: string | null; test: boolean }>(tx)`
+    update emails set unsubscribed_at = now(), updated_at = now()
+    where project_id = ${projectId} and id = ${emailId} and contact_id = ${contactId} and unsubscribed_at is null
+    returning project_id as "projectId", id, campaign_id as "campaignId", test
+  `
   await addEntries(
     tx,
     emails.map((email) => ({ ...email, kind: 'unsubscribed' })),

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { type Db, many } from '../../db/index.ts'
 import { type Secrets, sameBytes } from '../../lib/secrets.ts'
 import { uuidFromHex } from './tracking-token.ts'
@@ -27,10 +26,9 @@ export function returnPathOf(secrets: Secrets, email: EmailRef, domain: string) 
 export async function findReturnPath(db: Db, secrets: Secrets, text: string): Promise<EmailRef | undefined> {
   for (const [, digit, token] of [...text.matchAll(TOKEN)].slice(0, MAX_TRIED)) {
     const { emailId, ending, signature } = readToken(token!)
-    const projects = await many(
-      db,
-      sql<{ id: string }>`select id from projects where right(id::text, 8) = ${ending} and deleted_at is null limit ${MAX_ALIKE}`,
-    )
+    const projects = await many<{ id: string }>(db)`
+      select id from projects where right(id::text, 8) = ${ending} and deleted_at is null limit ${MAX_ALIKE}
+    `
     const emails = projects.map(({ id }) => ({ projectId: id, emailId }))
     const signed = { number: Number.parseInt(digit!, 32), signature }
     const ours = emails.find((email) => isSigned(secrets, email, signed))

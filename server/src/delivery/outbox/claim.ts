@@ -196,24 +196,23 @@ const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
   and not exists (select from streams t where t.project_id = emails.project_id and t.id = emails.stream_id and ${isStopped})`
 
 /** With "order by", or the planner may scan all emails in the hope to find one early. */
-export const hasSuspects = async (db: Pool) => (await many(db, sql`select from emails where ${DUE_SUSPECT} order by id limit 1`)).length > 0
+export const hasSuspects = async (db: Pool) => (await many(db)`select from emails where ${DUE_SUSPECT} order by id limit 1`).length > 0
 
 /** Claims one suspect. The caller holds no other email: if the process dies again, this one is the cause. */
 export const claimSuspect = (db: Pool, worker: number) =>
-  transact(db, (tx) =>
-    maybeOne(
-      tx,
-      sql<ClaimedEmail>`
-        with me as materialized (
-          select from senders where worker = ${worker} and lease_until > now() for key share
-        ), chosen as materialized (
-          select project_id, id from emails where ${DUE_SUSPECT} order by id limit 1 for update skip locked
-        )
-        update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
-        from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
-        returning ${CLAIMED_COLUMNS}
-      `,
-    ),
+  transact(
+    db,
+    (tx) =>
+      maybeOne<ClaimedEmail>(tx)`
+      with me as materialized (
+        select from senders where worker = ${worker} and lease_until > now() for key share
+      ), chosen as materialized (
+        select project_id, id from emails where ${DUE_SUSPECT} order by id limit 1 for update skip locked
+      )
+      update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
+      from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
+      returning ${CLAIMED_COLUMNS}
+    `,
   )
 
 /**
@@ -228,7 +227,7 @@ export const renewLease = (tx: Tx, worker: number, { leaseMs, slowedBy }: { leas
   `.execute(tx)
 
 export async function countWorkers(db: Db) {
-  const { count } = await one(db, sql<{ count: number }>`select count(*)::int as count from senders where lease_until > now()`)
+  const { count } = await one<{ count: number }>(db)`select count(*)::int as count from senders where lease_until > now()`
   return count
 }
 
@@ -241,38 +240,29 @@ const ABANDONED = sql`
 /** Takes over the emails of dead workers. Returns how many. */
 export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
   transact(db, async (tx) => {
-    const dead = await many(
-      tx,
-      sql<{ worker: number }>`
-        select worker from senders
-        where worker <> ${worker} and (lease_until < now() or ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
-        for update skip locked
-      `,
-    )
+    const dead = await many<{ worker: number }>(tx)`
+      select worker from senders
+      where worker <> ${worker} and (lease_until < now() or ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
+      for update skip locked
+    `
     if (!dead.length) return 0
     const workers = dead.map((row) => row.worker)
-    const recovered = await countAffected(
-      tx,
-      sql`
-        update emails set ${ABANDONED}, crashes = crashes + case when handed_over_at is null then 1 else 0 end
-        where (project_id, id) in (
-          select project_id, id from emails where state = 'sending' and worker = any(${workers}::int[]) order by 1, 2 for update)
-      `,
-    )
+    const recovered = await countAffected(tx)`
+      update emails set ${ABANDONED}, crashes = crashes + case when handed_over_at is null then 1 else 0 end
+      where (project_id, id) in (
+        select project_id, id from emails where state = 'sending' and worker = any(${workers}::int[]) order by 1, 2 for update)
+    `
     await sql`delete from senders where worker = any(${workers}::int[])`.execute(tx)
     return recovered
   })
 
 /** Queues deferred emails that are due. */
 export const wakeDeferred = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      update emails set state = 'queued', due_at = null, updated_at = now()
-      where (project_id, id) in (
-        select project_id, id from emails where state = 'deferred' and due_at <= now() order by due_at limit ${limit} for update skip locked)
-    `,
-  )
+  countAffected(tx)`
+    update emails set state = 'queued', due_at = null, updated_at = now()
+    where (project_id, id) in (
+      select project_id, id from emails where state = 'deferred' and due_at <= now() order by due_at limit ${limit} for update skip locked)
+  `
 
 /**
  * Releases the emails assigned to this worker that it does not hold. A claim whose reply was lost leaves emails with a worker that does not

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { countAffected, type Tx } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
 import { DAY } from '../../lib/text/units.ts'
@@ -12,13 +11,10 @@ export const KEPT_DAYS = 7
  */
 export function clearVars(tx: Tx, limit: number) {
   const before = lowestId(new Date(Date.now() - KEPT_DAYS * DAY))
-  return countAffected(
-    tx,
-    sql`
-      update emails set vars = null where (project_id, id) in (
-        select project_id, id from emails
-        where state = 'failed' and vars <> '{}' and id < ${before} and updated_at < now() - make_interval(days => ${KEPT_DAYS})
-        order by id limit ${limit})
-    `,
-  )
+  return countAffected(tx)`
+    update emails set vars = null where (project_id, id) in (
+      select project_id, id from emails
+      where state = 'failed' and vars <> '{}' and id < ${before} and updated_at < now() - make_interval(days => ${KEPT_DAYS})
+      order by id limit ${limit})
+  `
 }

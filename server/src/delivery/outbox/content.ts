@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
@@ -52,24 +51,18 @@ type AttachmentRow = { contentId: string; filename: string; contentType: string;
 async function loadContents(db: Db, wanted: Map<string, string>): Promise<Content[]> {
   if (!wanted.size) return []
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
-  const contents = many(
-    db,
-    sql<Omit<Content, 'attachments' | 'fromName'> & { fromName: string | null; projectName: string }>`${prepared}
-      select ${COLUMNS}, p.name as "projectName", p.language as "projectLanguage"
-      from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
-      join contents c on c.project_id = k."projectId" and c.id = k.id
-      join projects p on p.id = c.project_id
-    `,
-  )
-  const files = many(
-    db,
-    sql<AttachmentRow>`${prepared}
-      select a.content_id as "contentId", a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes
-      from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
-      join attachments a on a.project_id = k."projectId" and a.content_id = k.id
-      order by a.content_id, a.position
-    `,
-  )
+  const contents = many<Omit<Content, 'attachments' | 'fromName'> & { fromName: string | null; projectName: string }>(db)`${prepared}
+    select ${COLUMNS}, p.name as "projectName", p.language as "projectLanguage"
+    from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
+    join contents c on c.project_id = k."projectId" and c.id = k.id
+    join projects p on p.id = c.project_id
+  `
+  const files = many<AttachmentRow>(db)`${prepared}
+    select a.content_id as "contentId", a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes
+    from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
+    join attachments a on a.project_id = k."projectId" and a.content_id = k.id
+    order by a.content_id, a.position
+  `
   const [found, attachments] = await Promise.all([contents, files])
   return found.map(({ fromName, projectName, ...content }) => ({
     ...content,

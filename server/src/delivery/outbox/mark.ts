@@ -61,45 +61,42 @@ const isHeldByOther = sql`exists (
 
 async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
   // A single statement is its own transaction, committed when its result arrives.
-  const marked = await many(
-    db,
-    sql<{ id: string }>`${prepared}
-      with emails_to_mark as materialized (
-        select * from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb)
-          as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)
-      ), open_streams as materialized (
-        select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
-        where (select true from projects p where p.id = m."projectId" and not p.disabled and p.deleted_at is null for share skip locked)
-          -- Only campaigns, and workflows of a project that is being reset, have a row.
-          and case when (select true from streams t where t.project_id = m."projectId" and t.id = m."streamId") then (
-            select true from streams t where t.project_id = m."projectId" and t.id = m."streamId" and not ${isStopped}
-            for share skip locked) else true end
-      ), held as materialized (
-        select e.project_id, e.id, e.contact_id, e.follows_contact, m."toAddress", m."needsConsent", m.subject
-        from emails_to_mark m join emails e on e.project_id = m."projectId" and e.id = m.id
-        where e.attempts = m.attempts
-          -- One expression, or the planner scans the index of everything this worker has held lately.
-          and case when e.state = 'sending' then e.worker end = ${worker}
-          and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
-        order by e.project_id, e.id for no key update -- consistent lock order: avoids deadlocks
-      ), allowed as materialized (
-        -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed or got another address.
-        select h.* from held h where case when h."needsConsent" or h.follows_contact then (
-            select true from contacts c where c.project_id = h.project_id and c.id = h.contact_id
-              and (c.subscribed or not h."needsConsent") and (c.email = h."toAddress" or not h.follows_contact)
-            for share skip locked) else true end
-          and case when h."needsConsent" then not ${isSuppressedSql(sql`h.project_id`, sql`h."toAddress"`)} else true end
-          -- The address of an email that does not follow may belong to another contact by now.
-          and case when h."needsConsent" and not h.follows_contact and ${isHeldByOther} then (
-            select true from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.subscribed
-            for share skip locked) else true end
-      )
-      update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject), to_address = a."toAddress",
-        follows_contact = false
-      from allowed a where e.project_id = a.project_id and e.id = a.id
-      returning e.id
-    `,
-  )
+  const marked = await many<{ id: string }>(db)`${prepared}
+    with emails_to_mark as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb)
+        as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)
+    ), open_streams as materialized (
+      select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
+      where (select true from projects p where p.id = m."projectId" and not p.disabled and p.deleted_at is null for share skip locked)
+        -- Only campaigns, and workflows of a project that is being reset, have a row.
+        and case when (select true from streams t where t.project_id = m."projectId" and t.id = m."streamId") then (
+          select true from streams t where t.project_id = m."projectId" and t.id = m."streamId" and not ${isStopped}
+          for share skip locked) else true end
+    ), held as materialized (
+      select e.project_id, e.id, e.contact_id, e.follows_contact, m."toAddress", m."needsConsent", m.subject
+      from emails_to_mark m join emails e on e.project_id = m."projectId" and e.id = m.id
+      where e.attempts = m.attempts
+        -- One expression, or the planner scans the index of everything this worker has held lately.
+        and case when e.state = 'sending' then e.worker end = ${worker}
+        and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
+      order by e.project_id, e.id for no key update -- consistent lock order: avoids deadlocks
+    ), allowed as materialized (
+      -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed or got another address.
+      select h.* from held h where case when h."needsConsent" or h.follows_contact then (
+          select true from contacts c where c.project_id = h.project_id and c.id = h.contact_id
+            and (c.subscribed or not h."needsConsent") and (c.email = h."toAddress" or not h.follows_contact)
+          for share skip locked) else true end
+        and case when h."needsConsent" then not ${isSuppressedSql(sql`h.project_id`, sql`h."toAddress"`)} else true end
+        -- The address of an email that does not follow may belong to another contact by now.
+        and case when h."needsConsent" and not h.follows_contact and ${isHeldByOther} then (
+          select true from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.subscribed
+          for share skip locked) else true end
+    )
+    update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject), to_address = a."toAddress",
+      follows_contact = false
+    from allowed a where e.project_id = a.project_id and e.id = a.id
+    returning e.id
+  `
   const ours = new Set(marked.map(({ id }) => id))
   return emails.map(({ id }) => ({ value: ours.has(id) }))
 }

@@ -24,21 +24,18 @@ const isResendableSql = ({ projectId, campaignId, includeUnknown }: Resend) => {
  * stays, and so does the number of attempts, which tells the attempts of a worker that comes back late from new ones.
  */
 export async function requeueFailed(tx: Tx, { limit, ...resend }: Resend & { limit: number }) {
-  const { count } = await one(
-    tx,
-    sql<{ count: number }>`
-      with requeued as (
-        update emails e set state = 'queued', error = null, error_code = null, failures = 0, first_failed_at = null, crashes = 0, timeouts = 0,
-          retried_unknown = false, handed_over_at = null, unknown_since = null, due_at = null, worker = null, requeued_at = now(), updated_at = now()
-        where (e.project_id, e.id) in (
-          select e.project_id, e.id from emails e where ${isResendableSql(resend)} order by e.id limit ${limit} for update)
-        returning e.project_id as "projectId", e.id, 'failed' as kind, -1 as n, null as source, e.campaign_id as "campaignId", e.test,
-          null::timestamptz as "countedAt"
-      ), counted as (
-        ${insertEntriesSql(sql`select * from requeued`)}
-      )
-      select count(*)::int as count from requeued
-    `,
-  )
+  const { count } = await one<{ count: number }>(tx)`
+    with requeued as (
+      update emails e set state = 'queued', error = null, error_code = null, failures = 0, first_failed_at = null, crashes = 0, timeouts = 0,
+        retried_unknown = false, handed_over_at = null, unknown_since = null, due_at = null, worker = null, requeued_at = now(), updated_at = now()
+      where (e.project_id, e.id) in (
+        select e.project_id, e.id from emails e where ${isResendableSql(resend)} order by e.id limit ${limit} for update)
+      returning e.project_id as "projectId", e.id, 'failed' as kind, -1 as n, null as source, e.campaign_id as "campaignId", e.test,
+        null::timestamptz as "countedAt"
+    ), counted as (
+      ${insertEntriesSql(sql`select * from requeued`)}
+    )
+    select count(*)::int as count from requeued
+  `
   return count
 }

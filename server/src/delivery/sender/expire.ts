@@ -16,31 +16,28 @@ export async function expireQueued(db: Pool, limit: number, isStopped = () => fa
 }
 
 async function expireSome(tx: Tx, priority: number, limit: number) {
-  const rows = await many(
-    tx,
-    sql<EndedEmail>`
-      with recursive ${skipScanCte('queues', {
-        table: 'emails',
-        by: ['project_id', 'stream_id'],
-        columns: [sql`${QUEUED_AT} as queued_at`],
-        order: ['lane', 'project_id', 'stream_id', 'id'],
-        where: sql`state = 'queued' and lane = ${priority}::smallint`,
-      })}, expired as materialized (
-        select old.project_id, old.id from (
-          select * from (select project_id, stream_id, queued_at, ${EXPIRY_FROM} as expiry_from from queues q) as q
-          where greatest(queued_at, expiry_from) < ${EXPIRY} limit ${limit}
-        ) as s cross join lateral (
-          select project_id, id from emails
-          where state = 'queued' and lane = ${priority}::smallint and project_id = s.project_id and stream_id = s.stream_id and ${QUEUED_AT} < ${EXPIRY}
-          order by id limit ${limit} for update skip locked
-        ) as old
-        limit ${limit}
-      )
-      update emails e set state = 'failed', error = 'expired', error_code = 'expired', updated_at = now()
-      from expired x where e.project_id = x.project_id and e.id = x.id
-      returning ${END_COLUMNS}
-    `,
-  )
+  const rows = await many<EndedEmail>(tx)`
+    with recursive ${skipScanCte('queues', {
+      table: 'emails',
+      by: ['project_id', 'stream_id'],
+      columns: [sql`${QUEUED_AT} as queued_at`],
+      order: ['lane', 'project_id', 'stream_id', 'id'],
+      where: sql`state = 'queued' and lane = ${priority}::smallint`,
+    })}, expired as materialized (
+      select old.project_id, old.id from (
+        select * from (select project_id, stream_id, queued_at, ${EXPIRY_FROM} as expiry_from from queues q) as q
+        where greatest(queued_at, expiry_from) < ${EXPIRY} limit ${limit}
+      ) as s cross join lateral (
+        select project_id, id from emails
+        where state = 'queued' and lane = ${priority}::smallint and project_id = s.project_id and stream_id = s.stream_id and ${QUEUED_AT} < ${EXPIRY}
+        order by id limit ${limit} for update skip locked
+      ) as old
+      limit ${limit}
+    )
+    update emails e set state = 'failed', error = 'expired', error_code = 'expired', updated_at = now()
+    from expired x where e.project_id = x.project_id and e.id = x.id
+    returning ${END_COLUMNS}
+  `
   await recordEnds(tx, rows)
   return rows.length
 }

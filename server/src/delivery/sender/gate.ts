@@ -126,20 +126,17 @@ const CONTACT_FACTS = sql`jsonb_build_object('id', c.id, 'email', c.email, 'subs
 const ADDRESS = sql`case when m."followsContact" and c.id is not null then c.email else m."toAddress" end`
 
 const readFacts = (db: Db, emails: ClaimedEmail[]) =>
-  many(
-    db,
-    sql<Facts>`${prepared}
-      select m."projectId", m.id, p.disabled, p.tracking, ${ADDRESS} as address,
-        ${addressFactsSql(sql`m."projectId"`, ADDRESS)},
-        not m."followsContact" and c.email <> m."toAddress" and exists (
-          select from contacts o where o.project_id = m."projectId" and o.email = m."toAddress" and not o.subscribed) as "heldByUnsubscribed",
-        case when c.id is not null then ${CONTACT_FACTS} end as contact
-      from jsonb_to_recordset(${JSON.stringify(emails.map(keysOf))}::jsonb)
-        as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text, "followsContact" boolean)
-      left join projects p on p.id = m."projectId" and p.deleted_at is null
-      left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"
-    `,
-  )
+  many<Facts>(db)`${prepared}
+    select m."projectId", m.id, p.disabled, p.tracking, ${ADDRESS} as address,
+      ${addressFactsSql(sql`m."projectId"`, ADDRESS)},
+      not m."followsContact" and c.email <> m."toAddress" and exists (
+        select from contacts o where o.project_id = m."projectId" and o.email = m."toAddress" and not o.subscribed) as "heldByUnsubscribed",
+      case when c.id is not null then ${CONTACT_FACTS} end as contact
+    from jsonb_to_recordset(${JSON.stringify(emails.map(keysOf))}::jsonb)
+      as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text, "followsContact" boolean)
+    left join projects p on p.id = m."projectId" and p.deleted_at is null
+    left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"
+  `
 
 /** An email whose refusal is held is sent again to the address that was refused: another one would prove nothing. */
 const keysOf = ({ projectId, id, contactId, toAddress, followsContact, wasHeld }: ClaimedEmail) => ({

@@ -1,5 +1,4 @@
 import { createPrivateKey } from 'node:crypto'
-import { sql } from 'kysely'
 import { type Db, one, type Pool, transact } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
 import { crash } from '../../lib/crash-point.ts'
@@ -326,10 +325,9 @@ const MAX_SIGNING_KEYS = 10_000
 function createSigningKeys(db: Db, secrets: Secrets) {
   const keys = createCache<string, Promise<DkimKey>>({ maxEntries: MAX_SIGNING_KEYS })
   const load = async (projectId: string, { domainId, domain, selector }: Signer) => {
-    const { sealed } = await one(
-      db,
-      sql<{ sealed: Buffer }>`select dkim_private_key_sealed as sealed from domains where project_id = ${projectId} and id = ${domainId}`,
-    )
+    const { sealed } = await one<{ sealed: Buffer }>(db)`
+      select dkim_private_key_sealed as sealed from domains where project_id = ${projectId} and id = ${domainId}
+    `
     const key = createPrivateKey({ key: Buffer.from(secrets.open('dkim-key', sealed), 'base64'), format: 'der', type: 'pkcs8' })
     return { domain, selector, key }
   }

@@ -61,13 +61,10 @@ async function applyOneByOne(db: Pool, log: Log) {
 }
 
 const claim = (tx: Tx, limit: number) =>
-  many(
-    tx,
-    sql<DueNotification>`${prepared}
-      select id, message, tries from provider_notifications where due_at <= now()
-      order by due_at limit ${limit} for update skip locked
-    `,
-  )
+  many<DueNotification>(tx)`${prepared}
+    select id, message, tries from provider_notifications where due_at <= now()
+    order by due_at limit ${limit} for update skip locked
+  `
 
 /** Each fact is recorded once and independently of the others, so neither order nor repetition matters. */
 async function apply(tx: Tx, due: DueNotification[]) {

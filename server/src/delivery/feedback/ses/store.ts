@@ -39,10 +39,7 @@ const insertNotifications = (tx: Tx, notifications: StoredNotification[]) =>
 
 /** Older notifications need no deduplication: the envelope reader refuses them. */
 export const dropOldNotifications = (tx: Tx, limit: number) =>
-  countAffected(
-    tx,
-    sql`
-      delete from provider_notifications where id in (
-        select id from provider_notifications where received_at < now() - interval '30 days' order by received_at limit ${limit})
-    `,
-  )
+  countAffected(tx)`
+    delete from provider_notifications where id in (
+      select id from provider_notifications where received_at < now() - interval '30 days' order by received_at limit ${limit})
+  `

@@ -24,20 +24,17 @@ type Reservation = { probeMs: number; limit: number; probed?: string[] }
 
 /** Reserves the probes of up to `limit` pauses, for this worker. Owners take turns; those that are probed already come later. */
 export const reserveProbes = (tx: Tx, { probeMs, limit, probed = [] }: Reservation) =>
-  many(
-    tx,
-    sql<VerifyingPause>`
-      update sending_pauses p set probe_until = now() + ${seconds(probeMs)}
-      where (p.project_id, p.domain) in (
-        select s.project_id, s.domain
-        from (${inTurnSql(sql`select s.project_id, s.domain, s.until as due_at from sending_pauses s where ${IS_DUE}`)}) as turn
-        join sending_pauses s on s.project_id = turn.project_id and s.domain = turn.domain
-        where ${IS_DUE}
-        order by turn.in_owner + (select count(*) from unnest(${probed}::uuid[]) as b(id) where ${ownerSql(sql`b.id`)} = turn.owner), turn.due_at
-        limit ${limit} for update of s skip locked)
-      returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes", p.probed_alone as "probedAlone"
-    `,
-  )
+  many<VerifyingPause>(tx)`
+    update sending_pauses p set probe_until = now() + ${seconds(probeMs)}
+    where (p.project_id, p.domain) in (
+      select s.project_id, s.domain
+      from (${inTurnSql(sql`select s.project_id, s.domain, s.until as due_at from sending_pauses s where ${IS_DUE}`)}) as turn
+      join sending_pauses s on s.project_id = turn.project_id and s.domain = turn.domain
+      where ${IS_DUE}
+      order by turn.in_owner + (select count(*) from unnest(${probed}::uuid[]) as b(id) where ${ownerSql(sql`b.id`)} = turn.owner), turn.due_at
+      limit ${limit} for update of s skip locked)
+    returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes", p.probed_alone as "probedAlone"
+  `
 
 export type Probes = { held: ClaimedEmail | undefined; other: ClaimedEmail | undefined }
 
@@ -58,40 +55,39 @@ const MAX_LOOKED_AT = 200
  */
 export async function claimProbes(db: Pool, worker: number, pause: VerifyingPause): Promise<Probes> {
   const { projectId, domain, fingerprint } = pause
-  const claimed = await transact(db, (tx) =>
-    many(
-      tx,
-      sql<ClaimedEmail>`
-        with me as materialized (
-          select from senders where worker = ${worker} and lease_until > now() for key share
-        ), refused as materialized (
-          select e.to_address from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
-          where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint}
-          order by h.place limit ${MAX_LOOKED_AT}
-        ), held as materialized (
-          select e.project_id, e.id from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
-          where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE} and ${MAY_PROBE}
-          order by h.place limit 1 for update of e skip locked
-        ), others as materialized (
-          select f.id, f.to_address from (
-            ${queuedInCampaigns(pause)}
-            union all ${queuedElsewhere(pause, PRIORITIES.transactional, projectId)}
-            union all ${queuedElsewhere(pause, PRIORITIES.bulk, workflowStream(projectId))}
-            union all ${deferredByPause(pause)}
-          ) as f
-          where not exists (select from refused r where r.to_address = f.to_address)
-          order by exists (select from refused r where split_part(r.to_address, '@', 2) = split_part(f.to_address, '@', 2))
-          limit ${MAX_STREAMS}
-        ), other as materialized (
-          select e.project_id, e.id from emails e join others o on o.id = e.id
-          where e.project_id = ${projectId} and e.state in ('queued', 'deferred') limit 1 for update of e skip locked
-        )
-        update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, due_at = null, updated_at = now()
-        from (select * from held union all select * from other) as chosen
-        where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
-        returning ${CLAIMED_COLUMNS}
-      `,
-    ),
+  const claimed = await transact(
+    db,
+    (tx) =>
+      many<ClaimedEmail>(tx)`
+      with me as materialized (
+        select from senders where worker = ${worker} and lease_until > now() for key share
+      ), refused as materialized (
+        select e.to_address from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
+        where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint}
+        order by h.place limit ${MAX_LOOKED_AT}
+      ), held as materialized (
+        select e.project_id, e.id from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
+        where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE} and ${MAY_PROBE}
+        order by h.place limit 1 for update of e skip locked
+      ), others as materialized (
+        select f.id, f.to_address from (
+          ${queuedInCampaigns(pause)}
+          union all ${queuedElsewhere(pause, PRIORITIES.transactional, projectId)}
+          union all ${queuedElsewhere(pause, PRIORITIES.bulk, workflowStream(projectId))}
+          union all ${deferredByPause(pause)}
+        ) as f
+        where not exists (select from refused r where r.to_address = f.to_address)
+        order by exists (select from refused r where split_part(r.to_address, '@', 2) = split_part(f.to_address, '@', 2))
+        limit ${MAX_STREAMS}
+      ), other as materialized (
+        select e.project_id, e.id from emails e join others o on o.id = e.id
+        where e.project_id = ${projectId} and e.state in ('queued', 'deferred') limit 1 for update of e skip locked
+      )
+      update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, due_at = null, updated_at = now()
+      from (select * from held union all select * from other) as chosen
+      where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
+      returning ${CLAIMED_COLUMNS}
+    `,
   )
   return { held: claimed.find(({ wasHeld }) => wasHeld), other: claimed.find(({ wasHeld }) => !wasHeld) }
 }

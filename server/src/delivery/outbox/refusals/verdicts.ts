@@ -9,7 +9,7 @@ import { insertRefusalsSql } from './refusal.ts'
 const EXPIRES_AFTER_DAYS = 7
 
 export async function hasHeldRefusals(db: Db) {
-  const { held } = await one(db, sql<{ held: boolean }>`select exists (select from held_refusals) as held`)
+  const { held } = await one<{ held: boolean }>(db)`select exists (select from held_refusals) as held`
   return held
 }
 
@@ -36,33 +36,30 @@ const isExpired = sql`(h.held_at < now() - make_interval(days => ${EXPIRES_AFTER
  * same transaction, so its consequences are written once. Returns how many ended.
  */
 export async function applyVerdicts(tx: Tx, { holdMs, limit }: { holdMs: number; limit: number }) {
-  const ended = await many(
-    tx,
-    sql<EndedEmail & { unknownRecipient: boolean }>`
-      with judged as materialized (
-        select h.project_id, h.email_id, h.reply, h.unknown_recipient, ${isExpired} as expired
-        from held_refusals h
-        join emails e on e.project_id = h.project_id and e.id = h.email_id and ${IS_HELD}
-        left join refusal_streaks t on t.project_id = h.project_id and t.domain = h.domain and t.fingerprint = h.fingerprint
-        where ${isExpired} or ${stands(holdMs)}
-        order by 1, 2 limit ${limit} for update of h, e skip locked
-      ), removed as (
-        delete from held_refusals h using judged j where h.project_id = j.project_id and h.email_id = j.email_id
-      ), ended as (
-        update emails e set
-          state = 'failed',
-          error = case when j.expired then 'expired' else j.reply end,
-          error_code = case when j.expired then 'expired' when j.unknown_recipient then 'bounced' else 'rejected' end,
-          vars = case when j.unknown_recipient and not j.expired then null else e.vars end,
-          updated_at = now()
-        from judged j where e.project_id = j.project_id and e.id = j.email_id
-        returning ${END_COLUMNS}, j.unknown_recipient and not j.expired as "unknownRecipient"
-      ), refused as (
-        ${insertRefusalsSql(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from ended where "unknownRecipient"`)}
-      )
-      select * from ended
-    `,
-  )
+  const ended = await many<EndedEmail & { unknownRecipient: boolean }>(tx)`
+    with judged as materialized (
+      select h.project_id, h.email_id, h.reply, h.unknown_recipient, ${isExpired} as expired
+      from held_refusals h
+      join emails e on e.project_id = h.project_id and e.id = h.email_id and ${IS_HELD}
+      left join refusal_streaks t on t.project_id = h.project_id and t.domain = h.domain and t.fingerprint = h.fingerprint
+      where ${isExpired} or ${stands(holdMs)}
+      order by 1, 2 limit ${limit} for update of h, e skip locked
+    ), removed as (
+      delete from held_refusals h using judged j where h.project_id = j.project_id and h.email_id = j.email_id
+    ), ended as (
+      update emails e set
+        state = 'failed',
+        error = case when j.expired then 'expired' else j.reply end,
+        error_code = case when j.expired then 'expired' when j.unknown_recipient then 'bounced' else 'rejected' end,
+        vars = case when j.unknown_recipient and not j.expired then null else e.vars end,
+        updated_at = now()
+      from judged j where e.project_id = j.project_id and e.id = j.email_id
+      returning ${END_COLUMNS}, j.unknown_recipient and not j.expired as "unknownRecipient"
+    ), refused as (
+      ${insertRefusalsSql(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from ended where "unknownRecipient"`)}
+    )
+    select * from ended
+  `
   await recordEnds(
     tx,
     ended.filter(({ unknownRecipient }) => !unknownRecipient),

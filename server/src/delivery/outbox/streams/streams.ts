@@ -31,28 +31,25 @@ export async function openStream(
  * are built or on the wire without a mark are queued again. False when there is no such open stream.
  */
 export const pauseStream = async (tx: Tx, stream: StreamRef) =>
-  (await countAffected(
-    tx,
-    sql`update streams set paused_at = coalesce(paused_at, now()) where ${isStream(stream)} and cancelled_at is null`,
-  )) > 0
+  (await countAffected(tx)`update streams set paused_at = coalesce(paused_at, now()) where ${isStream(stream)} and cancelled_at is null`) >
+  0
 
 /** False when there is no such open stream. */
 export async function resumeStream(tx: Tx, stream: StreamRef) {
-  const resumed = await countAffected(
-    tx,
-    sql`update streams set paused_at = null, expiry_from = now() where ${isStream(stream)} and cancelled_at is null`,
-  )
+  const resumed = await countAffected(tx)`
+    update streams set paused_at = null, expiry_from = now() where ${isStream(stream)} and cancelled_at is null
+  `
   await notifyQueued(tx, PRIORITIES.bulk)
   return resumed > 0
 }
 
 /** The same promise as a pause, for good. The emails are cancelled by `cancelQueued`, and by the sender until none is left. */
 export const cancelStream = async (tx: Tx, stream: StreamRef) =>
-  (await countAffected(tx, sql`update streams set cancelled_at = coalesce(cancelled_at, now()) where ${isStream(stream)}`)) > 0
+  (await countAffected(tx)`update streams set cancelled_at = coalesce(cancelled_at, now()) where ${isStream(stream)}`) > 0
 
 /** Cancels all streams of a project, for its reset or deletion. */
 export const cancelStreamsOf = (tx: Tx, projectId: string) =>
-  countAffected(tx, sql`update streams set cancelled_at = now() where project_id = ${projectId} and cancelled_at is null`)
+  countAffected(tx)`update streams set cancelled_at = now() where project_id = ${projectId} and cancelled_at is null`
 
 /**
  * For the reset or deletion of a project: emails of its workflows do not leave any more. The row is wiped after the emails. Until then no
@@ -112,31 +109,25 @@ export type StreamState = {
 
 /** Undefined when there is no such stream. */
 export const readStreamState = (db: Db, { projectId, streamId }: StreamRef) =>
-  maybeOne(
-    db,
-    sql<StreamState>`
-      select t.paused_at as "pausedAt", t.cancelled_at as "cancelledAt",
-        (select r.per_minute from stream_rates r where r.project_id = t.project_id and r.id = t.id) as "ratePerMinute",
-        ${derivedPauseSql({ projectId: sql`t.project_id`, domain: sql`t.from_domain` })} as "derivedPause"
-      from streams t where t.project_id = ${projectId} and t.id = ${streamId}
-    `,
-  )
+  maybeOne<StreamState>(db)`
+    select t.paused_at as "pausedAt", t.cancelled_at as "cancelledAt",
+      (select r.per_minute from stream_rates r where r.project_id = t.project_id and r.id = t.id) as "ratePerMinute",
+      ${derivedPauseSql({ projectId: sql`t.project_id`, domain: sql`t.from_domain` })} as "derivedPause"
+    from streams t where t.project_id = ${projectId} and t.id = ${streamId}
+  `
 
 /**
  * Whether an email of the campaign has not ended. Each state has an index of its own, so that no row of an ended email is read, however many
  * there are.
  */
 export async function hasOpenEmails(db: Db, { projectId, streamId }: StreamRef) {
-  const { open } = await one(
-    db,
-    sql<{ open: boolean }>`
-      with held as materialized (select project_id, campaign_id from emails where state = 'sending')
-      select exists (
-          select from emails where state = 'queued' and lane = ${sql.lit(PRIORITIES.bulk)} and project_id = ${projectId} and stream_id = ${streamId})
-        or exists (
-          select from emails where state in ('deferred', 'unknown') and project_id = ${projectId} and campaign_id = ${streamId})
-        or exists (select from held where project_id = ${projectId} and campaign_id = ${streamId}) as open
-    `,
-  )
+  const { open } = await one<{ open: boolean }>(db)`
+    with held as materialized (select project_id, campaign_id from emails where state = 'sending')
+    select exists (
+        select from emails where state = 'queued' and lane = ${sql.lit(PRIORITIES.bulk)} and project_id = ${projectId} and stream_id = ${streamId})
+      or exists (
+        select from emails where state in ('deferred', 'unknown') and project_id = ${projectId} and campaign_id = ${streamId})
+      or exists (select from held where project_id = ${projectId} and campaign_id = ${streamId}) as open
+  `
   return open
 }

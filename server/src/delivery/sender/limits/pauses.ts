@@ -205,14 +205,11 @@ type StoredPause = Paused & {
 
 /** Newest first. A pause with a probe under way counts as not yet due. */
 export const readPauses = (db: Db) =>
-  many(
-    db,
-    sql<StoredPause>`
-      select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", verifies, since,
-        extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
-      from sending_pauses order by since desc limit ${MAX_PAUSES}
-    `,
-  )
+  many<StoredPause>(db)`
+    select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", verifies, since,
+      extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
+    from sending_pauses order by since desc limit ${MAX_PAUSES}
+  `
 
 async function save(tx: Tx, pauses: Pause[]) {
   if (!pauses.length) return
@@ -265,16 +262,15 @@ export async function wakePaused(tx: Tx, paused: Paused[]) {
 
 const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: number) =>
   (
-    await transact(db, (tx) =>
-      many(
-        tx,
-        sql`
-          update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
-          where project_id = ${projectId} and domain = ${domain} and not verifies and until <= now() + interval '100 ms'
-            and (probe_until is null or probe_until < now())
-          returning 1
-        `,
-      ),
+    await transact(
+      db,
+      (tx) =>
+        many(tx)`
+        update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
+        where project_id = ${projectId} and domain = ${domain} and not verifies and until <= now() + interval '100 ms'
+          and (probe_until is null or probe_until < now())
+        returning 1
+      `,
     )
   ).length > 0
 
@@ -283,19 +279,16 @@ const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: nu
  * that works again is not paused for what is over. One owner never pauses it, with however many domains.
  */
 export const takeReasonsToPauseProvider = (tx: Tx) =>
-  many(
-    tx,
-    sql<{ reason: string; fingerprint: string }>`
-      update sending_pauses p set escalated = true
-      from (
-        select s.fingerprint from sending_pauses s
-        where s.domain <> '' and s.fingerprint is not null and not s.escalated and s.since > now() - interval '1 minute'
-        group by 1 having count(distinct ${ownerSql(sql`s.project_id`)}) >= 2
-      ) as equal
-      where p.domain <> '' and p.fingerprint = equal.fingerprint and not p.escalated and p.since > now() - interval '1 minute'
-      returning p.reason, p.fingerprint
-    `,
-  )
+  many<{ reason: string; fingerprint: string }>(tx)`
+    update sending_pauses p set escalated = true
+    from (
+      select s.fingerprint from sending_pauses s
+      where s.domain <> '' and s.fingerprint is not null and not s.escalated and s.since > now() - interval '1 minute'
+      group by 1 having count(distinct ${ownerSql(sql`s.project_id`)}) >= 2
+    ) as equal
+    where p.domain <> '' and p.fingerprint = equal.fingerprint and not p.escalated and p.since > now() - interval '1 minute'
+    returning p.reason, p.fingerprint
+  `
 
 /** How long a pause without probes is kept: its project may have stopped sending. */
 const KEPT_DAYS = 7
