@@ -39,7 +39,7 @@ test('a new user gets from signing up to a tested template: first email, domain,
   await button(page, 'Add domain').click()
   await page.getByRole('dialog').getByLabel('Domain', { exact: true }).fill('journey.example.com')
   await page.getByRole('dialog').getByRole('button', { name: 'Add domain' }).click()
-  await page.getByText('Signature (DKIM)').first().waitFor()
+  await button(page, 'Delete journey.example.com').waitFor()
 
   await page.keyboard.type('gc')
   await page.getByRole('link', { name: 'Import' }).click()

@@ -45,7 +45,7 @@ test('a template is written with completion, checked, previewed as a person, sav
   await button(page, 'Phone').click()
   expect(await page.locator('iframe').evaluate((element) => element.clientWidth)).toBeLessThanOrEqual(375)
 
-  await page.getByText(/Saving makes version 2/).waitFor()
+  await page.getByText(/Saving creates version 2/).waitFor()
   await page.reload()
   await page.getByText('Your unsaved changes', { exact: false }).waitFor()
   await code.click()

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
 /** `#rgb` or `#rrggbb`: printed into style attributes, so nothing else is taken. */
-export const Color = z.string().regex(/^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i, 'Must be a colour such as #0b6e82.')
+export const Color = z.string().regex(/^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/, 'Must be a colour such as #0b6e82.')
 
 /** Names of font families. Printed into style attributes: no quotes, no punctuation but commas and hyphens. */
 const Font = z
   .string()
   .max(200)
-  .regex(/^[\p{L}\d][\p{L}\d ,-]*$/u, 'Must be names of fonts, separated by commas.')
+  .regex(/^[a-zA-Z0-9][a-zA-Z0-9 ,-]*$/, 'Must be names of fonts, separated by commas.')
 
 /** A link of an email: http, https, mailto, tel, or one that a template expression gives. An empty one is not set yet. */
 export const LinkTarget = z

@@ -171,9 +171,13 @@ async function send(operation: Operation, { query = {}, path = {}, headers = {},
 /** A condition has rules that a schema cannot express, and is recursive. */
 const CONDITION = { logic: 'AND', groups: [{ filters: [{ field: 'email', operator: 'contains', value: 'a' }] }] }
 
+/** Recursive as well. */
+const DESIGN = { version: 1, content: [{ type: 'paragraph', attrs: { id: 'p' }, content: [{ type: 'text', text: 'Hello' }] }] }
+
 /** Values that match a schema. */
 function arbitrary(given: Schema): fc.Arbitrary<unknown> {
   if (/\/Condition(Input)?$/.test(given.$ref ?? '')) return fc.constant(CONDITION)
+  if (/\/Design(Input)?$/.test(given.$ref ?? '')) return fc.constant(DESIGN)
   const schema = api.resolve(given)
   const choices = schema.anyOf ?? schema.oneOf
   if (choices && !schema.properties) return fc.oneof(...choices.map(arbitrary))
@@ -263,8 +267,11 @@ function* requestsFor(operation: Operation): Generator<Sent> {
 const knownFor = (operation: Operation) => KNOWN[nameOf(operation)]?.() ?? {}
 const KNOWN: Record<string, () => object> = {
   'POST /v1/send': () => ({ from: 'hello@mine.example' }),
-  'POST /campaigns': () => ({ from: 'hello@mine.example' }),
-  'PUT /campaigns/{id}': () => ({ from: 'hello@mine.example' }),
+  'POST /campaigns': () => ({ from: 'hello@mine.example', body: '<p>Hi</p>' }),
+  'PUT /campaigns/{id}': () => ({ from: 'hello@mine.example', body: '<p>Hi</p>' }),
+  'POST /templates': () => ({ body: '<p>Hi</p>' }),
+  'POST /templates/preview': () => ({ body: '<p>Hi</p>' }),
+  'POST /designs/render': () => ({ design: DESIGN }),
   'POST /segments': () => ({ condition: CONDITION }),
   'POST /segments/preview': () => ({ condition: CONDITION }),
   'POST /contacts/bulk-add-to-segment': () => ({ segmentId: setting.ids.segments!.own }),
@@ -280,6 +287,7 @@ const HEADER_VALUES = ['a key', 'a key', '', 'é', 'x'.repeat(300), '"2026-01-31
 
 /** Last, in this order: each removes data that the others need. */
 const LAST = [
+  'POST /contacts/bulk-delete',
   'POST /workflows/{id}/executions/cancel-all',
   'DELETE /workflows/{id}/steps/{stepId}',
   'DELETE /workflows/{id}',

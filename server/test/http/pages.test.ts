@@ -91,7 +91,8 @@ describe('an offset page', () => {
     expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     expect(body).toMatchObject({ total: 10, page: 1, pageSize: 100, totalPages: 1 })
     expect(body.data.map((row: Row) => row.id)).toEqual(ids)
-    expect(body.data[9]).toEqual((await sterna.call('GET', `/templates/${ids[9]}`, { key: sk })).body)
+    const { design: _, ...last } = (await sterna.call('GET', `/templates/${ids[9]}`, { key: sk })).body
+    expect(body.data[9]).toEqual(last)
     // The response is streamed, so it has no Content-Length.
     expect(headers['content-length']).toBeUndefined()
 

@@ -24,6 +24,8 @@ describe('a project', () => {
       tracking: 'ENABLED',
       language: 'en',
       timezone: 'UTC',
+      nameFields: ['name', 'firstName + lastName'],
+      brand: {},
       customer: null,
       subscription: null,
       billingLimitWorkflows: null,

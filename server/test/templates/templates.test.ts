@@ -28,6 +28,8 @@ describe('creating a template', () => {
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       updatedAt: body.createdAt,
       version: 1,
+      design: null,
+      hasDesign: false,
     })
     expect((await project.call('GET', `/templates/${body.id}`)).body).toEqual(body)
   })

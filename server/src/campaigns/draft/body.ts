@@ -55,9 +55,9 @@ export type CampaignContent = Omit<
 /** Everything about a campaign that can be checked before its transaction. */
 export async function checkCampaign(db: Pool, projectId: string, given: z.output<typeof CampaignBody>): Promise<CampaignContent> {
   const { audienceType, segmentId, audienceCondition, ...written } = given
+  const audience = readAudience({ audienceType, segmentId, audienceCondition })
   const rendered = await withRenderedBody(db, projectId, written)
   const content = { ...rendered, body: rendered.body ?? missingBody() }
-  const audience = readAudience({ audienceType, segmentId, audienceCondition })
   await assertRenderable(projectId, content)
   if (showsOtherAddress(content.fromName, content.from)) invalid('fromName', 'Must not contain another email address.')
   if (content.templateId && !(await findTemplate(db, projectId, content.templateId))) templateNotFound(content.templateId)

@@ -104,7 +104,7 @@ const LoopAttrs = z.object({
   item: z
     .string()
     .max(100)
-    .regex(/^[a-z_]\w*$/i, 'Must be one word.'),
+    .regex(/^[a-zA-Z_]\w*$/, 'Must be one word.'),
   list: VariablePath,
 })
 
@@ -180,7 +180,7 @@ export const Design = z
         preview: z.string().max(500).nullish().describe('Shown by inboxes beside the subject; hidden in the email itself.'),
         lang: z
           .string()
-          .regex(/^[a-z]{2,8}(?:-[a-z\d]{1,8})*$/i, 'Must be a language tag such as en or pt-BR.')
+          .regex(/^[a-zA-Z]{2,8}(?:-[a-zA-Z\d]{1,8})*$/, 'Must be a language tag such as en or pt-BR.')
           .max(35)
           .nullish(),
         dir: z.enum(['ltr', 'rtl']).nullish(),
