@@ -58,12 +58,16 @@ async function reencode(sharp: SharpModule, given: Buffer, { extension, encode }
 
 const refuse = (message: string, cause?: unknown): never => fail('BAD_REQUEST', { message, cause })
 
-type SharpModule = Awaited<ReturnType<typeof loadSharp>>
+type SharpModule = Awaited<ReturnType<typeof prepareSharp>>
 
 const LOADERS = ['Jpeg', 'Png', 'Nsgif', 'Webp'].map((name) => `VipsForeignLoad${name}Buffer`)
 
-/** Loaded at the first upload: it maps about 20 MB of code that most processes never run. */
-async function loadSharp() {
+let prepared: ReturnType<typeof prepareSharp> | undefined
+
+/** Loaded at the first upload: it maps about 20 MB of code that most processes never run. Once: between block and unblock every image is refused. */
+const loadSharp = () => (prepared ??= prepareSharp())
+
+async function prepareSharp() {
   const { default: sharp } = await import('sharp')
   sharp.cache(false)
   sharp.concurrency(1)

@@ -41,7 +41,7 @@ test.each<[string, [file: string, constant: string][]]>([
     '`value` of a filter',
     [
       ['contacts/list.ts', 'value: z.string().max('],
-      ['contacts/bulk.ts', 'value: z.union([z.string().max('],
+      ['contacts/filter.ts', 'value: z.union([z.string().max('],
     ],
   ],
   [
@@ -56,8 +56,8 @@ test.each<[string, [file: string, constant: string][]]>([
   [
     'concurrent image uploads',
     [
-      ['uploads/routes.ts', 'createUploadLimit({ total: '],
-      ['uploads/routes.ts', 'perProject: '],
+      ['uploads/routes.ts', 'createSharedSemaphore({ total: '],
+      ['uploads/routes.ts', 'each: '],
     ],
   ],
   ['size of a received message', [['inbound/limits.ts', 'messageBytes: ']]],

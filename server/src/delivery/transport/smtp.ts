@@ -1,4 +1,5 @@
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
+import { createSemaphore } from '../../lib/concurrency/semaphore.ts'
 import { isLocalHost } from '../../lib/network/network.ts'
 import { SECOND } from '../../lib/text/units.ts'
 import {
@@ -17,6 +18,8 @@ const CONNECT_MS = 10 * SECOND
 const GREETING_MS = 30 * SECOND
 const IDLE_MS = 30 * SECOND
 const MESSAGES_PER_CONNECTION = 500
+/** Sessions that are opened at a time. A relay that refuses us, or our password, is asked a few times, not once per slot. */
+const OPENING_AT_ONCE = 8
 
 type Options = { url: string; name: string }
 /** An open session, and how many messages it has sent. */
@@ -27,6 +30,22 @@ export function createSmtpTransport({ url, name }: Options): Transport {
   const idle: Pooled[] = []
   /** Sessions with a message on the wire. */
   const inUse = new Set<Pooled>()
+  const inTurn = createSemaphore(OPENING_AT_ONCE)
+  let lastFailure: { at: number; err: unknown } | undefined
+
+  /** While there is no session at all, those that waited for an opening that failed fail with it. */
+  function openInTurn(): Promise<Pooled> {
+    const askedAt = performance.now()
+    return inTurn(async () => {
+      if (lastFailure && lastFailure.at > askedAt && inUse.size === 0) throw lastFailure.err
+      try {
+        return await open({ url, name })
+      } catch (err) {
+        lastFailure = { at: performance.now(), err }
+        throw err
+      }
+    })
+  }
 
   function takeIdle(): Pooled | undefined {
     for (let pooled = idle.pop(); pooled; pooled = idle.pop()) {
@@ -70,7 +89,7 @@ export function createSmtpTransport({ url, name }: Options): Transport {
         const isClosed = outcome.is === 'not-sent' || (outcome.is === 'refused' && outcome.code === 421)
         if (!isClosed || phase !== 'commands') return outcome
       }
-      const opened = await open({ url, name }).catch((err: SmtpError): SendOutcome => ({ ...notOpened(err), busy: inUse.size > 0 }))
+      const opened = await openInTurn().catch((err: SmtpError): SendOutcome => ({ ...notOpened(err), busy: inUse.size > 0 }))
       return 'is' in opened ? opened : (await sendOn(opened, outgoing, handOver)).outcome
     },
     async close() {
