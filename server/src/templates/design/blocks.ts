@@ -1,6 +1,6 @@
 import { conditionTags } from './block-condition.ts'
 import { printInline } from './inline.ts'
-import { hideBraces, liquidProblem, printAttribute, printPath, printText } from './liquid.ts'
+import { printAttribute, printPath, printSource, printText } from './liquid.ts'
 import { type Context, type Out, px, styles, TABLE, toneOn } from './out.ts'
 import { darkBackground, longForm } from './palette.ts'
 import type { DesignBlock, DesignList } from './schema.ts'
@@ -220,7 +220,7 @@ const inColumn = (context: Context, share: number): Context => ({
 })
 
 function printHtml(out: Out, { attrs: { source } }: BlockOf<'html'>) {
-  out.print(`<tr><td>${liquidProblem(source) ? hideBraces(source) : source}</td></tr>`)
+  out.print(`<tr><td>${printSource(source)}</td></tr>`)
 }
 
 /** Always with the link for unsubscribing. */

@@ -26,8 +26,8 @@ export function liquidProblem(text: string): string | undefined {
 /** Braces too: with the text that follows they could become an expression. */
 const escapeLiteral = (text: string) => escapeHtml(text).replaceAll('{', '&#123;')
 
-/** As character references: the template language does not see them. */
-export const hideBraces = (html: string) => html.replace(/\{(?=[{%])/g, '&#123;')
+/** HTML as it is. With expressions that cannot be read, its braces are character references, which the template language does not see. */
+export const printSource = (html: string) => (liquidProblem(html) ? html.replace(/\{(?=[{%])/g, '&#123;') : html)
 
 function print(text: string, printTag: (tag: string) => string) {
   if (liquidProblem(text)) return escapeLiteral(text)

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../../lib/text/html.ts'
 import type { Brand } from '../../projects/brand.ts'
 import { printBlocks } from './blocks.ts'
-import { printText } from './liquid.ts'
+import { printSource, printText } from './liquid.ts'
 import { type Context, createOut, type Place, px, styles, TABLE } from './out.ts'
 import { type Palette, paletteOf } from './palette.ts'
 import type { Design } from './schema.ts'
@@ -44,10 +44,10 @@ export function renderDesign({ settings = {}, content }: Design, projectBrand: B
   return { html: `${head}${html}${BODY_END}`, places: shifted }
 }
 
-const wholeHtml = ({ id, source }: { id?: string | null | undefined; source: string }): RenderedDesign => ({
-  html: source,
-  places: id ? [{ start: 0, end: source.length, blockId: id }] : [],
-})
+function wholeHtml({ id, source }: { id?: string | null | undefined; source: string }): RenderedDesign {
+  const html = printSource(source)
+  return { html, places: id ? [{ start: 0, end: html.length, blockId: id }] : [] }
+}
 
 /** What is not set is inherited, field by field. */
 export function mergeBrands(base: Brand, over: Brand): Brand {
