@@ -34,7 +34,7 @@ export const requireFieldWithValue = ({ value: filter, issues }: z.core.ParsePay
   issues.push({ code: 'custom', path, message: '"field" and "value" must be given together.', params: { code: 'required' }, input: filter })
 }
 
-/** Of a job. Strict: a misspelt key must not select every contact. */
+/** Filter of a bulk job or export. Strict: a misspelt key must not select every contact. */
 export const JobFilter = z
   .strictObject({
     search: FilterSearch.optional(),

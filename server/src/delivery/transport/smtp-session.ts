@@ -12,7 +12,7 @@ export const FINAL_DOT_MS = 600 * SECOND
 /** After QUIT, time for the server to close the connection. */
 const QUIT_MS = 5 * SECOND
 export const MAX_REPLY = 64 * KB
-/** Replies that nobody waited for, beyond which the server is not taken seriously. */
+/** Unsolicited replies after which the session is dropped. */
 const MAX_UNREAD = 10
 const NOTHING = Buffer.alloc(0)
 const DOT = '.\r\n'

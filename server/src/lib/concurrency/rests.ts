@@ -3,7 +3,7 @@ export type Rests = ReturnType<typeof createRests>
 type Options = {
   /** Longest rest after one piece of work. */
   maxMs: number
-  /** False for an owner that keeps nobody waiting. */
+  /** False while no other owner makes requests. */
   isNeeded?: (owner: string) => boolean
 }
 

@@ -108,7 +108,7 @@ test('an owner rests for as long as its work took, up to a limit; other owners d
   }
 })
 
-test('rests after the work of several semaphores add up, and an owner that keeps nobody waiting does not rest', async () => {
+test('rests after the work of several semaphores add up, and an owner without other owners beside it does not rest', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   try {
     const rests = createRests({ maxMs: 50, isNeeded: (owner) => owner !== 'b' })

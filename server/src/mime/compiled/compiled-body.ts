@@ -220,7 +220,7 @@ function quotedOps(pieces: PartPiece[], { isShown, tracking }: { isShown: boolea
       ops.push({ op: 'bytes', bytes: encoded.bytes })
       column = encoded.column
     } else if ('token' in piece) {
-      // Of a known length, so that what follows begins at a known column.
+      // A known length: the text after it begins at a known column.
       const length = tracking!.tokenLengths[piece.token]
       if (column + length > MAX_COLUMN) ops.push(bytesOp(SOFT_BREAK))
       ops.push({ op: 'token', token: piece.token })

@@ -8,7 +8,7 @@ export type DraftPart = 'audience' | 'subject' | 'body'
 export type OpenParts = Partial<Record<DraftPart, string>>
 
 /**
- * The parts that nobody has decided yet. A new draft is addressed to everyone, with its name as the subject or with the text of a starter;
+ * The parts of a draft that its author has not confirmed yet. A new draft is addressed to everyone, with its name as the subject or with the text of a starter;
  * without this rule it would be ready to be sent as it is.
  */
 export function openPartsOf(values: Pick<CampaignValues, 'name' | 'audienceType' | 'subject' | 'body'>, confirmed: DraftPart[]): OpenParts {

@@ -12,7 +12,7 @@ export type VerifyingPause = {
   domain: string
   fingerprint: string
   failedProbes: number
-  /** Of the failed probes those for which there was no other email of the domain. */
+  /** Failed probes during which no other email of the domain was queued. */
   probedAlone: number
 }
 
