@@ -55,7 +55,7 @@ describe('the recipients', () => {
     await project.call('POST', '/contacts', { email: 'ada@example.com', data: { firstName: ' Ada ', lastName: 'Lovelace', name: 7 } })
     await project.call('POST', '/contacts', { email: 'bob@example.com', data: { name: 'Bob', lastName: 'Unused' } })
     const { data } = await list('recipients?limit=10')
-    const names = Object.fromEntries(data.map(({ email, name }: Record<string, string>) => [email.split('@')[0], name]))
+    const names = Object.fromEntries(data.map(({ email, name }: { email: string; name: string | null }) => [email.split('@')[0], name]))
     expect(names).toEqual({ ada: 'Ada Lovelace', bob: 'Bob', eve: null, refuse: null })
   })
 
