@@ -404,6 +404,8 @@ export type CampaignExcludedContact = {
   /** Null if the contact was deleted. */
   contactId: string | null
   email: string
+  /** The name of the contact now, by `nameFields` of the project. */
+  name: string | null
   reason: 'unsubscribed' | 'suppressed' | 'invalid'
 }
 
@@ -581,6 +583,8 @@ export type CampaignRecipient = {
   contactId: string | null
   /** The address that was used. Before that, the address at the start of the campaign. */
   email: string
+  /** The name of the contact now, by `nameFields` of the project. */
+  name: string | null
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
   /** Each recipient has one; they add up to the counters of the campaign. */
   outcome: 'sent' | 'failed' | 'skipped' | 'open'
@@ -3380,6 +3384,8 @@ export interface Operations {
       /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
       segmentId?: string
+      /** A condition as JSON text, such as that of a segment: only contacts that match it. */
+      condition?: string
       /** `createdAt` or `email`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
@@ -3430,6 +3436,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3470,6 +3477,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3508,6 +3516,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3546,6 +3555,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3593,6 +3603,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -4823,6 +4834,25 @@ export interface Operations {
       trackMembership?: boolean
     }
     response: Segment
+  }
+
+  /**
+   * Explain whether a contact matches a condition
+   *
+   * Evaluates each filter of the condition for one contact, with the actual values. Stores nothing.
+   */
+  'POST /segments/explain': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      condition: ConditionInput
+      contactId: string
+    }
+    response: {
+      matches: boolean
+      explanation: ConditionExplanation
+    }
   }
 
   /**
@@ -7425,6 +7455,10 @@ export class SegmentsApi extends Resource {
   /** Create a segment. A dynamic segment has the contacts that match its condition; a static one those that were added to it. */
   readonly create = (body: Body<'POST /segments'>, options: CallOptions = {}): Promise<Result<'POST /segments'>> =>
     this.call('POST /segments', { body }, options)
+
+  /** Explain whether a contact matches a condition. Evaluates each filter of the condition for one contact, with the actual values. Stores nothing. */
+  readonly explainCondition = (body: Body<'POST /segments/explain'>, options: CallOptions = {}): Promise<Result<'POST /segments/explain'>> =>
+    this.call('POST /segments/explain', { body }, options)
 
   /** Preview a condition. Counts the contacts that match a condition, and those that remain after each filter. Stores nothing. */
   readonly preview = (body: Body<'POST /segments/preview'>, options: CallOptions = {}): Promise<Result<'POST /segments/preview'>> =>

@@ -34,6 +34,7 @@ import { preferenceRoutes } from './preferences/routes.ts'
 import { jobRoutes } from './projects/job-routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { reputationRoutes } from './reputation/routes.ts'
+import { conditionRoutes } from './segments/condition-routes.ts'
 import { segmentMemberRoutes } from './segments/members/member-routes.ts'
 import { membershipRoutes } from './segments/membership-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
@@ -100,6 +101,7 @@ export async function buildApp(
   await preferenceRoutes(app, deps)
   segmentRoutes(app, deps)
   membershipRoutes(app, deps)
+  conditionRoutes(app, deps)
   segmentMemberRoutes(app, deps)
   campaignRoutes(app, deps)
   campaignActionRoutes(app, deps)

@@ -38,8 +38,8 @@ const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 /** No index covers part of an address, a custom field or a condition, and the matches are counted. */
 const isSearch = ({ query }: FastifyRequest) => {
-  const { search, q, field, createdFrom, createdTo, segmentId } = query as z.output<typeof ContactsQuery>
-  return Boolean(search || q || field || createdFrom || createdTo || segmentId)
+  const { search, q, field, createdFrom, createdTo, segmentId, condition } = query as z.output<typeof ContactsQuery>
+  return Boolean(search || q || field || createdFrom || createdTo || segmentId || condition)
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
