@@ -41,13 +41,14 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Create a campaign',
       description: 'Creates a draft. An unverified sender is refused with 403.',
       body: CampaignBody,
+      audit: 'campaign.create',
       response: z.object({ success: z.literal(true), data: Campaign }),
       refusals: ['RESOURCE_NOT_FOUND'],
       bodyLimit,
     },
     async (req) => {
       const content = await checkCampaign(db, req.project.id, req.body)
-      const created = await transact(db, (tx) => createCampaign(tx, req.project.id, content))
+      const created = await transact(req.db, (tx) => createCampaign(tx, req.project.id, content))
       return { success: true as const, data: created }
     },
   )
@@ -63,6 +64,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
       params: CampaignParam,
       body: Replacement,
+      audit: 'campaign.update',
       response: Campaign,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -75,7 +77,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       const { scheduledFor, ...given } = req.body
       const content = await checkCampaign(db, key.projectId, given)
       const edit = { ...key, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
-      return (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
+      return (await transact(req.db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
     },
   )
 
@@ -85,12 +87,13 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Delete a campaign',
       description: 'Refused while it is scheduled or being sent. Its emails stay.',
       params: CampaignParam,
+      audit: 'campaign.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
-      const deleted = isId(id) && (await transact(db, (tx) => deleteCampaign(tx, { projectId: req.project.id, id })))
+      const deleted = isId(id) && (await transact(req.db, (tx) => deleteCampaign(tx, { projectId: req.project.id, id })))
       return deleted ? reply.status(204).send(null) : campaignNotFound(id)
     },
   )
@@ -101,11 +104,12 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Duplicate a campaign',
       description: 'Copies content and audience into a new draft.',
       params: CampaignParam,
+      audit: 'campaign.duplicate',
       response: { 201: Campaign },
     },
     async (req, reply) => {
       const { id } = req.params
-      const copy = isId(id) && (await transact(db, (tx) => duplicateCampaign(tx, { projectId: req.project.id, id })))
+      const copy = isId(id) && (await transact(req.db, (tx) => duplicateCampaign(tx, { projectId: req.project.id, id })))
       return reply.status(201).send(copy || campaignNotFound(id))
     },
   )

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
 import { findContact } from '../contacts/contact.ts'
@@ -51,7 +52,8 @@ const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { detai
 
 export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
   const turns = createSegmentTurns({ poolSize })
-  const write = <T>(projectId: string, work: (tx: Tx) => Promise<T>) => turns.write(projectId, () => transactSurely(db, work))
+  const write = <T>({ project, db }: FastifyRequest, work: (tx: Tx) => Promise<T>) =>
+    turns.write(project.id, () => transactSurely(db, work))
   const route = routesOf(app, { tags: ['Segments'], caller: 'project' })
 
   route.get(
@@ -75,6 +77,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       summary: 'Create a segment',
       description: 'A dynamic segment has the contacts that match its condition; a static one those that were added to it.',
       body: NewSegment,
+      audit: 'segment.create',
       response: { 201: Segment, 400: PlainError },
       refusals: ['CONFLICT'],
     },
@@ -83,7 +86,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       const name = req.body.name ?? failPlainly('BAD_REQUEST', 'The field "name" is required.')
       const condition = type === 'STATIC' ? null : readOwnCondition(req.body.condition)
       const segment = { projectId: req.project.id, name, description, condition, trackMembership }
-      const created = await countAfterChange(db, turns, await write(segment.projectId, (tx) => createSegment(tx, segment)))
+      const created = await countAfterChange(db, turns, await write(req, (tx) => createSegment(tx, segment)))
       return reply.status(201).send(showSegment(created))
     },
   )
@@ -113,6 +116,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       summary: 'Update a segment',
       params: SegmentParam,
       body: Changes,
+      audit: 'segment.update',
       response: { 200: Segment, 400: PlainError },
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -123,7 +127,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
       const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
-      const changed = (await write(projectId, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
+      const changed = (await write(req, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
       return showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
     },
   )
@@ -134,13 +138,14 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       summary: 'Delete a segment',
       description: 'Refused while it is in use; `details.usedBy` names the users.',
       params: SegmentParam,
+      audit: 'segment.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
       const projectId = req.project.id
-      const deleted = isId(id) && (await write(projectId, (tx) => deleteSegment(tx, { projectId, segmentId: id })))
+      const deleted = isId(id) && (await write(req, (tx) => deleteSegment(tx, { projectId, segmentId: id })))
       return deleted ? reply.status(204).send(null) : segmentNotFound(id)
     },
   )
@@ -151,13 +156,14 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       summary: 'Duplicate a segment',
       description: 'A static segment is copied with its members. The copy is not tracked.',
       params: SegmentParam,
+      audit: 'segment.duplicate',
       response: { 201: Segment },
       refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
       const projectId = req.project.id
-      const copy = isId(id) && (await write(projectId, (tx) => duplicateSegment(tx, { projectId, id })))
+      const copy = isId(id) && (await write(req, (tx) => duplicateSegment(tx, { projectId, id })))
       return reply.status(201).send(showSegment(await countAfterChange(db, turns, copy || segmentNotFound(id))))
     },
   )
@@ -169,12 +175,13 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       description:
         'Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation.',
       params: SegmentParam,
+      audit: 'segment.compute',
       response: { 200: z.object({ added: z.int(), removed: z.int(), total: z.int() }), 202: Queued, 400: PlainError },
     },
     async (req, reply) => {
       const { id, projectId, type } = await find(req.project.id, req.params.id)
       if (type === 'STATIC') failPlainly('BAD_REQUEST', 'A static segment has no condition to compute.')
-      const computed = (await computeSegment(db, { projectId, segmentId: id })) ?? failPlainly('BAD_REQUEST', NOT_TRACKED)
+      const computed = (await computeSegment(req.db, { projectId, segmentId: id })) ?? failPlainly('BAD_REQUEST', NOT_TRACKED)
       if (computed.result) return computed.result
       return reply.status(202).send({ message: 'The segment is being computed.', jobId: computed.jobId })
     },

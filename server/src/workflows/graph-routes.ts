@@ -77,13 +77,13 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
 
   route.post(
     '/workflows/:id/steps',
-    { summary: 'Add a step', body: NewStep, response: { 201: WorkflowStep } },
+    { summary: 'Add a step', body: NewStep, audit: 'workflow.add_step', response: { 201: WorkflowStep } },
     async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
       const read = await readStepConfig(req.body, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited = (await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))) ?? workflowNotFound(id)
+      const edited = (await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))) ?? workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )
@@ -95,6 +95,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       description: 'Executions that run keep the step as it was when they started.',
       params: StepParam,
       body: StepChanges,
+      audit: 'workflow.update_step',
       response: WorkflowStep,
       takesHeaders: [IF_MATCH],
     },
@@ -114,7 +115,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
       }
       const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, change }
-      const edited = (await transact(db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
+      const edited = (await transact(req.db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
       return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
     },
   )
@@ -126,6 +127,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       description: 'With its transitions. With `splice=true` transitions to it lead to the step after it instead.',
       params: StepParam,
       querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
+      audit: 'workflow.delete_step',
       response: NO_CONTENT,
     },
     async (req, { id, projectId }, reply) => {
@@ -136,32 +138,37 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places, change }))
+      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places, change }))
       return edited ? reply.status(204).send(null) : notFound('step', stepId)
     },
   )
 
   route.post(
     '/workflows/:id/transitions',
-    { summary: 'Add a transition', body: NewTransition, response: { 201: Transition } },
+    { summary: 'Add a transition', body: NewTransition, audit: 'workflow.add_transition', response: { 201: Transition } },
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
+      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
       return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
   )
 
   route.delete(
     '/workflows/:id/transitions/:transitionId',
-    { summary: 'Delete a transition', params: z.object({ id: z.string(), transitionId: z.string() }), response: NO_CONTENT },
+    {
+      summary: 'Delete a transition',
+      params: z.object({ id: z.string(), transitionId: z.string() }),
+      audit: 'workflow.delete_transition',
+      response: NO_CONTENT,
+    },
     async (req, { id, projectId }, reply) => {
       const transitionId = req.params.transitionId.toLowerCase()
       const change = (graph: Graph) => {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
       }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
+      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
       return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
     },
   )
@@ -172,6 +179,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       summary: 'Replace all steps and transitions',
       description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
       body: NewGraph,
+      audit: 'workflow.replace_graph',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       etag: true,
@@ -189,7 +197,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
       const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
-      return transact(db, async (tx) => {
+      return transact(req.db, async (tx) => {
         const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)
       })

@@ -67,6 +67,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Create a workflow',
       description: 'Starts as `EVENT` and disabled, with a TRIGGER step.',
       body: NewWorkflow,
+      audit: 'workflow.create',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
@@ -75,7 +76,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
       const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
       const workflow = { projectId: req.project.id, name, description, triggerType: 'EVENT' as const, triggerConfig: trigger, allowReentry }
-      const created = await transact(db, async (tx) => {
+      const created = await transact(req.db, async (tx) => {
         const { row, graph } = await createWorkflow(tx, workflow)
         return describeWorkflow(tx, row, graph)
       })
@@ -99,6 +100,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       description: 'Disabling keeps contacts from entering; executions that run go on.',
       params: WorkflowParam,
       body: Changes,
+      audit: 'workflow.update',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -118,7 +120,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
         const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, await readGraph(tx, row))
       }
-      return isId(id) ? transact(db, changed) : workflowNotFound(id)
+      return isId(id) ? transact(req.db, changed) : workflowNotFound(id)
     },
   )
 
@@ -128,12 +130,13 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Delete a workflow',
       description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
       params: WorkflowParam,
+      audit: 'workflow.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       const { id } = req.params
-      const deleted = isId(id) && (await transact(db, (tx) => deleteWorkflow(tx, { projectId: req.project.id, id })))
+      const deleted = isId(id) && (await transact(req.db, (tx) => deleteWorkflow(tx, { projectId: req.project.id, id })))
       return deleted ? reply.status(204).send(null) : workflowNotFound(id)
     },
   )
@@ -144,6 +147,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Duplicate a workflow',
       description: 'The copy is disabled.',
       params: WorkflowParam,
+      audit: 'workflow.duplicate',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
@@ -153,7 +157,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
         const { row, graph } = (await duplicateWorkflow(tx, { projectId: req.project.id, id })) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)
       }
-      return reply.status(201).send(isId(id) ? await transact(db, copied) : workflowNotFound(id))
+      return reply.status(201).send(isId(id) ? await transact(req.db, copied) : workflowNotFound(id))
     },
   )
 }
