@@ -80,7 +80,7 @@ const contacts = createRoute({
   getParentRoute: inProject,
   path: '/contacts',
   component: lazyRouteComponent(() => import('./features/contacts/contacts-page.tsx'), 'ContactsPage'),
-  validateSearch: listSearch('subscribed', 'created', 'field', 'segment'),
+  validateSearch: listSearch('subscribed', 'created', 'field', 'segment', 'condition'),
 })
 const fields = createRoute({
   getParentRoute: inProject,

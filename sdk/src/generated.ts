@@ -429,6 +429,8 @@ export type CampaignExcludedContact = {
   /** Null if the contact was deleted. */
   contactId: string | null
   email: string
+  /** The name of the contact now, by `nameFields` of the project. */
+  name: string | null
   reason: 'unsubscribed' | 'suppressed' | 'invalid'
 }
 
@@ -606,6 +608,8 @@ export type CampaignRecipient = {
   contactId: string | null
   /** The address that was used. Before that, the address at the start of the campaign. */
   email: string
+  /** The name of the contact now, by `nameFields` of the project. */
+  name: string | null
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
   /** Each recipient has one; they add up to the counters of the campaign. */
   outcome: 'sent' | 'failed' | 'skipped' | 'open'
@@ -3405,6 +3409,8 @@ export interface Operations {
       /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
       segmentId?: string
+      /** A condition as JSON text, such as that of a segment: only contacts that match it. */
+      condition?: string
       /** `createdAt` or `email`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
@@ -3455,6 +3461,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3495,6 +3502,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3533,6 +3541,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3571,6 +3580,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3618,6 +3628,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -4878,6 +4889,25 @@ export interface Operations {
       trackMembership?: boolean
     }
     response: Segment
+  }
+
+  /**
+   * Explain whether a contact matches a condition
+   *
+   * Evaluates each filter of the condition for one contact, with the actual values. Stores nothing.
+   */
+  'POST /segments/explain': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      condition: ConditionInput
+      contactId: string
+    }
+    response: {
+      matches: boolean
+      explanation: ConditionExplanation
+    }
   }
 
   /**
@@ -7492,6 +7522,10 @@ export class SegmentsApi extends Resource {
   /** Create a segment. A dynamic segment has the contacts that match its condition; a static one those that were added to it. */
   readonly create = (body: Body<'POST /segments'>, options: CallOptions = {}): Promise<Result<'POST /segments'>> =>
     this.call('POST /segments', { body }, options)
+
+  /** Explain whether a contact matches a condition. Evaluates each filter of the condition for one contact, with the actual values. Stores nothing. */
+  readonly explainCondition = (body: Body<'POST /segments/explain'>, options: CallOptions = {}): Promise<Result<'POST /segments/explain'>> =>
+    this.call('POST /segments/explain', { body }, options)
 
   /** Preview a condition. Counts the contacts that match a condition, and those that remain after each filter. Stores nothing. */
   readonly preview = (body: Body<'POST /segments/preview'>, options: CallOptions = {}): Promise<Result<'POST /segments/preview'>> =>

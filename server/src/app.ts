@@ -33,6 +33,7 @@ import { preferenceRoutes } from './preferences/routes.ts'
 import { jobRoutes } from './projects/job-routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { reputationRoutes } from './reputation/routes.ts'
+import { conditionRoutes } from './segments/condition-routes.ts'
 import { segmentMemberRoutes } from './segments/members/member-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
@@ -95,6 +96,7 @@ export async function buildApp(
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
   segmentRoutes(app, deps)
+  conditionRoutes(app, deps)
   segmentMemberRoutes(app, deps)
   campaignRoutes(app, deps)
   campaignActionRoutes(app, deps)

@@ -7,10 +7,10 @@ import { CursorQuery, cursorList } from '../http/paging.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { fail, failPlainly } from '../lib/errors.ts'
+import { failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { changeContact, deleteContacts } from './change.ts'
-import { Contact, explainOversizedData, findContact, showContact } from './contact.ts'
+import { Contact, contactNotFound, explainOversizedData, findContact, showContact } from './contact.ts'
 import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
 import { lookUpContacts } from './lookup.ts'
@@ -36,12 +36,10 @@ const ContactList = cursorList(Contact).extend({
 
 const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
-const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
-
 /** No index covers part of an address, a custom field or a condition, and the matches are counted. */
 const isSearch = ({ query }: FastifyRequest) => {
-  const { search, q, field, createdFrom, createdTo, segmentId } = query as z.output<typeof ContactsQuery>
-  return Boolean(search || q || field || createdFrom || createdTo || segmentId)
+  const { search, q, field, createdFrom, createdTo, segmentId, condition } = query as z.output<typeof ContactsQuery>
+  return Boolean(search || q || field || createdFrom || createdTo || segmentId || condition)
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
-import { findContact } from '../contacts/contact.ts'
+import { contactNotFound, findContact } from '../contacts/contact.ts'
+import { GivenCondition } from '../contacts/segment-access.ts'
 import type { Tx } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
 import { PlainError } from '../http/errors.ts'
@@ -11,7 +12,7 @@ import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
-import { fail, failPlainly, notFound } from '../lib/errors.ts'
+import { failPlainly, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { readOwnCondition } from './check-condition.ts'
 import { countAfterChange, recount, refreshCounts } from './counts.ts'
@@ -20,7 +21,7 @@ import { explainMembership, MembershipExplanation } from './explain.ts'
 import { ContactSegment, listSegmentsOfContact } from './members/contact-segments.ts'
 import { previewCondition, SegmentPreview } from './preview.ts'
 import { changeSegment, createSegment, duplicateSegment, MAX_SEGMENT_NAME } from './save.ts'
-import { findSegment, GivenCondition, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
+import { findSegment, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
 import { computeSegment } from './tracking/compute.ts'
 import { createSegmentTurns } from './turns.ts'
 
@@ -47,8 +48,6 @@ const Changes = z.object({
 const segmentNotFound = (id: string): never => notFound('segment', id)
 
 const NOT_TRACKED = 'The membership of this segment is not tracked.'
-
-const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
 export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
   const turns = createSegmentTurns({ poolSize })

@@ -8,8 +8,6 @@ export const SEGMENT_TYPES = ['DYNAMIC', 'STATIC'] as const
 /** Segments of a project. */
 export const MAX_SEGMENTS = 1_000
 
-/** A tree that a caller sends. Not parsed by the schema: `readCondition` refuses a bomb before it is read as a whole. */
-export const GivenCondition = z.unknown().meta({ $ref: '#/components/schemas/ConditionInput' })
 /** A stored tree, which is valid. */
 const StoredCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition' })
 

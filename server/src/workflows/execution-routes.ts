@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findContact } from '../contacts/contact.ts'
+import { contactNotFound, findContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
 import { cursorList, pageList } from '../http/paging.ts'
@@ -36,8 +36,6 @@ const ExecutionList = z.object({ data, executions: data.describe('The same as `d
 const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */
 const Context = Data.optional().describe('Variables of this execution: in templates by their names, in conditions as `context.<path>`.')
-
-const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
 export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
   const route = resource(app, {
