@@ -8,7 +8,7 @@ import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { sendsAccountEmails } from '../lib/config.ts'
 import { notFound } from '../lib/errors.ts'
-import { auditRoutes } from './audit-routes.ts'
+import { auditRoutes } from './audit/audit-routes.ts'
 import { KeyUsage, readKeyUsage } from './keys.ts'
 import { memberRoutes, ProjectId } from './member-routes.ts'
 import {

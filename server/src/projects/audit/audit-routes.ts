@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { cursorList } from '../http/paging.ts'
-import type { routesOf } from '../http/resource.ts'
-import type { Deps } from '../http/server.ts'
+import { cursorList } from '../../http/paging.ts'
+import type { routesOf } from '../../http/resource.ts'
+import type { Deps } from '../../http/server.ts'
 import { AuditQuery, listAuditEntries, ProjectAuditEntry, streamAuditEntries } from './audit.ts'
 
 export function auditRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets'> & { byAdmin: ReturnType<typeof routesOf> }) {
@@ -19,6 +19,7 @@ export function auditRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets
           content: { 'application/json': { schema: cursorList(ProjectAuditEntry) }, 'text/csv': { schema: z.string() } },
         },
       },
+      refusals: ['BAD_REQUEST'],
       slowRead: true,
     },
     async (req, reply) => {

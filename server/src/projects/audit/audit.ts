@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { columns, type RowOf } from '../db/columns.ts'
-import { countRows, type Db, many } from '../db/index.ts'
-import { CursorQuery, readKeysetPage } from '../http/paging.ts'
-import { Timestamp } from '../http/validate.ts'
-import type { Secrets } from '../lib/secrets.ts'
-import { csvCell } from '../lib/text/csv-cell.ts'
+import { columns, type RowOf } from '../../db/columns.ts'
+import { countRows, type Db, many } from '../../db/index.ts'
+import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
+import { Timestamp } from '../../http/validate.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { csvCell } from '../../lib/text/csv-cell.ts'
 
 export const ProjectAuditEntry = z
   .object({
