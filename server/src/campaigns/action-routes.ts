@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
-import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail } from '../lib/errors.ts'
+import { campaignResource } from './campaign-resource.ts'
 import { actorOf } from './draft/audit.ts'
 import { RatePerMinute, ScheduledFor } from './draft/body.ts'
-import { Campaign, getCampaign } from './draft/campaign.ts'
-import { CampaignParam } from './routes.ts'
+import { Campaign } from './draft/campaign.ts'
 import { cancelCampaign } from './sending/cancel.ts'
 import { changeRate, pauseCampaign, resumeCampaign } from './sending/pause.ts'
 import { resendCampaign } from './sending/resend.ts'
@@ -20,13 +19,7 @@ const Sending = z.object({
 
 /** What changes the status of a campaign, or the pace at which it is sent. */
 export function campaignActionRoutes(app: App, { db }: Deps) {
-  const route = resource(app, {
-    tags: ['Campaigns'],
-    caller: 'project',
-    refusals: ['CONFLICT'],
-    params: CampaignParam,
-    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
-  })
+  const route = campaignResource(app, db, ['CONFLICT'])
   const response = { 200: Campaign }
 
   route.post(

@@ -1,29 +1,21 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
-import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
 import { csvExportRoutes } from '../projects/csv/csv-export-routes.ts'
+import { campaignResource } from './campaign-resource.ts'
 import { AudienceContact, AudienceQuery, listAudience } from './draft/audience-list.ts'
-import { getCampaign } from './draft/campaign.ts'
 import { CopiedToSegment, CopyToSegmentBody, queueCopyToSegment } from './ledger/copy-to-segment.ts'
 import { ExcludedContact, ExcludedQuery, listExcluded } from './ledger/excluded.ts'
 import { CampaignExportBody, campaignExport, queueCampaignExport } from './ledger/export.ts'
 import { CampaignHour, listHours } from './ledger/hours.ts'
 import { CampaignReason, listReasons } from './ledger/reasons.ts'
 import { CampaignRecipient, listRecipients, RecipientsQuery } from './ledger/recipients.ts'
-import { CampaignParam } from './routes.ts'
 
 /** Who gets a campaign, who does not, and why. */
 export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Campaigns']
-  const route = resource(app, {
-    tags,
-    caller: 'project',
-    params: CampaignParam,
-    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
-  })
+  const route = campaignResource(app, db)
 
   route.get(
     '/campaigns/:id/recipients',
@@ -112,5 +104,5 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  csvExportRoutes(app, { db }, { path: '/campaigns', tags, type: campaignExport.type, noun: 'a campaign', file: 'campaign' })
+  csvExportRoutes(app, { db }, { path: '/campaigns', tags: ['Campaigns'], type: campaignExport.type, noun: 'a campaign', file: 'campaign' })
 }

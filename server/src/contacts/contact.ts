@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, maybeOne, prepared } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
-import { fail, invalid } from '../lib/errors.ts'
+import { invalid } from '../lib/errors.ts'
 
 export const Contact = z
   .object({
@@ -34,5 +34,3 @@ export const explainOversizedData = (err: { constraint?: string }): never => {
   if (err.constraint === 'contacts_data_size') invalid('data', 'A contact holds at most 256 KB of data.', 'too_big')
   throw err
 }
-
-export const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })

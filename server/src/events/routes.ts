@@ -4,7 +4,7 @@ import { PlainError } from '../http/errors.ts'
 import { CursorQuery, PageQuery, pageList } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { fail, failPlainly } from '../lib/errors.ts'
+import { contactNotFound, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { countByName, listNames, MAX_EVENT_NAMES } from './counts.ts'
 import { readDays } from './day.ts'
@@ -35,7 +35,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       const { contactId } = req.params
       const isKnown =
         isId(contactId) && (await maybeOne(db)`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`)
-      if (!isKnown) return fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId.slice(0, 100) } })
+      if (!isKnown) return contactNotFound(contactId)
       return listEvents(db, secrets, req.project.id, { ...req.query, contactId })
     },
   )

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
-import { contactNotFound } from '../contacts/contact.ts'
 import { GivenCondition } from '../contacts/segment-access.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
+import { contactNotFound } from '../lib/errors.ts'
 import { ConditionMatch, explainCondition } from './explain.ts'
 
 /** Questions about a condition that is not stored. */

@@ -3,16 +3,12 @@ import { sourceOf } from '../../contacts/source.ts'
 import { PlainError } from '../../http/errors.ts'
 import { sendPage } from '../../http/limits/page-stream.ts'
 import { cursorList } from '../../http/paging.ts'
-import { resource } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
-import { notFound } from '../../lib/errors.ts'
-import { isId } from '../../lib/id.ts'
-import { findSegment } from '../segment.ts'
+import { segmentResource } from '../segment-resource.ts'
 import { HistoryQuery, listMembershipChanges, SegmentChange } from './history.ts'
 import { listSegmentMembers, listSegmentMembersAfter, MemberList, MembersQuery } from './member-list.ts'
 import { addAddresses, MAX_ADDRESSES, removeAddresses } from './members.ts'
 
-const SegmentParam = z.object({ id: z.string() })
 const Emails = z.array(z.string().max(1_000)).max(MAX_ADDRESSES)
 const NewMembers = z.object({
   emails: Emails,
@@ -29,12 +25,7 @@ const Added = z.object({
 })
 
 export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
-  const route = resource(app, {
-    tags: ['Segments'],
-    caller: 'project',
-    params: SegmentParam,
-    find: async (req, { id }) => (isId(id) && (await findSegment(db, req.project.id, id))) || notFound('segment', id),
-  })
+  const route = segmentResource(app, db)
 
   route.get(
     '/segments/:id/contacts',
