@@ -9,10 +9,11 @@ import { useProject } from '../../../projects/current.ts'
 import { Menu, MenuItem } from '../../../ui/dialog/menu.tsx'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { formatCount } from '../../../ui/text/count.tsx'
+import { changeStep, insertStep, removeStep } from '../commands/edit.ts'
 import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
 import { describeTrigger } from './describe.ts'
 import { connect, type Graph, newId, type Place, type Step, targetsOf } from './graph.ts'
-import { type Arm, changeStep, insertStep, type Line, outlineOf, removeStep, strayLines } from './outline.ts'
+import { type Arm, type Line, outlineOf, strayLines } from './outline.ts'
 import { StepForm } from './step-form.tsx'
 
 type Stats = Result<'GET /workflows/{id}/stats'>

@@ -28,6 +28,8 @@ export type StepView = {
   describe: (config: Config, names: Names) => string
   /** Why a step cannot work yet; undefined if it can. The server checks all of it again. */
   problem?: (config: Config) => string | undefined
+  /** Whether time passes at the step. A loop needs such a step. */
+  pauses?: true
   Form: (props: StepFormProps) => ReactNode
   /** What a simulation shows of it. A kind without this shows the result as JSON. */
   Result?: (props: { result: Record<string, unknown> }) => ReactNode

@@ -28,6 +28,7 @@ export const waitForEventView: StepView = {
     if (!textOf(eventName).trim()) return 'Name the event.'
     return timeout !== null && !(Number(timeout) >= 1) ? 'The limit must be longer than zero.' : undefined
   },
+  pauses: true,
   Form: WaitForm,
   Result: ({ result }) => <p className="text-muted text-ui">{String(result.eventName)} does not happen.</p>,
 }
