@@ -12,7 +12,7 @@ type Edge = { out: Out; from: Spot; to: Spot; lane: number; isLoop: boolean }
 const LEAVES = 14
 const REACHES = ROW_GAP - 12
 /** The button of an edge, with room for a label above it. */
-const PLUS = 44
+const PLUS = 50
 /** From a step to an edge that passes it, and between two edges. */
 const CLEARANCE = 24
 const EDGE_GAP = 14

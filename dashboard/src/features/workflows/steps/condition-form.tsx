@@ -36,7 +36,7 @@ export function ConditionForm({ step, workflow, onStep }: StepFormProps) {
   const set = (config: Step['config'], what = '') => onStep({ ...step, config }, what && `${step.id} ${what}`)
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
         <Field name="kind" label="Kind of question">
           <Select options={KINDS} value={kind} onChange={(event) => set(convert(step.config, event.target.value as Kind))} />
         </Field>

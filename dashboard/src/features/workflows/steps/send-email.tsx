@@ -43,7 +43,7 @@ function SendEmailForm(props: StepFormProps) {
   }
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
         <Field
           name="templateId"
           label="Template"

@@ -1,6 +1,7 @@
 import type { Workflow } from '@sterna/sdk'
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
+import type { Command } from '../commands/commands.ts'
 import type { Graph, Step } from '../editor/graph.ts'
 
 export type StepFormProps = {
@@ -9,7 +10,7 @@ export type StepFormProps = {
   graph: Graph
   /** `what` names the field that is typed into. */
   onStep: (step: Step, what?: string) => void
-  onGraph: (graph: Graph) => void
+  onCommand: (command: Command) => unknown
 }
 
 export type Branch = { branch: string | null; label: string }
