@@ -9,8 +9,8 @@ import { applyCommand, type Command } from '../src/features/workflows/commands/c
 import { copyOf, fragmentOf } from '../src/features/workflows/commands/fragment.ts'
 import { type History, NO_HISTORY, recordChange, redoChange, undoChange } from '../src/features/workflows/commands/history.ts'
 import { problemsOf } from '../src/features/workflows/commands/problems.ts'
-import { asidesOf, type Graph, newId, type Place, type Step } from '../src/features/workflows/editor/graph.ts'
-import { type Line, outlineOf, strayLines } from '../src/features/workflows/editor/outline.ts'
+import { asidesOf, type Graph, newId, type Place, type Step } from '../src/features/workflows/graph/graph.ts'
+import { type Line, outlineOf, strayLines } from '../src/features/workflows/graph/outline.ts'
 import { branchesOf } from '../src/features/workflows/steps/views.ts'
 
 const EMPTY: Graph = {

@@ -5,9 +5,8 @@ import { transact } from '../db/index.ts'
 import { cursorList, pageList } from '../http/paging.ts'
 import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { Address, GivenTime } from '../http/validate.ts'
 import { fail, invalid, notFound } from '../lib/errors.ts'
-import { isId, newId } from '../lib/id.ts'
+import { isId } from '../lib/id.ts'
 import { KB } from '../lib/text/units.ts'
 import { stepOf } from './definition/graph.ts'
 import { getWorkflow, readGraph } from './definition/workflow.ts'
@@ -23,12 +22,9 @@ import {
   listExecutions,
 } from './insight/execution.ts'
 import { explainWorkflow, WorkflowExplanation } from './insight/explain.ts'
-import { Simulation, simulateWorkflow } from './insight/simulate.ts'
 import { readStats, WorkflowStats } from './insight/stats.ts'
 import { listVisits, StepVisit, VisitsQuery } from './insight/visits.ts'
 import { WorkflowParam } from './routes.ts'
-import type { SimulatedContact } from './steps/step.ts'
-import { ListenedEvent } from './steps/wait-for-event.ts'
 
 const { data, ...rest } = pageList(ExecutionItem).shape
 const ExecutionList = z.object({ data, executions: data.describe('The same as `data`.'), ...rest })
@@ -37,7 +33,7 @@ const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */
 const Context = Data.optional().describe('Variables of this execution: in templates by their names, in conditions as `context.<path>`.')
 
-const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
+export const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
 export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
   const route = resource(app, {
@@ -162,56 +158,6 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       return (isId(contactId) && (await explainWorkflow(db, workflow, contactId))) || contactNotFound(contactId)
     },
   )
-
-  route.post(
-    '/workflows/:id/simulate',
-    {
-      summary: 'Simulate a workflow for a contact',
-      description:
-        'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.',
-      body: z.object({
-        contactId: z.uuid().optional(),
-        contact: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.optional() }).optional(),
-        event: z.object({ name: ListenedEvent, data: Data.optional() }).optional(),
-        at: GivenTime.optional().describe('When the execution starts; now by default.'),
-      }),
-      response: Simulation,
-      onlyReads: true,
-      slowRead: true,
-      refusals: ['CONTACT_NOT_FOUND'],
-      bodyOptional: true,
-    },
-    async (req, workflow) => {
-      const { contactId, contact: given, event, at } = req.body
-      const start = at === undefined ? new Date() : new Date(at)
-      if (start.getUTCFullYear() > LAST_YEAR) invalid('at', `Must be at most in the year ${LAST_YEAR}.`, 'too_big')
-      const contact = contactId === undefined ? sampleContact(given, start) : await storedContact(workflow.projectId, contactId)
-      const data = { ...event?.data?.set, ...event?.data?.transient }
-      return simulateWorkflow(db, workflow, {
-        contact,
-        isStored: contactId !== undefined,
-        event: event ? { id: newId(), name: event.name, data, createdAt: start.toISOString() } : null,
-        at: start,
-      })
-    },
-  )
-
-  async function storedContact(projectId: string, contactId: string): Promise<SimulatedContact> {
-    const { id, email, subscribed, data, createdAt } = (await findContact(db, projectId, contactId)) ?? contactNotFound(contactId)
-    return { id, email, subscribed, data: data ?? {}, createdAt: new Date(createdAt) }
-  }
 }
 
 const MAX_CANCEL_ROUNDS = 2_000
-/** A simulation of 100 delays of a year ends in a year of four digits. */
-const LAST_YEAR = 9_000
-
-type GivenContact = { email?: string | undefined; subscribed?: boolean | undefined; data?: { set: object; transient: object } | undefined }
-
-const sampleContact = ({ email = 'ada@example.com', subscribed = true, data }: GivenContact = {}, createdAt: Date): SimulatedContact => ({
-  id: newId(),
-  email,
-  subscribed,
-  createdAt,
-  data: { ...data?.set, ...data?.transient },
-})

@@ -83,7 +83,9 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       const read = await readStepConfig(req.body, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited = (await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))) ?? workflowNotFound(id)
+      const edited =
+        (await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, savedBy: req.person?.userId, change }))) ??
+        workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )
@@ -113,7 +115,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         if (current && current.type !== stored.type) fail('CONFLICT', { message: 'The step was changed at the same moment.' })
         return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
       }
-      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, change }
+      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, savedBy: req.person?.userId, change }
       const edited = (await transact(db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
       return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
     },
@@ -136,7 +138,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places, savedBy: req.person?.userId, change }))
       return edited ? reply.status(204).send(null) : notFound('step', stepId)
     },
   )
@@ -147,7 +149,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, savedBy: req.person?.userId, change }))
       return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
   )
@@ -161,7 +163,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
       }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, change }))
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE, savedBy: req.person?.userId, change }))
       return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
     },
   )
@@ -188,7 +190,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         step: (index) => `steps.${index}.`,
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
-      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
+      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, savedBy: req.person?.userId, change }
       return transact(db, async (tx) => {
         const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)

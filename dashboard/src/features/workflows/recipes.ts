@@ -1,5 +1,5 @@
 import { insertStep } from './commands/edit.ts'
-import { type Graph, newId, type Place, type Step, triggerOf } from './editor/graph.ts'
+import { type Graph, newId, type Place, type Step, triggerOf } from './graph/graph.ts'
 import { branchesOf } from './steps/views.ts'
 
 type NewStep = Pick<Step, 'type' | 'name' | 'config'>

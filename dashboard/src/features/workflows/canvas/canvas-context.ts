@@ -1,5 +1,5 @@
 import { createContext } from 'react'
-import type { Place } from '../editor/graph.ts'
+import type { Place } from '../graph/graph.ts'
 
 /** What steps and buttons of the canvas call. The object never changes, so that they are not rendered for it. */
 export type CanvasActions = {

@@ -1,7 +1,7 @@
 import { ViewportPortal } from '@xyflow/react'
 import { memo, type ReactNode } from 'react'
 import { type Layout, type PlacedEdge, placeKey } from './geometry.ts'
-import { pathOf } from './path.ts'
+import { svgPathOf } from './path.ts'
 
 export type EdgeLook = 'plain' | 'on' | 'off' | 'added' | 'removed'
 /** `note` stands on the edge, such as how many contacts took it. */
@@ -31,7 +31,7 @@ export function EdgeLayer({ layout: { edges }, marksOf }: EdgeLayerProps) {
         {edges.map((edge) => (
           <Line
             key={placeKey(edge.place)}
-            path={pathOf(edge.points)}
+            path={svgPathOf(edge.points)}
             look={marksOf?.(edge)?.look ?? 'plain'}
             isLoop={edge.isLoop}
             leadsOn={edge.to !== undefined}

@@ -1,4 +1,4 @@
-import { type Graph, type Place, type Step, transitionAt, triggerOf } from '../editor/graph.ts'
+import { type Graph, type Place, type Step, transitionAt, triggerOf } from '../graph/graph.ts'
 import { branchesOf } from '../steps/views.ts'
 
 /** One way out of a step. `to` undefined: the workflow ends there. */

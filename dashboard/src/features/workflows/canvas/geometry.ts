@@ -1,4 +1,4 @@
-import type { Place } from '../editor/graph.ts'
+import type { Place } from '../graph/graph.ts'
 
 export const STEP_SIZE = { width: 264, height: 84 }
 export const END_SIZE = { width: 132, height: 36 }
@@ -6,7 +6,7 @@ export const END_SIZE = { width: 132, height: 36 }
 export const ROW_GAP = 76
 export const ROW_HEIGHT = STEP_SIZE.height + ROW_GAP
 
-export type Point = { x: number; y: number }
+export type Spot = { x: number; y: number }
 export type PlacedEdge = {
   place: Place
   label: string
@@ -14,11 +14,11 @@ export type PlacedEdge = {
   to: string | undefined
   /** Leads back to a step above. */
   isLoop: boolean
-  points: Point[]
+  points: Spot[]
   /** Where the button for adding a step is. */
-  plus: Point
+  plus: Spot
 }
 /** `x` is the left edge, `y` the upper one. */
-export type Layout = { steps: ({ id: string } & Point)[]; ends: ({ place: Place } & Point)[]; edges: PlacedEdge[] }
+export type Layout = { steps: ({ id: string } & Spot)[]; ends: ({ place: Place } & Spot)[]; edges: PlacedEdge[] }
 
 export const placeKey = ({ fromStepId, branch }: Place) => `${fromStepId} ${branch ?? ''}`

@@ -1,9 +1,9 @@
-import type { Point } from './geometry.ts'
+import type { Spot } from './geometry.ts'
 
 const RADIUS = 10
 
 /** The path of an edge as SVG, with round corners. */
-export function pathOf(points: Point[]): string {
+export function svgPathOf(points: Spot[]): string {
   const [first, ...rest] = points
   if (!first) return ''
   const corners = rest.slice(0, -1).map((corner, index) => {
@@ -16,7 +16,7 @@ export function pathOf(points: Point[]): string {
 }
 
 /** From a corner in the direction of a neighbour, at most half of the way. */
-function towards({ x, y }: Point, to: Point): Point {
+function towards({ x, y }: Spot, to: Spot): Spot {
   const length = Math.abs(to.x - x) + Math.abs(to.y - y)
   const step = Math.min(RADIUS, length / 2)
   return { x: x + Math.sign(to.x - x) * step, y: y + Math.sign(to.y - y) * step }

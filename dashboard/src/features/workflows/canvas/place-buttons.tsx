@@ -3,9 +3,9 @@ import { Plus } from 'lucide-react'
 import { memo, useContext } from 'react'
 import { Menu } from '../../../ui/dialog/menu.tsx'
 import { AddMenuItems } from '../editor/add-menu.tsx'
-import type { Place } from '../editor/graph.ts'
+import type { Place } from '../graph/graph.ts'
 import { CanvasContext } from './canvas-context.ts'
-import { END_SIZE, type Layout, type Point, placeKey } from './geometry.ts'
+import { END_SIZE, type Layout, placeKey, type Spot } from './geometry.ts'
 
 type PlaceButtonsProps = {
   layout: Layout
@@ -47,9 +47,9 @@ export function PlaceButtons({ layout, nameOf, asides, openPlace, isMoving }: Pl
 }
 
 /** At the right edge of the step, where a branch of its own would begin. */
-const asidePoint = ({ x, y }: Point): Point => ({ x: x + 264, y: y + 42 })
+const asidePoint = ({ x, y }: Spot): Spot => ({ x: x + 264, y: y + 42 })
 
-type PlaceButtonProps = Place & Point & { after: string; isOpen: boolean; isMoving: boolean; kind: 'edge' | 'end' | 'aside' }
+type PlaceButtonProps = Place & Spot & { after: string; isOpen: boolean; isMoving: boolean; kind: 'edge' | 'end' | 'aside' }
 
 const SHAPES = {
   edge: '-translate-x-1/2 -translate-y-1/2 size-7 rounded-full',

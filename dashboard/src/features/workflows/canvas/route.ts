@@ -1,12 +1,12 @@
 import type { Out } from './flow.ts'
-import { type PlacedEdge, type Point, placeKey, ROW_GAP, ROW_HEIGHT, STEP_SIZE } from './geometry.ts'
+import { type PlacedEdge, placeKey, ROW_GAP, ROW_HEIGHT, type Spot, STEP_SIZE } from './geometry.ts'
 
 /** A step or an open end. `x` is its middle. */
 export type Obstacle = { x: number; row: number; width: number }
 
-type Spot = { x: number; row: number }
+type Cell = { x: number; row: number }
 /** `lane` is the column of the branch below its step. */
-type Edge = { out: Out; from: Spot; to: Spot; lane: number; isLoop: boolean }
+type Edge = { out: Out; from: Cell; to: Cell; lane: number; isLoop: boolean }
 
 /** Where edges bend, from the upper end of a gap: on leaving a step, and before reaching the next one. */
 const LEAVES = 14
@@ -69,5 +69,5 @@ function freeColumn(wanted: number, [first, last]: Used['rows'], { obstacles, us
   return candidates.find(isFree) ?? Math.max(wanted, ...sides, ...beside) + EDGE_GAP
 }
 
-const withoutRepeats = (points: Point[]) =>
+const withoutRepeats = (points: Spot[]) =>
   points.filter(({ x, y }, index) => index === 0 || x !== points[index - 1]!.x || y !== points[index - 1]!.y)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { layoutFlow } from './layout.ts'
-import { pathOf } from './path.ts'
+import { svgPathOf } from './path.ts'
 import { isArrow, stepTowards } from './walk.ts'
 
 const out = (fromStepId: string, to: string | undefined, branch: string | null = null) => ({ place: { fromStepId, branch }, label: '', to })
@@ -31,14 +31,14 @@ test.each([
 
 test('an edge has round corners', () => {
   expect(
-    pathOf([
+    svgPathOf([
       { x: 0, y: 0 },
       { x: 0, y: 40 },
       { x: 12, y: 40 },
     ]),
   ).toBe('M0 0L0 30Q0 40 6 40L12 40')
   expect(
-    pathOf([
+    svgPathOf([
       { x: 0, y: 0 },
       { x: 0, y: 40 },
     ]),

@@ -1,8 +1,8 @@
 import '@xyflow/react/dist/base.css'
 import { MiniMap, ReactFlow, ReactFlowProvider } from '@xyflow/react'
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react'
-import type { Graph, Place } from '../editor/graph.ts'
 import type { StepTexts } from '../editor/use-step-texts.ts'
+import type { Graph, Place } from '../graph/graph.ts'
 import { type CanvasActions, CanvasContext } from './canvas-context.ts'
 import { CanvasTools } from './canvas-tools.tsx'
 import { EdgeLayer, type EdgeMarks } from './edge-layer.tsx'
@@ -11,7 +11,7 @@ import type { Layout } from './geometry.ts'
 import { layoutFlow } from './layout.ts'
 import { nodesOf, type StepMarks, type StepNodeData } from './nodes.ts'
 import { StepNode } from './step-node.tsx'
-import { useView } from './use-view.ts'
+import { useCanvasView } from './use-canvas-view.ts'
 import { isArrow, stepTowards } from './walk.ts'
 
 const NODE_TYPES = { step: StepNode }
@@ -51,7 +51,7 @@ function Canvas(props: WorkflowCanvasProps) {
   const layout = useLayout(graph)
   const nodes = useNodes({ graph, layout, texts, chosen, marks })
   const actions = useActions(props)
-  const { start, reveal } = useView(frame, layout, chosen)
+  const { start, reveal } = useCanvasView(frame, layout, chosen)
 
   function onKeyDown(event: KeyboardEvent) {
     const stepId = event.target instanceof HTMLElement ? event.target.dataset.step : undefined

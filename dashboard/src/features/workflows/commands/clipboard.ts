@@ -1,4 +1,4 @@
-import type { Graph, Step } from '../editor/graph.ts'
+import type { Graph, Step } from '../graph/graph.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
 import { copyOf, type Fragment } from './fragment.ts'
 

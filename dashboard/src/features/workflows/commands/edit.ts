@@ -1,4 +1,4 @@
-import { type Graph, newTransition, type Place, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from '../editor/graph.ts'
+import { type Graph, newTransition, type Place, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from '../graph/graph.ts'
 import { branchesOf } from '../steps/views.ts'
 
 /** Puts a step at a place. What followed there now follows the new step, by its first branch. */

@@ -9,7 +9,7 @@ import {
   type Transition,
   transitionAt,
   triggerOf,
-} from '../editor/graph.ts'
+} from '../graph/graph.ts'
 import { branchesOf } from '../steps/views.ts'
 import { withoutSteps } from './edit.ts'
 

@@ -1,4 +1,4 @@
-import type { Graph } from '../editor/graph.ts'
+import type { Graph } from '../graph/graph.ts'
 
 const MAX_UNDO = 100
 /** Typing in one field is one step back. */

@@ -1,4 +1,4 @@
-import { type Graph, type Step, unreachableSteps } from '../editor/graph.ts'
+import { type Graph, type Step, unreachableSteps } from '../graph/graph.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
 
 const MAX_STEPS = 200

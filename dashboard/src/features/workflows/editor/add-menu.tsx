@@ -1,8 +1,8 @@
 import { ClipboardPaste, CornerDownRight } from 'lucide-react'
 import { MenuItem, MenuLabel, MenuSeparator } from '../../../ui/dialog/menu.tsx'
 import { nameOfCopied } from '../commands/clipboard.ts'
+import { type Place, targetsOf, transitionAt } from '../graph/graph.ts'
 import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
-import { type Place, targetsOf, transitionAt } from './graph.ts'
 import { useEditor } from './use-editing.ts'
 
 /** What can be put at a place: a new step, copied ones, or the way to a step that is there already. */

@@ -1,5 +1,5 @@
 import { TriangleAlert } from 'lucide-react'
-import { stepById } from './graph.ts'
+import { stepById } from '../graph/graph.ts'
 import { useEditor } from './use-editing.ts'
 
 /** What is wrong with the steps. Each opens its step. */

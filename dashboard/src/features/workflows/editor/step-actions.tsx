@@ -5,7 +5,7 @@ import { toast } from '../../../ui/dialog/toast.tsx'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { applyCommand, lostSteps } from '../commands/commands.ts'
 import { type Extent, extentOf } from '../commands/fragment.ts'
-import { type Graph, type Step, stepById } from './graph.ts'
+import { type Graph, type Step, stepById } from '../graph/graph.ts'
 import { type Pending, useEditor } from './use-editing.ts'
 
 /** Copy, move and delete one step, or everything from it on. */

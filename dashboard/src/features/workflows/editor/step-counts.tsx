@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useProject } from '../../../projects/current.ts'
 import { formatCount } from '../../../ui/text/count.tsx'
-import type { Step } from './graph.ts'
+import type { Step } from '../graph/graph.ts'
 
 export type WorkflowFigures = Result<'GET /workflows/{id}/stats'>
 

@@ -1,7 +1,7 @@
 import { Field } from '../../../ui/form/field.tsx'
 import { Input } from '../../../ui/form/input.tsx'
+import type { Step } from '../graph/graph.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
-import type { Step } from './graph.ts'
 import { StepActions } from './step-actions.tsx'
 import { useEditor } from './use-editing.ts'
 

@@ -10,13 +10,13 @@ import { ListLink } from '../../../projects/record-page.tsx'
 import { IconButton } from '../../../ui/form/button.tsx'
 import { showKeys } from '../../../ui/shortcuts/shortcuts.ts'
 import { countOf } from '../../../ui/text/count.tsx'
+import { type Graph, graphOf } from '../graph/graph.ts'
 import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
 import { BuildCanvas } from './build-canvas.tsx'
-import { type Graph, graphOf } from './graph.ts'
 import { InvalidInputs } from './invalid-inputs.ts'
 import { StepList } from './step-list.tsx'
 import { EditingProvider, useEditing } from './use-editing.ts'
-import { useView, ViewSwitch } from './view-switch.tsx'
+import { useStepView, ViewSwitch } from './view-switch.tsx'
 
 const PROBLEMS = { one: 'step is not complete', many: 'steps are not complete' }
 
@@ -27,7 +27,7 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   const project = useProject()
   const draft = useGraphDraft(workflow)
   const editing = useEditing(workflow, draft)
-  const view = useView()
+  const view = useStepView()
   const [invalid, setInvalid] = useState<ReadonlySet<string>>(new Set())
   const stats = useQuery(workflowStatsQuery(project.id, workflow.id)).data
   const waiting = useQuery(executionCountQuery(project.id, workflow.id, ['WAITING'])).data ?? 0

@@ -11,9 +11,9 @@ import { applyCommand, type Command } from '../commands/commands.ts'
 import { type Extent, fragmentOf } from '../commands/fragment.ts'
 import { NO_HISTORY, recordChange, redoChange, undoChange } from '../commands/history.ts'
 import { problemsOf, warningsOf } from '../commands/problems.ts'
+import { type Graph, newId, type Place, type Step, stepById } from '../graph/graph.ts'
+import { issuesByStep } from '../graph/step-issues.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
-import { type Graph, newId, type Place, type Step, stepById } from './graph.ts'
-import { issuesByStep } from './step-issues.ts'
 
 /** What is about to happen to a step: to be removed after a look at what goes with it, or to be moved to a place yet to be chosen. */
 export type Pending = { do: 'remove' | 'move'; stepId: string; extent: Extent }

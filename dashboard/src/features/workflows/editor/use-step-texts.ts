@@ -4,9 +4,9 @@ import { useCallback } from 'react'
 import { segmentNamesQuery } from '../../../data/segments.ts'
 import { templateNamesQuery } from '../../../data/templates.ts'
 import { useProject } from '../../../projects/current.ts'
+import type { Step } from '../graph/graph.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
 import { describeTrigger } from './describe.ts'
-import type { Step } from './graph.ts'
 import { useEditor } from './use-editing.ts'
 
 export type StepTexts = (step: Step) => { title: string; text: string }

@@ -38,10 +38,10 @@ function chooseView(view: View) {
 }
 
 /** A phone shows the list. Elsewhere the choice of the user is kept in the browser. */
-export const useView = (): View => useSyncExternalStore(subscribe, currentView)
+export const useStepView = (): View => useSyncExternalStore(subscribe, currentView)
 
 export function ViewSwitch() {
-  const view = useView()
+  const view = useStepView()
   return (
     <span className="max-md:hidden">
       {view === 'canvas' ? (

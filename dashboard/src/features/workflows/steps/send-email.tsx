@@ -6,7 +6,7 @@ import { useProject } from '../../../projects/current.ts'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { describeReason } from '../editor/describe.ts'
-import type { Step } from '../editor/graph.ts'
+import type { Step } from '../graph/graph.ts'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const recipientOf = ({ recipient }: Step['config']) => (recipient ?? { type: 'CONTACT' }) as { type: string; customEmail?: string }

@@ -2,7 +2,7 @@ import type { Workflow } from '@sterna/sdk'
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Command } from '../commands/commands.ts'
-import type { Graph, Step } from '../editor/graph.ts'
+import type { Graph, Step } from '../graph/graph.ts'
 
 export type StepFormProps = {
   step: Step

@@ -1,4 +1,4 @@
-import type { Step, StepType } from '../editor/graph.ts'
+import type { Step, StepType } from '../graph/graph.ts'
 import { conditionView } from './condition.tsx'
 import { delayView } from './delay.tsx'
 import { exitView } from './exit.tsx'

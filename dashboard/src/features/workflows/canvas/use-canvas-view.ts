@@ -1,13 +1,13 @@
 import { useReactFlow } from '@xyflow/react'
 import { type FocusEvent, type RefObject, useEffect } from 'react'
-import { type Layout, type Point, placeKey, STEP_SIZE } from './geometry.ts'
+import { type Layout, placeKey, type Spot, STEP_SIZE } from './geometry.ts'
 
 const MARGIN = 24
 /** Texts of steps are hard to read below this; the rest of a wide workflow is a scroll away. */
 const READABLE = 0.6
 
 /** Where the canvas looks: at the trigger first, and then at whatever is chosen or has the focus. */
-export function useView(frame: RefObject<HTMLElement | null>, layout: Layout, chosen: string | undefined) {
+export function useCanvasView(frame: RefObject<HTMLElement | null>, layout: Layout, chosen: string | undefined) {
   const flow = useReactFlow()
 
   function start() {
@@ -22,7 +22,7 @@ export function useView(frame: RefObject<HTMLElement | null>, layout: Layout, ch
   }
 
   /** Moves the canvas if a step or a button is out of sight. */
-  function show(point: Point | undefined, size = STEP_SIZE) {
+  function show(point: Spot | undefined, size = STEP_SIZE) {
     if (!point || !frame.current) return
     const { x, y, zoom } = flow.getViewport()
     const { clientWidth, clientHeight } = frame.current
