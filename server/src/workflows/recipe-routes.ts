@@ -36,7 +36,7 @@ const WorkflowRecipe = z
   })
   .meta({ id: 'WorkflowRecipe' })
 
-export function workflowRecipeRoutes(app: App, { db, config }: Deps) {
+export function workflowRecipeRoutes(app: App, { config }: Deps) {
   const route = routesOf(app, { tags: ['Workflows'], caller: 'project' })
   const target = webhookTargetOf(config)
 
@@ -61,6 +61,7 @@ export function workflowRecipeRoutes(app: App, { db, config }: Deps) {
         name: z.string().trim().min(1).max(MAX_WORKFLOW_NAME).optional(),
         eventName: ListenedEvent.optional().describe('Instead of the event of the recipe. Ignored for a schedule.'),
       }),
+      audit: 'workflow.create_from_recipe',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
       bodyOptional: true,
@@ -69,7 +70,7 @@ export function workflowRecipeRoutes(app: App, { db, config }: Deps) {
       const recipe = findRecipe(req.params.key) ?? notFound('recipe', req.params.key)
       const { name, eventName } = req.body ?? {}
       const creation = { projectId: req.project.id, recipe, name, eventName, savedBy: req.person?.userId, target }
-      const created = await transact(db, async (tx) => {
+      const created = await transact(req.db, async (tx) => {
         const { row, graph } = await createFromRecipe(tx, creation)
         return describeWorkflow(tx, row, graph)
       })

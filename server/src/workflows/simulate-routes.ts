@@ -2,22 +2,19 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
-import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, GivenTime } from '../http/validate.ts'
-import { invalid } from '../lib/errors.ts'
+import { contactNotFound, invalid } from '../lib/errors.ts'
 import { NIL_ID, newId } from '../lib/id.ts'
 import { preferenceLinks } from '../preferences/link.ts'
 import { previewTemplate } from '../templates/preview.ts'
 import { savePreviewPage } from '../templates/preview-pages.ts'
 import { findTemplate } from '../templates/template.ts'
-import { getWorkflow } from './definition/workflow.ts'
-import { contactNotFound } from './execution-routes.ts'
 import { EVENT_HAPPENS, Simulation, simulateWorkflow } from './insight/simulate.ts'
-import { WorkflowParam } from './routes.ts'
 import { personOf } from './steps/execution-variables.ts'
 import type { SimulatedContact } from './steps/step.ts'
 import { ListenedEvent } from './steps/wait-for-event.ts'
+import { workflowResource } from './workflow-resource.ts'
 
 /** A simulation of 100 delays of a year ends in a year of four digits. */
 const LAST_YEAR = 9_000
@@ -46,12 +43,7 @@ const Simulated = z.object({
 })
 
 export function workflowSimulateRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = resource(app, {
-    tags: ['Workflows'],
-    caller: 'project',
-    params: WorkflowParam,
-    find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
-  })
+  const route = workflowResource(app, db)
 
   route.post(
     '/workflows/:id/simulate',

@@ -1,19 +1,12 @@
 import { z } from 'zod'
-import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { findWorkflowVersion, listWorkflowVersions, WorkflowVersion, WorkflowVersionGraph } from './definition/versions.ts'
-import { getWorkflow } from './definition/workflow.ts'
-import { WorkflowParam } from './routes.ts'
+import { workflowResource } from './workflow-resource.ts'
 
 /** A version restored is a version saved: `PUT …/graph` with the steps of an older one. */
 export function workflowVersionRoutes(app: App, { db }: Deps) {
-  const route = resource(app, {
-    tags: ['Workflows'],
-    caller: 'project',
-    params: WorkflowParam,
-    find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
-  })
+  const route = workflowResource(app, db)
 
   route.get(
     '/workflows/:id/versions',

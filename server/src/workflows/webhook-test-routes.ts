@@ -1,21 +1,20 @@
 import { z } from 'zod'
 import { Data } from '../contacts/data.ts'
+import { auditWithoutChange } from '../http/audit.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
-import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { invalid } from '../lib/errors.ts'
+import { contactNotFound, invalid } from '../lib/errors.ts'
 import { NIL_ID, newId } from '../lib/id.ts'
 import { createDns } from '../lib/network/dns.ts'
 import { createSafeFetch } from '../lib/network/safe-fetch.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { readStepConfig } from './definition/step-config.ts'
-import { getWorkflow, type WorkflowRow } from './definition/workflow.ts'
-import { contactNotFound } from './execution-routes.ts'
-import { WorkflowParam } from './routes.ts'
+import type { WorkflowRow } from './definition/workflow.ts'
 import { ListenedEvent } from './steps/wait-for-event.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from './steps/webhook-request.ts'
 import { getWebhookSecret, signWebhook } from './webhooks/webhook-secret.ts'
 import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
+import { workflowResource } from './workflow-resource.ts'
 
 const TIMEOUT_MS = 10 * SECOND
 
@@ -33,13 +32,7 @@ const WebhookRequestShown = z.object({
 
 /** A WEBHOOK step is looked at, and tried, before any contact comes to it. */
 export function workflowWebhookTestRoutes(app: App, { db, secrets, config: settings }: Deps) {
-  const route = resource(app, {
-    tags: ['Workflows'],
-    caller: 'project',
-    params: WorkflowParam,
-    find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
-    refusals: ['CONTACT_NOT_FOUND'],
-  })
+  const route = workflowResource(app, db, ['CONTACT_NOT_FOUND'])
   const quotas = createQuotaCounter(db, secrets)
   const target = webhookTargetOf(settings)
   const safeFetch = createSafeFetch(createDns({ servers: settings.dnsServers }), target)
@@ -63,6 +56,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
       description:
         'Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project.',
       body: Tested,
+      audit: 'webhook.test',
       response: z.object({
         status: z.int().nullable().describe('Null: there was no reply.'),
         durationMs: z.int(),
@@ -72,6 +66,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
     },
     async (req, workflow) => {
       const request = await build(workflow, req.body)
+      await auditWithoutChange(req)
       await quotas.take({ scope: 'webhook-test', subject: workflow.projectId })
       const secret = await getWebhookSecret(db, secrets, workflow.projectId)
       const signature = signWebhook(secret, { id: `test_${newId()}`, at: new Date(), body: request.body ?? '' })

@@ -1,11 +1,12 @@
 import { createWakeSignal } from '../../lib/concurrency/wake-signal.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Disposition } from '../transport/classify.ts'
-import type { Ledger } from './ledger.ts'
+import type { ReadyEmail } from './build-email.ts'
+import type { Ledger } from './ledger/ledger.ts'
 import type { Health } from './limits/health.ts'
 import type { createPace } from './limits/pace.ts'
 import type { createSlots } from './limits/slots.ts'
-import type { Pipeline, ReadyEmail } from './pipeline.ts'
+import type { Pipeline } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
 
 /** An email of a stream that got no reply last keeps its slot longer, by this factor: the fewer follow and keep a connection. */

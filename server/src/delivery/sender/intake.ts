@@ -3,10 +3,11 @@ import { createWakeSignal } from '../../lib/concurrency/wake-signal.ts'
 import { crash } from '../../lib/crash-point.ts'
 import type { Log } from '../../lib/log.ts'
 import type { ClaimedEmail, createClaim } from '../outbox/claim.ts'
-import type { Ledger } from './ledger.ts'
+import type { ReadyEmail } from './build-email.ts'
+import type { Ledger } from './ledger/ledger.ts'
 import { buildBatches } from './limits/capacity.ts'
 import type { Health } from './limits/health.ts'
-import type { Pipeline, ReadyEmail } from './pipeline.ts'
+import type { Pipeline } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
 
 /** Wait for a wake signal before the queue is asked again without one. */

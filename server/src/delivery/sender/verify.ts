@@ -13,11 +13,12 @@ import {
   type VerifyingPause,
 } from '../outbox/refusals/probes.ts'
 import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/refusals/verdicts.ts'
+import type { ReadyEmail } from './build-email.ts'
 import type { Dispatcher } from './dispatch.ts'
-import type { Ledger } from './ledger.ts'
+import type { Ledger } from './ledger/ledger.ts'
 import type { Health } from './limits/health.ts'
-import { wakePaused } from './limits/pauses.ts'
-import type { Pipeline, ReadyEmail } from './pipeline.ts'
+import { wakePaused } from './limits/stored-pauses.ts'
+import type { Pipeline } from './pipeline.ts'
 
 /** Sender domains that this worker probes at once, with two emails each. */
 const MAX_PROBED = 4

@@ -1,6 +1,6 @@
 import type { NodeProps } from '@xyflow/react'
 import { TriangleAlert } from 'lucide-react'
-import { memo, useContext, useRef } from 'react'
+import { memo, useContext } from 'react'
 import { FigureLinks } from '../editor/step-counts.tsx'
 import { STEP_VIEWS } from '../steps/views.ts'
 import { CanvasContext } from './canvas-context.ts'
@@ -32,12 +32,8 @@ export const StepNode = memo(
     const { step, title, text, look, note, noteTone, isChosen, isEntry, figures } = data
     const { choose, workflowId } = useContext(CanvasContext)!
     const { Icon } = STEP_VIEWS[step.type]
-    // Read by the test which asserts that an edit renders at most five steps.
-    const renders = useRef(0)
-    renders.current++
     return (
       <div
-        data-renders={renders.current}
         className={`flex size-full flex-col justify-center rounded-xl border bg-surface px-3 shadow-sm ${LOOKS[look]} ${isChosen ? 'ring-2 ring-accent' : note && noteTone === 'warning' && look === 'plain' ? 'border-warning' : ''}`}
       >
         <div className="relative flex items-center gap-3">

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../../db/index.ts'
 import { type ClaimedEmail, claimSuspect, hasSuspects } from '../../outbox/claim.ts'
+import type { ReadyEmail } from '../build-email.ts'
 import type { Dispatcher } from '../dispatch.ts'
-import type { Ledger } from '../ledger.ts'
-import type { Pipeline, ReadyEmail } from '../pipeline.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Pipeline } from '../pipeline.ts'
 import { idOf } from '../settlements.ts'
 import type { Health } from './health.ts'
 
