@@ -323,6 +323,12 @@ const security = createRoute({
   path: '/security',
   component: lazyRouteComponent(() => import('./features/security/security-page.tsx'), 'SecurityPage'),
 })
+const audit = createRoute({
+  getParentRoute: () => settings,
+  path: '/audit',
+  validateSearch: listSearch('action', 'actor'),
+  component: lazyRouteComponent(() => import('./features/audit/audit-page.tsx'), 'AuditPage'),
+})
 const team = createRoute({
   getParentRoute: () => settings,
   path: '/team',
@@ -375,7 +381,7 @@ export const router = createRouter({
         domains,
         suppressions,
         sandbox,
-        settings.addChildren([general, tracking, keys, team, billing, security, sessions]),
+        settings.addChildren([general, tracking, keys, team, billing, security, audit, sessions]),
       ]),
     ]),
   ]),

@@ -147,6 +147,31 @@ export type AnalyticsTotals = {
   deletedContacts: number
 }
 
+export type AuditEntry = {
+  id: string
+  at: string
+  actor: {
+    type: 'user' | 'key' | 'system'
+    /** Of the user or the API key; null for the key pair of the project. */
+    id: string | null
+    name: string | null
+  }
+  /** What was changed, and how: `template.update`. */
+  action: string
+  target: {
+    type: string
+    id: string | null
+    /** Null for contacts and emails. */
+    name: string | null
+  }
+  changes: {
+    field: string
+    /** Only of settings. */
+    value?: unknown
+  }[]
+  network: string | null
+}
+
 export type BillingConsumption = {
   period: {
     start: string
@@ -4501,6 +4526,36 @@ export interface Operations {
     response: Job
   }
 
+  /**
+   * List who changed what, newest first
+   *
+   * Every change but tracked events, sent emails, and contacts and members of segments that were changed by an API key. Kept for 400 days. With `format=csv` the answer is a CSV file of all entries.
+   */
+  'GET /projects/{id}/audit': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      /** Id of a user or an API key, or `system`. */
+      actor?: string
+      /** `template.update`, or `template` for everything done to templates. */
+      action?: string
+      /** `csv`: all entries that match, as a file. */
+      format?: 'json' | 'csv'
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: AuditEntry[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
   /** List pending invitations */
   'GET /projects/{id}/invitations': {
     params: {
@@ -7338,6 +7393,18 @@ export class MembersApi extends Resource {
 }
 
 export class ProjectsApi extends Resource {
+  /** List who changed what, newest first. Every change but tracked events, sent emails, and contacts and members of segments that were changed by an API key. Kept for 400 days. With `format=csv` the answer is a CSV file of all entries. */
+  readonly audit = (id: string, query: Query<'GET /projects/{id}/audit'> = {}, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/audit'>> =>
+    this.call('GET /projects/{id}/audit', { params: { id }, query }, options)
+
+  /** Iterates over all items of `audit`, page by page. */
+  readonly allAudit = (id: string, query: Omit<Query<'GET /projects/{id}/audit'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/audit'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.audit(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
   /** Get when the API keys were last used */
   readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>
     this.call('GET /projects/{id}/key-usage', { params: { id } }, options)

@@ -64,15 +64,16 @@ export type Parts = {
   holdBack?: HoldBack | undefined
   passwords?: Passwords | undefined
   newDkimKey?: (() => Promise<DomainKey>) | undefined
+  onUnaudited?: ((route: string) => void) | undefined
 }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
 /** All HTTP routes, in one list. Tests `extend` it with routes that exercise the HTTP layer. */
 export async function buildApp(
   deps: Deps,
-  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey }: Options = {},
+  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey, onUnaudited }: Options = {},
 ): Promise<App> {
-  const app = await createServer(deps, readiness)
+  const app = await createServer(deps, readiness, onUnaudited)
   await describeApi(app, deps.config)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)

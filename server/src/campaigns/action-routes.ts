@@ -31,6 +31,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         'and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. ' +
         'A scheduled campaign is scheduled anew.',
       body: Sending,
+      audit: 'campaign.send',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
       bodyOptional: true,
@@ -39,11 +40,11 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
       const [key, actor] = [{ projectId, id }, actorOf(req)]
-      if (scheduledFor) return scheduleCampaign(db, key, { scheduledFor }, actor)
-      if (!delaySeconds) return sendNow(db, key, actor)
+      if (scheduledFor) return scheduleCampaign(req.db, key, { scheduledFor }, actor)
+      if (!delaySeconds) return sendNow(req.db, key, actor)
       // It is sent now, with time to undo it: refused at once, not paused seconds later.
       await assertSendable(db, key)
-      return scheduleCampaign(db, key, { delaySeconds }, actor)
+      return scheduleCampaign(req.db, key, { delaySeconds }, actor)
     },
   )
 
@@ -52,13 +53,16 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     {
       summary: 'Cancel a campaign',
       description: 'The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.',
+      audit: 'campaign.cancel',
       response,
     },
-    (req, campaign) => transact(db, (tx) => cancelCampaign(tx, campaign, actorOf(req))),
+    (req, campaign) => transact(req.db, (tx) => cancelCampaign(tx, campaign, actorOf(req))),
   )
 
-  route.post('/campaigns/:id/pause', { summary: 'Pause a campaign that is being sent', response }, (req, campaign) =>
-    transact(db, (tx) => pauseCampaign(tx, campaign, { reason: 'person', actor: actorOf(req) })),
+  route.post(
+    '/campaigns/:id/pause',
+    { summary: 'Pause a campaign that is being sent', audit: 'campaign.pause', response },
+    (req, campaign) => transact(req.db, (tx) => pauseCampaign(tx, campaign, { reason: 'person', actor: actorOf(req) })),
   )
 
   route.post(
@@ -66,10 +70,11 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     {
       summary: 'Resume a campaign',
       description: 'No recipient gets the email twice.',
+      audit: 'campaign.resume',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
-    (req, campaign) => transact(db, (tx) => resumeCampaign(tx, campaign, actorOf(req))),
+    (req, campaign) => transact(req.db, (tx) => resumeCampaign(tx, campaign, actorOf(req))),
   )
 
   route.put(
@@ -78,9 +83,11 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       summary: 'Change the rate of a campaign',
       description: 'Also while it is being sent.',
       body: z.object({ ratePerMinute: RatePerMinute.nullable() }),
+      audit: 'campaign.rate',
+      auditsValues: true,
       response,
     },
-    (req, campaign) => transact(db, (tx) => changeRate(tx, campaign, { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) })),
+    (req, campaign) => transact(req.db, (tx) => changeRate(tx, campaign, { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) })),
   )
 
   route.post(
@@ -93,12 +100,13 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       body: z.object({
         includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
       }),
+      audit: 'campaign.resend',
       response,
       bodyOptional: true,
     },
     (req, campaign) => {
       const resend = { includeUnknown: req.body.includeUnknown ?? false, actor: actorOf(req) }
-      return transact(db, (tx) => resendCampaign(tx, campaign, resend))
+      return transact(req.db, (tx) => resendCampaign(tx, campaign, resend))
     },
   )
 }

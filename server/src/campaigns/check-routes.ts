@@ -25,13 +25,14 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         'Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores ' +
         'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
       body: z.object({ email: Address }),
+      audit: 'campaign.test',
       response: TestEmailAnswer,
     },
     (req, campaign) => {
       const { projectId, id: campaignId } = campaign
       const content = contentOfCampaign(campaign)
       const test = { projectId, to: req.body.email, content, sourceType: 'CAMPAIGN' as const, campaignId, requestId: req.id }
-      return sendTestEmail({ db, quotas }, test)
+      return sendTestEmail({ db: req.db, quotas }, test)
     },
   )
 

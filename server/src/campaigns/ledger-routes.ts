@@ -81,11 +81,12 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Copy recipients of a campaign to a new static segment',
       description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
       body: CopyToSegmentBody,
+      audit: 'campaign.copy_to_segment',
       response: { 202: CopiedToSegment },
       refusals: ['CONFLICT'],
     },
     async (req, campaign, reply) => {
-      const queued = await transact(db, (tx) => queueCopyToSegment(tx, campaign, req.body))
+      const queued = await transact(req.db, (tx) => queueCopyToSegment(tx, campaign, req.body))
       return reply.status(202).send({ message: 'The recipients are being copied.', ...queued })
     },
   )
@@ -96,10 +97,11 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Export recipients or excluded contacts of a campaign',
       description: 'As CSV, by a job. At most two unfinished exports per project.',
       body: CampaignExportBody,
+      audit: 'campaign_export.create',
       response: { 202: Queued },
     },
     async (req, campaign, reply) => {
-      const jobId = await transact(db, (tx) => queueCampaignExport(tx, campaign, req.body))
+      const jobId = await transact(req.db, (tx) => queueCampaignExport(tx, campaign, req.body))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )

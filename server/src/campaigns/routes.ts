@@ -40,13 +40,14 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Create a campaign',
       description: 'Creates a draft. An unverified sender is refused with 403.',
       body: CampaignBody,
+      audit: 'campaign.create',
       response: z.object({ success: z.literal(true), data: Campaign }),
       refusals: ['RESOURCE_NOT_FOUND'],
       bodyLimit,
     },
     async (req) => {
       const content = await checkCampaign(db, req.project.id, req.body)
-      const created = await transact(db, (tx) => createCampaign(tx, req.project.id, content))
+      const created = await transact(req.db, (tx) => createCampaign(tx, req.project.id, content))
       return { success: true as const, data: created }
     },
   )
@@ -59,6 +60,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Replace a campaign',
       description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
       body: Replacement,
+      audit: 'campaign.update',
       response: Campaign,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -69,7 +71,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       const { scheduledFor, ...given } = req.body
       const content = await checkCampaign(db, projectId, given)
       const edit = { projectId, id, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
-      return (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(id)
+      return (await transact(req.db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(id)
     },
   )
 
@@ -78,11 +80,12 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     {
       summary: 'Delete a campaign',
       description: 'Refused while it is scheduled or being sent. Its emails stay.',
+      audit: 'campaign.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
-    async (_req, { projectId, id }, reply) => {
-      const deleted = await transact(db, (tx) => deleteCampaign(tx, { projectId, id }))
+    async (req, { projectId, id }, reply) => {
+      const deleted = await transact(req.db, (tx) => deleteCampaign(tx, { projectId, id }))
       return deleted ? reply.status(204).send(null) : campaignNotFound(id)
     },
   )
@@ -92,10 +95,11 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     {
       summary: 'Duplicate a campaign',
       description: 'Copies content and audience into a new draft.',
+      audit: 'campaign.duplicate',
       response: { 201: Campaign },
     },
-    async (_req, { projectId, id }, reply) => {
-      const copy = await transact(db, (tx) => duplicateCampaign(tx, { projectId, id }))
+    async (req, { projectId, id }, reply) => {
+      const copy = await transact(req.db, (tx) => duplicateCampaign(tx, { projectId, id }))
       return reply.status(201).send(copy ?? campaignNotFound(id))
     },
   )

@@ -82,12 +82,13 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Delete all events with a name',
       description: 'Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest.',
       params: z.object({ eventName: z.string() }),
+      audit: 'event.delete_all',
       response: { 200: z.object({ deletedCount: z.int() }), 400: PlainError },
     },
     async (req) => {
       const { eventName } = req.params
       if (isReserved(eventName)) return failPlainly('BAD_REQUEST', `"${eventName}" is recorded by the service itself.`)
-      return { deletedCount: await deleteByName(db, { projectId: req.project.id, name: eventName }) }
+      return { deletedCount: await deleteByName(req.db, { projectId: req.project.id, name: eventName }) }
     },
   )
 }

@@ -24,11 +24,12 @@ export function membershipRoutes(app: App, { db }: Deps) {
       summary: 'Recompute the members of a tracked segment',
       description:
         'Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation.',
+      audit: 'segment.compute',
       response: { 200: z.object({ added: z.int(), removed: z.int(), total: z.int() }), 202: Queued, 400: PlainError },
     },
-    async (_req, { id, projectId, type }, reply) => {
+    async (req, { id, projectId, type }, reply) => {
       if (type === 'STATIC') failPlainly('BAD_REQUEST', 'A static segment has no condition to compute.')
-      const computed = (await computeSegment(db, { projectId, segmentId: id })) ?? failPlainly('BAD_REQUEST', NOT_TRACKED)
+      const computed = (await computeSegment(req.db, { projectId, segmentId: id })) ?? failPlainly('BAD_REQUEST', NOT_TRACKED)
       if (computed.result) return computed.result
       return reply.status(202).send({ message: 'The segment is being computed.', jobId: computed.jobId })
     },

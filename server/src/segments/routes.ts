@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
 import { GivenCondition } from '../contacts/segment-access.ts'
@@ -40,7 +41,8 @@ const Changes = z.object({
 
 export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
   const turns = createSegmentTurns({ poolSize })
-  const write = <T>(projectId: string, work: (tx: Tx) => Promise<T>) => turns.write(projectId, () => transactSurely(db, work))
+  const write = <T>({ project, db }: FastifyRequest, work: (tx: Tx) => Promise<T>) =>
+    turns.write(project.id, () => transactSurely(db, work))
   const route = routesOf(app, { tags: ['Segments'], caller: 'project' })
   const ofSegment = segmentResource(app, db)
 
@@ -65,6 +67,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       summary: 'Create a segment',
       description: 'A dynamic segment has the contacts that match its condition; a static one those that were added to it.',
       body: NewSegment,
+      audit: 'segment.create',
       response: { 201: Segment, 400: PlainError },
       refusals: ['CONFLICT'],
     },
@@ -73,7 +76,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       const name = req.body.name ?? failPlainly('BAD_REQUEST', 'The field "name" is required.')
       const condition = type === 'STATIC' ? null : readOwnCondition(req.body.condition)
       const segment = { projectId: req.project.id, name, description, condition, trackMembership }
-      const created = await countAfterChange(db, turns, await write(segment.projectId, (tx) => createSegment(tx, segment)))
+      const created = await countAfterChange(db, turns, await write(req, (tx) => createSegment(tx, segment)))
       return reply.status(201).send(showSegment(created))
     },
   )
@@ -101,6 +104,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     {
       summary: 'Update a segment',
       body: Changes,
+      audit: 'segment.update',
       response: { 200: Segment, 400: PlainError },
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -110,7 +114,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
       const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
-      const changed = (await write(projectId, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
+      const changed = (await write(req, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
       return showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
     },
   )
@@ -120,11 +124,12 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     {
       summary: 'Delete a segment',
       description: 'Refused while it is in use; `details.usedBy` names the users.',
+      audit: 'segment.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
-    async (_req, { id, projectId }, reply) => {
-      const deleted = await write(projectId, (tx) => deleteSegment(tx, { projectId, segmentId: id }))
+    async (req, { id, projectId }, reply) => {
+      const deleted = await write(req, (tx) => deleteSegment(tx, { projectId, segmentId: id }))
       return deleted ? reply.status(204).send(null) : segmentNotFound(id)
     },
   )
@@ -134,11 +139,12 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     {
       summary: 'Duplicate a segment',
       description: 'A static segment is copied with its members. The copy is not tracked.',
+      audit: 'segment.duplicate',
       response: { 201: Segment },
       refusals: ['CONFLICT'],
     },
-    async (_req, { id, projectId }, reply) => {
-      const copy = (await write(projectId, (tx) => duplicateSegment(tx, { projectId, id }))) ?? segmentNotFound(id)
+    async (req, { id, projectId }, reply) => {
+      const copy = (await write(req, (tx) => duplicateSegment(tx, { projectId, id }))) ?? segmentNotFound(id)
       return reply.status(201).send(showSegment(await countAfterChange(db, turns, copy)))
     },
   )

@@ -37,6 +37,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       summary: 'Start an execution for a contact',
       description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
       body: z.object({ contactId: z.uuid(), context: Context }),
+      audit: 'execution.start',
       response: { 201: ExecutionDetails },
       refusals: ['CONFLICT', 'CONTACT_NOT_FOUND'],
     },
@@ -46,7 +47,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
       if (!(await findContact(db, projectId, contactId))) contactNotFound(contactId)
-      const started = await transact(db, async (tx) => {
+      const started = await transact(req.db, async (tx) => {
         const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
         return describeExecution(tx, { projectId, workflowId, id })
       })
@@ -78,13 +79,14 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       summary: 'Cancel an execution',
       description: 'Refused with 409 if it has ended. An email that is already queued is sent.',
       params: ExecutionParam,
+      audit: 'execution.cancel',
       response: Execution,
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id: workflowId }) => {
       const key = { projectId, workflowId, id: req.params.executionId }
       await getExecution(db, key)
-      return transact(db, async (tx) => {
+      return transact(req.db, async (tx) => {
         if (!(await cancelExecution(tx, projectId, key.id))) fail('CONFLICT', { message: 'The execution has ended.' })
         return getExecution(tx, key)
       })
@@ -98,13 +100,14 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       description: 'Or those that match the filters.',
       // Strict: with a misspelt filter it would cancel every execution.
       querystring: z.strictObject(CANCEL_FILTER),
+      audit: 'workflow.cancel_executions',
       response: z.object({ cancelled: z.int() }),
     },
     async (req, { projectId, id }) => {
       let cancelled = 0
       // In chunks, as there may be a million. Those that start meanwhile are cancelled too, up to a bound of rounds.
       for (let round = 0; round < MAX_CANCEL_ROUNDS; round++) {
-        const count = await transact(db, (tx) => cancelExecutionsOfWorkflow(tx, projectId, id, req.query))
+        const count = await transact(req.db, (tx) => cancelExecutionsOfWorkflow(tx, projectId, id, req.query))
         cancelled += count
         if (!count) break
       }

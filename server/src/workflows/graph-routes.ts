@@ -42,25 +42,30 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
 
   route.post(
     '/workflows/:id/transitions',
-    { summary: 'Add a transition', body: NewTransition, response: { 201: Transition } },
+    { summary: 'Add a transition', body: NewTransition, audit: 'workflow.add_transition', response: { 201: Transition } },
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
+      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
       return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
   )
 
   route.delete(
     '/workflows/:id/transitions/:transitionId',
-    { summary: 'Delete a transition', params: z.object({ id: z.string(), transitionId: z.string() }), response: NO_CONTENT },
+    {
+      summary: 'Delete a transition',
+      params: z.object({ id: z.string(), transitionId: z.string() }),
+      audit: 'workflow.delete_transition',
+      response: NO_CONTENT,
+    },
     async (req, { id, projectId }, reply) => {
       const transitionId = req.params.transitionId.toLowerCase()
       const change = (graph: Graph) => {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
       }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
+      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
       return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
     },
   )
@@ -71,6 +76,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       summary: 'Replace all steps and transitions',
       description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
       body: NewGraph,
+      audit: 'workflow.replace_graph',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       etag: true,
@@ -88,7 +94,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
       const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
-      return transact(db, async (tx) => {
+      return transact(req.db, async (tx) => {
         const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)
       })

@@ -67,6 +67,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Create a workflow',
       description: 'Starts as `EVENT` and disabled, with a TRIGGER step.',
       body: NewWorkflow,
+      audit: 'workflow.create',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
@@ -75,7 +76,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
       const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
       const workflow = { projectId: req.project.id, name, description, triggerType: 'EVENT' as const, triggerConfig: trigger, allowReentry }
-      const created = await transact(db, async (tx) => {
+      const created = await transact(req.db, async (tx) => {
         const { row, graph } = await createWorkflow(tx, workflow)
         return describeWorkflow(tx, row, graph)
       })
@@ -95,6 +96,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Update a workflow',
       description: 'Disabling keeps contacts from entering; executions that run go on.',
       body: Changes,
+      audit: 'workflow.update',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -109,7 +111,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
         return { ...changes, trigger: { type, config: readTrigger(type, given) } }
       }
       const edit = { projectId, id, revisions: readIfMatch(req), changesOf }
-      return transact(db, async (tx) => {
+      return transact(req.db, async (tx) => {
         const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, await readGraph(tx, row))
       })
@@ -121,11 +123,12 @@ export function workflowRoutes(app: App, { db }: Deps) {
     {
       summary: 'Delete a workflow',
       description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
+      audit: 'workflow.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
-    async (_req, { projectId, id }, reply) => {
-      const deleted = await transact(db, (tx) => deleteWorkflow(tx, { projectId, id }))
+    async (req, { projectId, id }, reply) => {
+      const deleted = await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
       return deleted ? reply.status(204).send(null) : workflowNotFound(id)
     },
   )
@@ -135,11 +138,12 @@ export function workflowRoutes(app: App, { db }: Deps) {
     {
       summary: 'Duplicate a workflow',
       description: 'The copy is disabled.',
+      audit: 'workflow.duplicate',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
-    async (_req, { projectId, id }, reply) => {
-      const copied = await transact(db, async (tx) => {
+    async (req, { projectId, id }, reply) => {
+      const copied = await transact(req.db, async (tx) => {
         const { row, graph } = (await duplicateWorkflow(tx, { projectId, id })) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)
       })

@@ -40,13 +40,13 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
 
   route.post(
     '/workflows/:id/steps',
-    { summary: 'Add a step', body: NewStep, response: { 201: WorkflowStep } },
+    { summary: 'Add a step', body: NewStep, audit: 'workflow.add_step', response: { 201: WorkflowStep } },
     async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
       const read = await readStepConfig(req.body, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited = (await transact(db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))) ?? workflowNotFound(id)
+      const edited = (await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))) ?? workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )
@@ -58,6 +58,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       description: 'Executions that run keep the step as it was when they started.',
       params: StepParam,
       body: StepChanges,
+      audit: 'workflow.update_step',
       response: WorkflowStep,
       takesHeaders: [IF_MATCH],
     },
@@ -77,7 +78,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
         return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
       }
       const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, change }
-      const edited = (await transact(db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
+      const edited = (await transact(req.db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
       return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
     },
   )
@@ -89,6 +90,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       description: 'With its transitions. With `splice=true` transitions to it lead to the step after it instead.',
       params: StepParam,
       querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
+      audit: 'workflow.delete_step',
       response: NO_CONTENT,
     },
     async (req, { id, projectId }, reply) => {
@@ -99,7 +101,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
         return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, places, change }))
+      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places, change }))
       return edited ? reply.status(204).send(null) : notFound('step', stepId)
     },
   )

@@ -44,11 +44,12 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       summary: 'Export emails as CSV',
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
       body: EmailExportBody,
+      audit: 'email_export.create',
       response: { 202: Queued },
       bodyOptional: true,
     },
     async (req, reply) => {
-      const jobId = await transact(db, (tx) => queueEmailExport(tx, req.project.id, req.body.filter))
+      const jobId = await transact(req.db, (tx) => queueEmailExport(tx, req.project.id, req.body.filter))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
@@ -90,12 +91,13 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       summary: 'Resend a failed transactional email',
       description: 'Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept.',
       params: z.object({ id: Id('email') }),
+      audit: 'email.resend',
       response: { 201: Email },
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
     async (req, reply) => {
       const projectId = req.project.id
-      const email = await transact(db, async (tx) => {
+      const email = await transact(req.db, async (tx) => {
         const resent = await resendEmail(tx, { projectId, id: req.params.id })
         return resent ? findEmail(tx, projectId, resent) : undefined
       })

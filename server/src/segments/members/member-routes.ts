@@ -56,10 +56,16 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
 
   route.post(
     '/segments/:id/members',
-    { summary: 'Add contacts to a static segment', body: NewMembers, response: { 200: Added, 400: PlainError } },
+    {
+      summary: 'Add contacts to a static segment',
+      body: NewMembers,
+      audit: 'segment.add_members',
+      auditsOnlyPeople: true,
+      response: { 200: Added, 400: PlainError },
+    },
     (req, { id: segmentId, projectId }) => {
       const { emails, createMissing = false, subscribed = true } = req.body
-      return addAddresses(db, { projectId, segmentId, emails, createMissing, subscribed, source: sourceOf(req) })
+      return addAddresses(req.db, { projectId, segmentId, emails, createMissing, subscribed, source: sourceOf(req) })
     },
   )
 
@@ -69,10 +75,12 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Remove contacts from a static segment',
       description: 'Unknown addresses are ignored.',
       body: z.object({ emails: Emails }),
+      audit: 'segment.remove_members',
+      auditsOnlyPeople: true,
       response: { 200: z.object({ removed: z.int() }), 400: PlainError },
     },
     (req, { id: segmentId, projectId }) => {
-      return removeAddresses(db, { projectId, segmentId, emails: req.body.emails })
+      return removeAddresses(req.db, { projectId, segmentId, emails: req.body.emails })
     },
   )
 }
