@@ -137,3 +137,17 @@ export const recipesQuery = (projectId: string) =>
     queryFn: async () => (await apiOf(projectId).workflows.listRecipes()).data,
     staleTime: Number.POSITIVE_INFINITY,
   })
+
+/** A recipe also makes templates, and a segment for a schedule. */
+export const invalidateRecipeParts = (queries: QueryClient, projectId: string) => invalidate(queries, projectId, 'templates', 'segments')
+
+const MAX_REPLIES = 5
+
+/** The last visits of a WEBHOOK step, with what the host answered. */
+export const stepRepliesQuery = (projectId: string, id: string, stepId: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'list', 'replies', id, stepId),
+    queryFn: async () => (await apiOf(projectId).workflows.stepVisits(id, stepId, { limit: MAX_REPLIES })).data,
+    refetchInterval: LIVE_MS,
+    staleTime: 0,
+  })
