@@ -10,11 +10,13 @@ import { formatCount } from '../../../ui/text/count.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import type { EdgeMarks } from '../canvas/edge-layer.tsx'
+import { flowOf } from '../canvas/flow.ts'
 import { placeKey } from '../canvas/geometry.ts'
+import { layoutFlow } from '../canvas/layout.ts'
 import { figuresOf, StepCounts, type WorkflowFigures } from '../editor/step-counts.tsx'
 import { useTextsOf } from '../editor/use-step-texts.ts'
 import { ExecutionPeek } from '../executions/execution-peek.tsx'
-import { type Graph, graphOf } from '../graph/graph.ts'
+import { type Graph, graphOf, stepById } from '../graph/graph.ts'
 import { ModeFrame, ShownSteps } from './mode-frame.tsx'
 import { pathMarks } from './path-marks.ts'
 
@@ -117,18 +119,19 @@ function PersonSearch({ workflow, onFound }: { workflow: Workflow; onFound: (exe
         placeholder="Choose a person"
         canClear
       />
-      {found?.length === 0 && <p className="text-muted text-ui">Has not entered this workflow.</p>}
-      {found?.map(({ id, status, startedAt }) => (
-        <p key={id} className="text-ui">
-          <button type="button" className="link" onClick={() => onFound(id)}>
-            Show the path
-          </button>{' '}
-          <Status kind="execution" status={status} />{' '}
-          <span className="text-muted">
-            <Time value={startedAt} />
-          </span>
-        </p>
-      ))}
+      {person && found?.length === 0 && <p className="text-muted text-ui">Has not entered this workflow.</p>}
+      {person &&
+        found?.map(({ id, status, startedAt }) => (
+          <p key={id} className="text-ui">
+            <button type="button" className="link" onClick={() => onFound(id)}>
+              Show the path
+            </button>{' '}
+            <Status kind="execution" status={status} />{' '}
+            <span className="text-muted">
+              <Time value={startedAt} />
+            </span>
+          </p>
+        ))}
     </div>
   )
 }
@@ -138,7 +141,7 @@ function PhoneSteps({ workflow, graph, stats }: { workflow: Workflow; graph: Gra
   const texts = useTextsOf(workflow)
   return (
     <ol aria-label="Steps" className="divide-y divide-line md:hidden">
-      {graph.steps.map((step) => (
+      {stepsInOrder(graph).map((step) => (
         <li key={step.id} className="flex items-center gap-2 py-2 text-ui">
           <span className="min-w-0 flex-1 truncate">{texts(step).title}</span>
           <StepCounts step={step} workflowId={workflow.id} stats={stats} />
@@ -147,6 +150,9 @@ function PhoneSteps({ workflow, graph, stats }: { workflow: Workflow; graph: Gra
     </ol>
   )
 }
+
+/** From top to bottom, as they are drawn. */
+const stepsInOrder = (graph: Graph) => layoutFlow(flowOf(graph)).steps.flatMap(({ id }) => stepById(graph, id) ?? [])
 
 function OnePerson({ workflow, id }: { workflow: Workflow; id: string }) {
   const navigate = useNavigate()
