@@ -55,7 +55,7 @@ export function EdgeLayer({ layout: { edges }, marksOf }: EdgeLayerProps) {
         return (
           <div
             key={placeKey(edge.place)}
-            className="nopan absolute top-0 left-0 flex w-36 flex-col items-center gap-0.5 text-xs"
+            className="nopan pointer-events-auto absolute top-0 left-0 flex w-36 flex-col items-center gap-0.5 text-xs"
             style={{ transform: `translate(${edge.plus.x}px, ${edge.plus.y - 32}px) translateX(-50%)` }}
           >
             {label && <span className="max-w-full truncate rounded-sm bg-canvas px-1 font-medium text-muted">{label}</span>}

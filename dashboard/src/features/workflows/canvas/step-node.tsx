@@ -37,7 +37,7 @@ function StepBody({ step, title, text, look, note, noteTone, isChosen, isEntry, 
   const { Icon } = STEP_VIEWS[step.type]
   return (
     <div
-      className={`flex size-full flex-col justify-center rounded-xl border px-3 shadow-sm ${LOOKS[look]} ${isChosen ? 'ring-2 ring-accent' : note && noteTone === 'warning' && look === 'plain' ? 'border-warning' : ''}`}
+      className={`pointer-events-auto flex size-full flex-col justify-center rounded-xl border px-3 shadow-sm ${LOOKS[look]} ${isChosen ? 'ring-2 ring-accent' : note && noteTone === 'warning' && look === 'plain' ? 'border-warning' : ''}`}
     >
       <div className="relative flex items-center gap-3">
         <span className="flex size-8 shrink-0 items-center justify-center rounded-lg bg-accent-soft text-accent">
@@ -48,14 +48,18 @@ function StepBody({ step, title, text, look, note, noteTone, isChosen, isEntry, 
           data-step={step.id}
           tabIndex={isEntry ? 0 : -1}
           aria-pressed={isChosen}
-          aria-label={[title, text, WORDS[look], note].filter(Boolean).join('. ')}
           onClick={() => choose(step.id)}
           className="nopan min-w-0 flex-1 rounded-sm text-left after:absolute after:-inset-x-3 after:-inset-y-4"
         >
           <span className="block truncate font-medium text-ui">{title}</span>
           <span className="block truncate text-muted text-xs">{text}</span>
+          <span className="sr-only">{[WORDS[look], note].filter(Boolean).join('. ')}</span>
         </button>
-        {WORDS[look] && <span className="shrink-0 rounded-sm bg-surface px-1.5 text-xs">{WORDS[look]}</span>}
+        {WORDS[look] && (
+          <span aria-hidden="true" className="shrink-0 rounded-sm bg-surface px-1.5 text-xs">
+            {WORDS[look]}
+          </span>
+        )}
       </div>
       {note && (
         <p className={`mt-1 flex items-center gap-1 text-xs ${noteTone === 'warning' ? 'text-warning' : 'text-muted'}`} title={note}>

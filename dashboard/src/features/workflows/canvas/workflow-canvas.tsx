@@ -1,4 +1,5 @@
 import '@xyflow/react/dist/base.css'
+import './canvas.css'
 import { MiniMap, ReactFlow, ReactFlowProvider } from '@xyflow/react'
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react'
 import type { StepTexts } from '../editor/use-step-texts.ts'

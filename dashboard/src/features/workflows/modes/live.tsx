@@ -158,6 +158,7 @@ function OnePerson({ workflow, id }: { workflow: Workflow; id: string }) {
   const navigate = useNavigate()
   return (
     <>
+      <h2 className="font-semibold text-sm">The path of one contact</h2>
       <Button size="sm" onClick={() => navigate({ to: '.', search: {} as never, resetScroll: false })}>
         Show everyone
       </Button>

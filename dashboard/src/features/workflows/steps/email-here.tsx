@@ -1,7 +1,7 @@
 import type { Template } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { fieldsQuery } from '../../../data/contacts.ts'
 import { storeTemplate, templatePreviewQuery, templateQuery } from '../../../data/templates.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
@@ -19,8 +19,15 @@ export function EmailHere({ templateId, startsOpen }: { templateId: string; star
   const project = useProject()
   const template = useQuery(templateQuery(project.id, templateId)).data
   const [isEditing, setIsEditing] = useState(startsOpen)
+  const edit = useRef<HTMLButtonElement>(null)
+  const wasEditing = useRef(isEditing)
+  // The button that had the focus is gone with the form.
+  useEffect(() => {
+    if (wasEditing.current && !isEditing) edit.current?.focus()
+    wasEditing.current = isEditing
+  }, [isEditing])
   if (!template) return null
-  if (isEditing && !template.design) return <EmailEditor key={template.version} template={template} onClose={() => setIsEditing(false)} />
+  if (isEditing && !template.design) return <EmailEditor template={template} onClose={() => setIsEditing(false)} />
   return (
     <div className="space-y-2">
       <p className="text-ui">
@@ -29,7 +36,7 @@ export function EmailHere({ templateId, startsOpen }: { templateId: string; star
       <EmailPreview template={template} />
       <div className="flex flex-wrap items-center gap-3">
         {!template.design && (
-          <Button size="sm" onClick={() => setIsEditing(true)}>
+          <Button ref={edit} size="sm" onClick={() => setIsEditing(true)}>
             Edit it here
           </Button>
         )}
@@ -59,6 +66,8 @@ function EmailEditor({ template, onClose }: { template: Template; onClose: () =>
   const [subject, setSubject] = useState(template.subject)
   const [from, setFrom] = useState(template.from ?? '')
   const [body, setBody] = useState(template.body)
+  const first = useRef<HTMLDivElement>(null)
+  useEffect(() => first.current?.querySelector('input')?.focus(), [])
   const save = useMutation({
     mutationFn: async () => {
       const changed = await api.templates.update(template.id, { subject, body, ...(from.includes('@') && { from }) })
@@ -67,7 +76,7 @@ function EmailEditor({ template, onClose }: { template: Template; onClose: () =>
     },
   })
   return (
-    <div className="space-y-3 rounded-lg border border-line p-3">
+    <div ref={first} className="space-y-3 rounded-lg border border-line p-3">
       {save.error && <Banner tone="danger">{explain(save.error)}</Banner>}
       <Field name="subject" label="Subject">
         <Input value={subject} maxLength={998} autoComplete="off" onChange={(event) => setSubject(event.target.value)} />
