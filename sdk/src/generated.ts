@@ -1871,6 +1871,665 @@ export type User = {
   createdAt: string
 }
 
+export type WebhookCampaignPaused = {
+  type: 'campaign.paused'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+      reason: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookCampaignSent = {
+  type: 'campaign.sent'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+      totalRecipients: number
+      sentCount: number
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookCampaignStarted = {
+  type: 'campaign.started'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactCreated = {
+  type: 'contact.created'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      subscribed: boolean
+      source: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactDeleted = {
+  type: 'contact.deleted'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactSubscribed = {
+  type: 'contact.subscribed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactUnsubscribed = {
+  type: 'contact.unsubscribed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      reason?: 'bounce' | 'complaint'
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookDelivery = {
+  /** The `webhook-id` of every attempt. */
+  id: string
+  type: string
+  status: 'pending' | 'delivered' | 'failed'
+  /** The oldest first; at most 50. */
+  attempts: {
+    at: string
+    /** Of the reply; null without one. */
+    status: number | null
+    durationMs: number
+    error: string | null
+  }[]
+  nextAttemptAt: string | null
+  /** Null if it is no longer kept. */
+  payload: WebhookPayload | null
+  createdAt: string
+}
+
+export type WebhookDomainFailed = {
+  type: 'domain.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      domainId: string
+      domain: string
+      linkHost?: string
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookDomainVerified = {
+  type: 'domain.verified'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      domainId: string
+      domain: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailBounce = {
+  type: 'email.bounce'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      bounceType: 'Permanent' | 'Transient'
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailClick = {
+  type: 'email.click'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      link: string
+      clicks: number
+      isFirstClick: boolean
+      /** Caused by a scanner, a prefetcher or a privacy proxy. */
+      machine: boolean
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailComplaint = {
+  type: 'email.complaint'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailDelivery = {
+  type: 'email.delivery'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      deliveredAt: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailFailed = {
+  type: 'email.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      reason: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailOpen = {
+  type: 'email.open'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      opens: number
+      isFirstOpen: boolean
+      /** Caused by a scanner, a prefetcher or a privacy proxy. */
+      machine: boolean
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailReceived = {
+  type: 'email.received'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      to: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailSent = {
+  type: 'email.sent'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      sentAt: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEndpoint = {
+  id: string
+  url: string
+  description: string | null
+  events: string[]
+  enabled: boolean
+  /** Why Sterna disabled it: it answered 410, failed for five days, or more than a million deliveries waited. */
+  disabledReason: 'gone' | 'failing' | 'backlog' | null
+  /** Signs requests by Standard Webhooks (HMAC-SHA256). */
+  secret: string
+  /** After a rotation, requests are also signed with the secret before, until this time. */
+  previousSecretUntil: string | null
+  /** The first failure since the last request that succeeded. */
+  failingSince: string | null
+  /** Attempts of the last 24 hours. */
+  health: {
+    succeeded: number
+    failed: number
+    /** Share of attempts that succeeded, 0 to 1; null without attempts. */
+    successRate: number | null
+    /** Mean time from the request to the reply, or to its failure. */
+    averageMs: number | null
+  }
+  createdAt: string
+  updatedAt: string
+}
+
+/** A webhook about something that Sterna itself does. */
+export type WebhookOwnEvent =
+  | WebhookEmailSent
+  | WebhookEmailDelivery
+  | WebhookEmailOpen
+  | WebhookEmailClick
+  | WebhookEmailBounce
+  | WebhookEmailComplaint
+  | WebhookEmailFailed
+  | WebhookEmailReceived
+  | WebhookContactSubscribed
+  | WebhookContactUnsubscribed
+  | WebhookContactCreated
+  | WebhookContactDeleted
+  | WebhookCampaignStarted
+  | WebhookCampaignSent
+  | WebhookCampaignPaused
+  | WebhookWorkflowCompleted
+  | WebhookWorkflowFailed
+  | WebhookDomainVerified
+  | WebhookDomainFailed
+  | WebhookProjectDisabled
+  | WebhookProjectEnabled
+
+export type WebhookPayload = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: WebhookRecord
+}
+
+export type WebhookProjectDisabled = {
+  type: 'project.disabled'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      reason: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookProjectEnabled = {
+  type: 'project.enabled'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookRecord = {
+  id: string
+  name: string
+  data: Record<string, unknown>
+  contactId: string | null
+  emailId: string | null
+  projectId: string
+  createdAt: string
+  contact: {
+    id: string
+    email: string | null
+  } | null
+}
+
+export type WebhookSegment = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      segmentId: string
+      segmentName: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookTrackedEvent = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookWorkflowCompleted = {
+  type: 'workflow.completed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      workflowId: string
+      executionId: string
+      exitReason?: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookWorkflowFailed = {
+  type: 'workflow.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      workflowId: string
+      executionId: string
+      exitReason?: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
 export type Workflow = {
   id: string
   name: string
@@ -6086,6 +6745,179 @@ export interface Operations {
     }
   }
 
+  /** List webhook endpoints */
+  'GET /webhook-endpoints': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookEndpoint[]
+  }
+
+  /**
+   * Create a webhook endpoint
+   *
+   * Sterna tells it what happens in the project, by POST requests signed as Standard Webhooks describes. At most 20.
+   */
+  'POST /webhook-endpoints': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      /** http or https. A host of a private network is refused. */
+      url: string
+      description?: string | null
+      /** `["*"]` for everything, or types: those under `webhooks` in this document, `segment.<slug>.entry`, `segment.<slug>.exit`, `event.<name>` for tracked events, and groups such as `email.*`. */
+      events?: string[]
+      enabled?: boolean
+    }
+    response: WebhookEndpoint
+  }
+
+  /** Get a webhook endpoint */
+  'GET /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookEndpoint
+  }
+
+  /**
+   * Change a webhook endpoint
+   *
+   * Deliveries that waited when a request disabled it go on once it is enabled.
+   */
+  'PATCH /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** http or https. A host of a private network is refused. */
+      url?: string
+      description?: string | null
+      /** `["*"]` for everything, or types: those under `webhooks` in this document, `segment.<slug>.entry`, `segment.<slug>.exit`, `event.<name>` for tracked events, and groups such as `email.*`. */
+      events?: string[]
+      enabled?: boolean
+    }
+    response: WebhookEndpoint
+  }
+
+  /** Delete a webhook endpoint */
+  'DELETE /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * List deliveries of a webhook endpoint
+   *
+   * The newest first. Those that failed are kept for 30 days, those that succeeded for 3.
+   */
+  'GET /webhook-endpoints/{id}/deliveries': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      status?: 'pending' | 'delivered' | 'failed'
+      type?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: WebhookDelivery[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Make a delivery again
+   *
+   * With the same `webhook-id` and payload, and with all attempts of a new delivery.
+   */
+  'POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay': {
+    params: {
+      id: string
+      deliveryId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookDelivery
+  }
+
+  /** Make the deliveries of a period again */
+  'POST /webhook-endpoints/{id}/replay': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** Deliveries of what happened from this time on. */
+      from: string
+      /** And up to this one; without it, up to now. */
+      to?: string
+      /** Without it, deliveries that failed and those that succeeded. */
+      status?: 'delivered' | 'failed'
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /**
+   * Rotate the secret of a webhook endpoint
+   *
+   * For `graceHours` requests are signed with both secrets.
+   */
+  'POST /webhook-endpoints/{id}/rotate-secret': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      graceHours?: number
+    } | undefined
+    response: WebhookEndpoint
+  }
+
+  /**
+   * Send a test request to a webhook endpoint
+   *
+   * A signed request of the type `test`, now and once. It is not a delivery.
+   */
+  'POST /webhook-endpoints/{id}/test': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      /** Of the reply; null without one. */
+      status: number | null
+      durationMs: number
+      error: string | null
+    }
+  }
+
   /** List workflows */
   'GET /workflows': {
     params: undefined
@@ -7669,6 +8501,60 @@ export class UsersApi extends Resource {
     this.call('DELETE /users/@me/sessions/{sessionId}', { params: { sessionId } }, options)
 }
 
+export class WebhookEndpointsApi extends Resource {
+  /** List webhook endpoints */
+  readonly list = (options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints'>> =>
+    this.call('GET /webhook-endpoints', {}, options)
+
+  /** Iterates over all items of `list`. */
+  readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /webhook-endpoints'>[number]> =>
+    iterateWhole(() => this.list(options), { max })
+
+  /** Create a webhook endpoint. Sterna tells it what happens in the project, by POST requests signed as Standard Webhooks describes. At most 20. */
+  readonly create = (body: Body<'POST /webhook-endpoints'>, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints'>> =>
+    this.call('POST /webhook-endpoints', { body }, options)
+
+  /** Get a webhook endpoint */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints/{id}'>> =>
+    this.call('GET /webhook-endpoints/{id}', { params: { id } }, options)
+
+  /** Change a webhook endpoint. Deliveries that waited when a request disabled it go on once it is enabled. */
+  readonly update = (id: string, body: Body<'PATCH /webhook-endpoints/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /webhook-endpoints/{id}'>> =>
+    this.call('PATCH /webhook-endpoints/{id}', { params: { id }, body }, options)
+
+  /** Delete a webhook endpoint */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /webhook-endpoints/{id}'>> =>
+    this.call('DELETE /webhook-endpoints/{id}', { params: { id } }, options)
+
+  /** List deliveries of a webhook endpoint. The newest first. Those that failed are kept for 30 days, those that succeeded for 3. */
+  readonly deliveries = (id: string, query: Query<'GET /webhook-endpoints/{id}/deliveries'> = {}, options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints/{id}/deliveries'>> =>
+    this.call('GET /webhook-endpoints/{id}/deliveries', { params: { id }, query }, options)
+
+  /** Iterates over all items of `deliveries`, page by page. */
+  readonly allDeliveries = (id: string, query: Omit<Query<'GET /webhook-endpoints/{id}/deliveries'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /webhook-endpoints/{id}/deliveries'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.deliveries(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Make a delivery again. With the same `webhook-id` and payload, and with all attempts of a new delivery. */
+  readonly replayDelivery = (id: string, deliveryId: string, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay'>> =>
+    this.call('POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay', { params: { id, deliveryId } }, options)
+
+  /** Make the deliveries of a period again */
+  readonly replay = (id: string, body: Body<'POST /webhook-endpoints/{id}/replay'>, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/replay'>> =>
+    this.call('POST /webhook-endpoints/{id}/replay', { params: { id }, body }, options)
+
+  /** Rotate the secret of a webhook endpoint. For `graceHours` requests are signed with both secrets. */
+  readonly rotateSecret = (id: string, body: Body<'POST /webhook-endpoints/{id}/rotate-secret'> = {}, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/rotate-secret'>> =>
+    this.call('POST /webhook-endpoints/{id}/rotate-secret', { params: { id }, body }, options)
+
+  /** Send a test request to a webhook endpoint. A signed request of the type `test`, now and once. It is not a delivery. */
+  readonly test = (id: string, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/test'>> =>
+    this.call('POST /webhook-endpoints/{id}/test', { params: { id } }, options)
+}
+
 export class WorkflowsApi extends Resource {
   /** List workflows */
   readonly list = (query: Query<'GET /workflows'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows'>> =>
@@ -7810,6 +8696,7 @@ export class Resources {
   readonly templates: TemplatesApi
   readonly uploads: UploadsApi
   readonly users: UsersApi
+  readonly webhookEndpoints: WebhookEndpointsApi
   readonly workflows: WorkflowsApi
 
   constructor(call: Call) {
@@ -7838,6 +8725,7 @@ export class Resources {
     this.templates = new TemplatesApi(call)
     this.uploads = new UploadsApi(call)
     this.users = new UsersApi(call)
+    this.webhookEndpoints = new WebhookEndpointsApi(call)
     this.workflows = new WorkflowsApi(call)
   }
 }

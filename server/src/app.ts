@@ -44,6 +44,8 @@ import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { verifyRoutes } from './verify/routes.ts'
+import { WEBHOOK_REQUESTS } from './webhook-endpoints/payload-schemas.ts'
+import { webhookEndpointRoutes } from './webhook-endpoints/routes.ts'
 import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { stopWorkflowsOf } from './workflows/executions/wiped.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
@@ -68,7 +70,7 @@ export async function buildApp(
   { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey }: Options = {},
 ): Promise<App> {
   const app = await createServer(deps, readiness)
-  await describeApi(app, deps.config)
+  await describeApi(app, deps.config, WEBHOOK_REQUESTS)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)
   authRoutes(app, deps, passwords)
@@ -105,6 +107,7 @@ export async function buildApp(
   workflowGraphRoutes(app, deps)
   workflowExecutionRoutes(app, deps)
   webhookSecretRoutes(app, deps)
+  webhookEndpointRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)

@@ -618,6 +618,69 @@ export interface Schema {
     created_at: Date
     updated_at: Date
   }
+  webhook_delivered: {
+    project_id: string
+    id: string
+    endpoint_id: string
+    message_id: string
+    type: string
+    attempts: unknown
+    payload: unknown | null
+    delivered_at: Date
+    created_at: Date
+  }
+  webhook_deliveries: {
+    project_id: string
+    id: string
+    endpoint_id: string
+    message_id: string
+    type: string
+    status: string
+    tries: number
+    attempts: unknown
+    due_at: Date
+    payload: unknown | null
+    created_at: Date
+  }
+  webhook_endpoints: {
+    project_id: string
+    id: string
+    url: string
+    description: string | null
+    events: string[]
+    enabled: boolean
+    disabled_reason: string | null
+    secret: Buffer
+    previous: Buffer | null
+    previous_until: Date | null
+    failing_since: Date | null
+    leased_until: Date | null
+    created_at: Date
+    updated_at: Date
+  }
+  webhook_hours: { project_id: string; endpoint_id: string; hour: Date; succeeded: number; failed: number; duration_ms: string }
+  webhook_messages: {
+    project_id: string
+    id: string
+    type: string
+    name: string
+    contact_id: string | null
+    contact_email: string | null
+    email_id: string | null
+    data: unknown
+    created_at: Date
+  }
+  webhook_outbox: {
+    project_id: string
+    id: string
+    type: string
+    name: string
+    contact_id: string | null
+    contact_email: string | null
+    email_id: string | null
+    data: unknown
+    created_at: Date
+  }
   webhook_secrets: { project_id: string; secret: Buffer; previous: Buffer | null; previous_until: Date | null; created_at: Date }
   workflow_days: { project_id: string; workflow_id: string; day: Date; started: string; created_at: Date }
   workflow_entries: { project_id: string; workflow_id: string; contact_id: string; created_at: Date }

@@ -5,6 +5,7 @@ import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { NO_CONTENT, resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
+import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newStep, newTransition, replaceGraph, type StepInput, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, stepOf, withoutStep } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
@@ -21,7 +22,6 @@ import {
 } from './definition/workflow.ts'
 import { describeWorkflow, WorkflowParam } from './routes.ts'
 import { ALL_STEP_TYPES, STEP_TYPES } from './steps/kinds.ts'
-import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 
 const MAX_STEP_NAME = 255
 const Position = z.object({ x: z.number(), y: z.number() })
