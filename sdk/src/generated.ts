@@ -1284,7 +1284,7 @@ export type Domain = {
     type: 'TXT' | 'CNAME'
     name: string
     value: string
-    purpose: 'dkim' | 'dmarc'
+    purpose: 'dkim' | 'dmarc' | 'link'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
@@ -1294,6 +1294,10 @@ export type Domain = {
   }[]
   lastCheckedAt: string | null
   lastError: string | null
+  /** Host of the links of emails from this domain, while it is verified. */
+  linkHost: string | null
+  linkHostStatus: 'pending' | 'verified' | 'failed' | null
+  linkHostError: string | null
   dkimTokens: string[]
   projectId: string
   createdAt: string
@@ -1313,7 +1317,7 @@ export type DomainCheck = {
     type: 'TXT' | 'CNAME'
     name: string
     value: string
-    purpose: 'dkim' | 'dmarc'
+    purpose: 'dkim' | 'dmarc' | 'link'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
@@ -1323,6 +1327,10 @@ export type DomainCheck = {
   }[]
   lastCheckedAt: string | null
   lastError: string | null
+  /** Host of the links of emails from this domain, while it is verified. */
+  linkHost: string | null
+  linkHostStatus: 'pending' | 'verified' | 'failed' | null
+  linkHostError: string | null
 }
 
 export type DomainFigures = {
@@ -4601,6 +4609,24 @@ export interface Operations {
     response: Domain[]
   }
 
+  /**
+   * Set the link host of a domain
+   *
+   * Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.
+   */
+  'PATCH /domains/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** A host below the domain, such as `links.example.com`, for the links of its emails. Null removes it. */
+      linkHost?: string | null
+    }
+    response: Domain
+  }
+
   /** Delete a domain */
   'DELETE /domains/{id}': {
     params: {
@@ -5147,6 +5173,23 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: Job
+  }
+
+  /**
+   * Ask whether a host may get a certificate
+   *
+   * For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name.
+   */
+  'GET /link-hosts/allowed': {
+    params: undefined
+    query: {
+      domain?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      domain: string
+    }
   }
 
   /** List pending invitations */
@@ -7940,6 +7983,10 @@ export class DomainsApi extends Resource {
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
+  /** Set the link host of a domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. */
+  readonly update = (id: string, body: Body<'PATCH /domains/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /domains/{id}'>> =>
+    this.call('PATCH /domains/{id}', { params: { id }, body }, options)
+
   /** Delete a domain */
   readonly remove = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /domains/{id}'>> =>
     this.call('DELETE /domains/{id}', { params: { id } }, options)
@@ -8115,6 +8162,12 @@ export class JobsApi extends Resource {
   /** Get a job */
   readonly get = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /jobs/{jobId}'>> =>
     this.call('GET /jobs/{jobId}', { params: { jobId } }, options)
+}
+
+export class LinkHostsApi extends Resource {
+  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name. */
+  readonly allowed = (query: Query<'GET /link-hosts/allowed'> = {}, options: CallOptions = {}): Promise<Result<'GET /link-hosts/allowed'>> =>
+    this.call('GET /link-hosts/allowed', { query }, options)
 }
 
 export class MembersApi extends Resource {
@@ -8686,6 +8739,7 @@ export class Resources {
   readonly health: HealthApi
   readonly invitations: InvitationsApi
   readonly jobs: JobsApi
+  readonly linkHosts: LinkHostsApi
   readonly members: MembersApi
   readonly projects: ProjectsApi
   readonly ready: ReadyApi
@@ -8715,6 +8769,7 @@ export class Resources {
     this.health = new HealthApi(call)
     this.invitations = new InvitationsApi(call)
     this.jobs = new JobsApi(call)
+    this.linkHosts = new LinkHostsApi(call)
     this.members = new MembersApi(call)
     this.projects = new ProjectsApi(call)
     this.ready = new ReadyApi(call)

@@ -20,6 +20,7 @@ import { notificationRoutes } from './delivery/feedback/ses/routes.ts'
 import { amazonSns, type SnsClient } from './delivery/feedback/ses/sns-client.ts'
 import { doctorRoutes } from './doctor/routes.ts'
 import type { DomainKey } from './domains/dkim-key.ts'
+import { linkHostRoutes } from './domains/link-hosts/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
@@ -86,6 +87,7 @@ export async function buildApp(
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps, segmentAccess)
   domainRoutes(app, deps, newDkimKey)
+  linkHostRoutes(app, deps)
   verifyRoutes(app, deps)
   eventRoutes(app, deps)
   trackRoutes(app, deps)

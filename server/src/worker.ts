@@ -28,6 +28,7 @@ import { createSesTransport } from './delivery/transport/ses.ts'
 import { createSmtpTransport } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
+import { checkDueLinkHosts } from './domains/link-hosts/check-link-host.ts'
 import { removeIdentity } from './domains/remove-identity.ts'
 import { removeOldEmails } from './email-retention.ts'
 import { dropOldActivities } from './events/activities.ts'
@@ -125,6 +126,7 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.check-ledgers', match: '41 * * * *', run: () => checkLedgers(db, log, LEDGERS) },
   { name: 'cron.trim-domains', match: '11 * * * *', run: () => trimDomains(db) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
+  { name: 'cron.check-link-hosts', match: '* * * * *', run: () => checkDueLinkHosts(linkHostDeps({ db, config, log, secrets })) },
   { name: 'cron.email-retention', match: '23 * * * *', run: () => removeOldEmails(db, log, { months: config.emailRetentionMonths }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
   {
@@ -257,6 +259,14 @@ const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { ke
   config.mailFrom && sendsAccountEmails(config)
     ? startAccountEmails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
     : undefined
+
+const linkHostDeps = ({ db, config, log, secrets }: Deps) => ({
+  db,
+  log,
+  secrets,
+  dns: createDns({ servers: config.dnsServers }),
+  publicUrl: config.publicUrl,
+})
 
 async function keepWebhooks(db: Pool, log: Log) {
   await createWebhookPartitions(db, log)

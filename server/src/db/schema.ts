@@ -199,6 +199,14 @@ export interface Schema {
     check_began_at: Date | null
     created_at: Date
     updated_at: Date
+    link_host: string | null
+    link_host_status: string | null
+    link_host_pointed: boolean
+    link_host_finding: unknown | null
+    link_host_error: string | null
+    link_host_failures: number
+    link_host_since: Date | null
+    link_host_next_check_at: Date | null
   }
   email_counts: { project_id: string; kind: string; hour: Date; count: string }
   email_days: {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { prepared, type Tx } from '../db/index.ts'
+import { countRows, type Db, prepared, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 
@@ -71,5 +71,9 @@ export const takeFactsSql = (projectId: string, limit: number) => sql`
   delete from webhook_outbox where project_id = ${projectId} and id = any(array(
     select id from webhook_outbox where project_id = ${projectId} order by id limit ${limit} for update skip locked))
   returning *`
+
+/** For the doctor: facts that no worker has taken for five minutes, counted up to a bound. */
+export const countOverdueFacts = (db: Db) =>
+  countRows(db, sql`select from webhook_outbox where created_at < now() - interval '5 minutes' limit 10000`)
 
 export const wipeWebhookOutbox = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_outbox', scope)

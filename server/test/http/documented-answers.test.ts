@@ -275,6 +275,7 @@ const KNOWN: Record<string, () => object> = {
   'POST /segments': () => ({ condition: CONDITION }),
   'POST /segments/preview': () => ({ condition: CONDITION }),
   'POST /contacts/bulk-add-to-segment': () => ({ segmentId: setting.ids.segments!.own }),
+  'POST /webhook-endpoints': () => ({ url: 'https://hooks.example.com/in', events: ['event.never'] }),
   'POST /workflows/{id}/steps': () => ({ type: 'EXIT', config: {} }),
   'POST /workflows/{id}/transitions': () => ({ fromStepId: setting.ids.steps!.own, toStepId: setting.ids.exits!.own, branch: null }),
 }

@@ -177,6 +177,7 @@ describe('what is told', () => {
     const host = await receiver()
     const events = ['email.*', 'campaign.*', 'project.*', 'contact.created']
     await sending.call('POST', '/webhook-endpoints', { url: host.url, events })
+    await sending.contacts.create('ada@example.com', { subscribed: true })
     const { id } = await sending.sent()
     const campaign = { name: 'News', subject: 'Hi', body: '<p>Hi</p>', from: `hello@${sending.domain}`, audienceType: 'ALL' }
     const campaignId = (await sending.call('POST', '/campaigns', campaign)).body.data.id

@@ -1,5 +1,6 @@
 import { createPrivateKey } from 'node:crypto'
 import { type Db, one, type Pool, transact } from '../../db/index.ts'
+import { urlOnHost } from '../../domains/link-hosts/link-host.ts'
 import { createCache } from '../../lib/cache.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { groupBy } from '../../lib/group-by.ts'
@@ -218,9 +219,12 @@ export function createPipeline(deps: Deps) {
     }
   }
 
-  const recipientOf = ({ email, contact }: Admitted): Recipient =>
+  /** Undefined without a link host of the sender domain. */
+  const linkUrlOf = ({ linkHost }: Signer) => (linkHost === null ? undefined : urlOnHost(publicUrl, linkHost))
+
+  const recipientOf = ({ email, contact, signer }: Admitted): Recipient =>
     Object.assign(
-      preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
+      preferenceLinks(secrets, linkUrlOf(signer) ?? publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
       variablesFor(
         {
           id: contact.id,
@@ -249,6 +253,7 @@ export function createPipeline(deps: Deps) {
       html: outgoingHtml(content, recipient, rendered),
       headers: { ...withFeedbackId(email, content, feedbackSender), ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
+      linkUrl: linkUrlOf(signer),
       returnPath,
       signer: signs ? await keyOf(projectId, signer) : undefined,
     }

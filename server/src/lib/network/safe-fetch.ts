@@ -1,14 +1,22 @@
-import http from 'node:http'
+import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import type { Dns } from './dns.ts'
 import { literalAddress, portOf, refusalOfAddress, refusalOfUrl, type WebhookTarget } from './webhook-target.ts'
 
-export type SafeRequest = { url: string; method: string; headers: Record<string, string>; body: string | undefined; timeoutMs: number }
+export type SafeRequest = {
+  url: string
+  method: string
+  headers: Record<string, string>
+  body: string | undefined
+  timeoutMs: number
+  /** Bytes of the reply to read, if any: only for a reply that no customer sees. */
+  maxReply?: number
+}
 
 /** `status`: the reply. `refused`: the target is not allowed, and nothing was sent. `failed`: no reply. */
 export type SafeOutcome =
-  | { is: 'status'; status: number; retryAfter: string | undefined; ms: number }
+  | { is: 'status'; status: number; retryAfter: string | undefined; ms: number; text?: string }
   | { is: 'refused'; reason: string; ms: number }
   | { is: 'failed'; reason: string; ms: number }
 
@@ -16,8 +24,8 @@ const MAX_HEADER_BYTES = 16_384
 
 /**
  * The only way to a URL that a customer gives. The name is resolved once, all of its addresses must be allowed, and the connection goes to
- * one of them. Follows no redirect, and reads nothing but the status: what the other side says is not shown to the customer, who could
- * otherwise read from our network.
+ * one of them. Follows no redirect, and by default reads nothing but the status: what the other side says is not shown to the customer, who
+ * could otherwise read from our network.
  */
 export function createSafeFetch(dns: Dns, target: WebhookTarget) {
   return async ({ timeoutMs, ...request }: SafeRequest): Promise<SafeOutcome> => {
@@ -42,6 +50,7 @@ export type SafeFetch = ReturnType<typeof createSafeFetch>
 
 const TIMED_OUT = 'No reply in time.'
 const INVALID_HTTP = 'The reply is not valid HTTP.'
+const TOO_LARGE = 'The reply is too large.'
 
 async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<{ addresses: string[] } | { reason: string }> {
   const literal = literalAddress(url)
@@ -57,7 +66,7 @@ async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<{
 }
 
 type Reply =
-  | { is: 'status'; status: number; retryAfter: string | undefined }
+  | { is: 'status'; status: number; retryAfter: string | undefined; text?: string }
   | { is: 'refused'; reason: string }
   | { is: 'failed'; reason: string }
 
@@ -77,7 +86,9 @@ function send(url: URL, ip: string, outgoing: Outgoing, timeoutMs: number): Prom
     sent.on('response', (response) => {
       const { statusCode = 0, headers } = response
       response.on('error', () => {})
-      end({ is: 'status', status: statusCode, retryAfter: headers['retry-after'] })
+      const reply = { is: 'status', status: statusCode, retryAfter: headers['retry-after'] } as const
+      if (outgoing.maxReply === undefined) return end(reply)
+      readText(response, outgoing.maxReply, (text) => end(text === undefined ? { is: 'failed', reason: TOO_LARGE } : { ...reply, text }))
     })
     // A reply that nobody asked for. The request no longer owns its socket.
     sent.on('upgrade', (_response, socket) => {
@@ -88,6 +99,17 @@ function send(url: URL, ip: string, outgoing: Outgoing, timeoutMs: number): Prom
     sent.on('error', (err: NodeJS.ErrnoException) => end({ is: 'failed', reason: explain(err) }))
     sent.end(outgoing.body)
   })
+}
+
+/** Undefined if there is more. */
+function readText(response: IncomingMessage, maxBytes: number, done: (text: string | undefined) => void) {
+  let text = ''
+  response.setEncoding('latin1')
+  response.on('data', (chunk: string) => {
+    text += chunk
+    if (text.length > maxBytes) done(undefined)
+  })
+  response.on('end', () => done(text))
 }
 
 /** Undefined if Node refuses the method or a header. */
