@@ -19,6 +19,7 @@ type Noun =
   | 'suppressions'
   | 'team'
   | 'templates'
+  | 'webhooks'
   | 'workflows'
 
 const projectKey = (projectId: string, ...parts: unknown[]) => ['project', projectId, ...parts] as const
@@ -59,6 +60,7 @@ const LISTS = {
   suppressions: 'suppressions',
   templates: 'templates',
   visits: 'workflows',
+  'webhook-deliveries': 'webhooks',
   workflows: 'workflows',
 } as const satisfies Record<string, Noun>
 

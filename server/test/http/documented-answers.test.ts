@@ -339,6 +339,8 @@ describe('every response matches the document, for valid and invalid requests to
       'DELETE /users/@me/sessions/{sessionId}',
       'GET /contacts/import/{jobId}',
       'GET /contacts/import/{jobId}/errors',
+      // No host points here.
+      'GET /link-hosts/allowed',
       'GET /uploads/{key}',
       // The id of a job is only known after its start.
       'GET /emails/export/{jobId}',
