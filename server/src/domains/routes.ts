@@ -37,6 +37,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       summary: 'Add a domain',
       description: 'Returns the DNS records to publish.',
       body: z.object({ domain: DomainName, projectId: z.uuid().optional() }),
+      audit: 'domain.create',
       response: { 201: Domain },
       role: 'ADMIN',
       refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'DOMAIN_SUSPENDED'],
@@ -48,7 +49,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       await attempts.take({ scope: 'add-domain', subject: projectId })
       const method = await readSendingMethod()
       if (method.usesSes && !identities) refuseWithoutSes()
-      const row = await addDomain({ db, secrets, dns, log, identities, newKey }, { projectId, name: req.body.domain })
+      const row = await addDomain({ db: req.db, secrets, dns, log, identities, newKey }, { projectId, name: req.body.domain })
       log.info({ domain: row.domain, projectId, requestId: req.id }, 'domain added')
       return reply.status(201).send(showDomain(row, method))
     },
@@ -97,6 +98,8 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
         'Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.',
       params: DomainId,
       body: LinkHostBody,
+      audit: 'domain.update',
+      auditsValues: true,
       response: Domain,
       role: 'ADMIN',
       refusals: ['CONFLICT'],
@@ -104,18 +107,19 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
       const { linkHost } = req.body
-      const changed = linkHost === undefined ? row : await transact(db, (tx) => setLinkHost(tx, row, linkHost, config.publicUrl))
+      req.changesNothing = linkHost === undefined
+      const changed = linkHost === undefined ? row : await transact(req.db, (tx) => setLinkHost(tx, row, linkHost, config.publicUrl))
       return showDomain(changed ?? notFound('domain', row.id), await readSendingMethod())
     },
   )
 
   route.delete(
     '/domains/:id',
-    { summary: 'Delete a domain', params: DomainId, response: NO_CONTENT, role: 'ADMIN', refusals: ['CONFLICT'] },
+    { summary: 'Delete a domain', params: DomainId, audit: 'domain.delete', response: NO_CONTENT, role: 'ADMIN', refusals: ['CONFLICT'] },
     async (req, reply) => {
       const { id } = req.params
       const { usesSes } = await readSendingMethod()
-      const removed = await transact(db, (tx) => removeDomain(tx, { projectId: req.project.id, id, usesSes }))
+      const removed = await transact(req.db, (tx) => removeDomain(tx, { projectId: req.project.id, id, usesSes }))
       if (!removed) return notFound('domain', id)
       log.info({ domain: removed.domain, projectId: req.project.id, requestId: req.id }, 'domain removed')
       return reply.status(204).send(null)

@@ -7,7 +7,7 @@ import type { WaitingWork } from '../ledger/turns.ts'
 import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
 import type { Log } from '../lib/log.ts'
-import type { SafeFetch, SafeOutcome } from '../lib/network/safe-fetch.ts'
+import { createSafeSession, type SafeFetch, type SafeOutcome, type SafeSession } from '../lib/network/safe-fetch.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { HOUR, MINUTE, SECOND } from '../lib/text/units.ts'
 import { CALL_TIMEOUT_MS, hasHung, LEASE_SECONDS, MAX_OF_HOST, startCalls } from '../webhooks/calls.ts'
@@ -51,7 +51,8 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     const limit = slow.has(endpoint.id) ? 1 : BATCH
     const due = await readDue(db, endpoint, limit)
     const signing = openSecrets(secrets, endpoint)
-    const results = await makeRequests(due, (each) => request(endpoint, signing, each))
+    const session = createSafeSession()
+    const results = await makeRequests(due, (each) => request(endpoint, signing, each, session)).finally(session.close)
     crash('delivery-answered')
     await transact(db, (tx) => settle(tx, accountEmails, endpoint, results))
     const hung = results.some(({ outcome }) => hasHung(outcome))
@@ -61,11 +62,11 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     return due.length === limit ? 'more' : 'done'
   }
 
-  async function request({ projectId, url }: Leased, signing: SigningSecrets, { id, now, message }: Due): Promise<SafeOutcome> {
-    if (!message) return { is: 'refused', reason: 'The payload is no longer kept.', ms: 0 }
+  async function request({ projectId, url }: Leased, signing: SigningSecrets, { id, now, message }: Due, session: SafeSession) {
+    if (!message) return { is: 'refused' as const, reason: 'The payload is no longer kept.', ms: 0 }
     const body = JSON.stringify(payloadOf(projectId, message))
     const headers = { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signWebhook(signing, { id, at: now, body }) }
-    return safeFetch({ url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS })
+    return safeFetch({ url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS }, session)
   }
 
   return startCalls<DueEndpoint, Leased>({

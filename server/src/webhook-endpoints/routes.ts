@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { auditWithoutChange } from '../http/audit.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { cursorList } from '../http/paging.ts'
 import { NO_CONTENT, resource, routesOf } from '../http/resource.ts'
@@ -60,12 +61,14 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
       summary: 'Create a webhook endpoint',
       description: 'Sterna tells it what happens in the project, by POST requests signed as Standard Webhooks describes. At most 20.',
       body: EndpointBody,
+      audit: 'webhook_endpoint.create',
+      auditsValues: true,
       response: { 201: WebhookEndpoint },
       refusals: ['CONFLICT'],
     },
     async (req, reply) => {
       checkUrl(req.body.url)
-      const row = await transact(db, (tx) => createEndpoint(tx, secrets, req.project.id, req.body))
+      const row = await transact(req.db, (tx) => createEndpoint(tx, secrets, req.project.id, req.body))
       return reply.status(201).send(show(row))
     },
   )
@@ -78,20 +81,22 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
       summary: 'Change a webhook endpoint',
       description: 'Deliveries that waited when a request disabled it go on once it is enabled.',
       body: EndpointPatch,
+      audit: 'webhook_endpoint.update',
+      auditsValues: true,
       response: WebhookEndpoint,
     },
     async (req, { projectId, id }) => {
       checkUrl(req.body.url)
-      const row = await transact(db, (tx) => changeEndpoint(tx, { projectId, id }, req.body))
+      const row = await transact(req.db, (tx) => changeEndpoint(tx, { projectId, id }, req.body))
       return show(row ?? notFound('webhook endpoint', id))
     },
   )
 
   endpoint.delete(
     '/webhook-endpoints/:id',
-    { summary: 'Delete a webhook endpoint', response: NO_CONTENT },
-    async (_req, { projectId, id }, reply) => {
-      await transact(db, (tx) => deleteEndpoint(tx, { projectId, id }))
+    { summary: 'Delete a webhook endpoint', audit: 'webhook_endpoint.delete', response: NO_CONTENT },
+    async (req, { projectId, id }, reply) => {
+      await transact(req.db, (tx) => deleteEndpoint(tx, { projectId, id }))
       return reply.status(204).send(null)
     },
   )
@@ -103,10 +108,11 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
       description: 'For `graceHours` requests are signed with both secrets.',
       body: z.object({ graceHours: z.int().min(0).max(MAX_GRACE_HOURS).default(0) }),
       bodyOptional: true,
+      audit: 'webhook_endpoint.rotate_secret',
       response: WebhookEndpoint,
     },
     async (req, { projectId, id }) => {
-      const row = await transact(db, (tx) => rotateEndpointSecret(tx, secrets, { projectId, id }, req.body.graceHours))
+      const row = await transact(req.db, (tx) => rotateEndpointSecret(tx, secrets, { projectId, id }, req.body.graceHours))
       return show(row ?? notFound('webhook endpoint', id))
     },
   )
@@ -116,10 +122,12 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
     {
       summary: 'Send a test request to a webhook endpoint',
       description: 'A signed request of the type `test`, now and once. It is not a delivery.',
+      audit: 'webhook_endpoint.test',
       response: TestAnswer,
       onlyReads: true,
     },
-    async (_req, row) => {
+    async (req, row) => {
+      await auditWithoutChange(req)
       await attempts.take({ scope: 'test-webhook', subject: row.projectId })
       return sendTest({ safeFetch, secrets }, row)
     },
@@ -142,13 +150,14 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
       summary: 'Make a delivery again',
       description: 'With the same `webhook-id` and payload, and with all attempts of a new delivery.',
       params: DeliveryId,
+      audit: 'webhook_endpoint.replay_delivery',
       response: WebhookDelivery,
       refusals: ['CONFLICT'],
     },
     async (req, row) => {
       refuseDisabled(row)
       const key = { projectId: row.projectId, endpointId: row.id, id: req.params.deliveryId }
-      const shown = await transact(db, async (tx) => ((await replayDelivery(tx, key)) ? findDelivery(tx, key) : undefined))
+      const shown = await transact(req.db, async (tx) => ((await replayDelivery(tx, key)) ? findDelivery(tx, key) : undefined))
       return shown ?? notFound('delivery', key.id)
     },
   )
@@ -158,12 +167,14 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
     {
       summary: 'Make the deliveries of a period again',
       body: ReplayBody,
+      audit: 'webhook_endpoint.replay',
+      auditsValues: true,
       response: { 202: Queued },
       refusals: ['CONFLICT'],
     },
     async (req, row, reply) => {
       refuseDisabled(row)
-      const jobId = await transact(db, (tx) => queueReplay(tx, row, req.body))
+      const { jobId } = await transact(req.db, async (tx) => ({ id: row.id, jobId: await queueReplay(tx, row, req.body) }))
       return reply.status(202).send({ message: 'The deliveries are made again.', jobId })
     },
   )

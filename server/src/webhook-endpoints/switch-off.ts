@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { countRows, type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
+import { auditSystem } from '../http/audit.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
 import { tellOwners } from '../projects/suspensions.ts'
 import { disableEndpoint, type EndpointKey } from './endpoint.ts'
@@ -18,6 +19,14 @@ const WHY = {
 export async function switchOff(tx: Tx, deps: AccountEmailDeps, key: EndpointKey, reason: keyof typeof WHY) {
   const disabled = await disableEndpoint(tx, key, reason)
   if (!disabled) return
+  const changes = [{ field: 'disabledReason', value: reason }]
+  await auditSystem(tx, {
+    projectId: key.projectId,
+    action: 'webhook_endpoint.disable',
+    targetId: key.id,
+    targetName: disabled.url,
+    changes,
+  })
   await tellOwners(tx, deps, key.projectId, (project) => ({
     subject: `A webhook endpoint of ${project} was disabled`,
     lines: [
