@@ -128,7 +128,7 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
     },
     async (req, row) => {
       await auditWithoutChange(req)
-      await attempts.take({ scope: 'test-webhook', subject: row.projectId })
+      await attempts.take({ scope: 'webhook-test', subject: row.projectId })
       return sendTest({ safeFetch, secrets }, row)
     },
   )
