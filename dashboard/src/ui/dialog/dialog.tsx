@@ -12,15 +12,19 @@ type DialogProps = {
   description: ReactNode
   open: boolean
   onOpenChange: (open: boolean) => void
+  /** Room for pictures. */
+  wide?: boolean
   children: ReactNode
 }
 
-export function Dialog({ title, description, open, onOpenChange, children }: DialogProps) {
+export function Dialog({ title, description, open, onOpenChange, wide = false, children }: DialogProps) {
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 grid place-items-end overflow-y-auto bg-[#04131a]/55 motion-safe:animate-fade sm:place-items-center sm:p-6">
-          <Radix.Content className="relative w-full max-w-lg rounded-t-xl border border-line bg-surface p-5 shadow-float outline-none motion-safe:animate-rise sm:rounded-xl sm:p-6">
+          <Radix.Content
+            className={`relative w-full ${wide ? 'max-w-2xl' : 'max-w-lg'} rounded-t-xl border border-line bg-surface p-5 shadow-float outline-none motion-safe:animate-rise sm:rounded-xl sm:p-6`}
+          >
             <Radix.Title className="pr-10 font-semibold text-base leading-6">{title}</Radix.Title>
             <Radix.Description asChild>
               <div className="mt-1 text-muted text-ui">{description}</div>
