@@ -80,7 +80,7 @@ const contacts = createRoute({
   getParentRoute: inProject,
   path: '/contacts',
   component: lazyRouteComponent(() => import('./features/contacts/contacts-page.tsx'), 'ContactsPage'),
-  validateSearch: listSearch('subscribed', 'created', 'field', 'segment'),
+  validateSearch: listSearch('subscribed', 'created', 'field', 'segment', 'condition'),
 })
 const fields = createRoute({
   getParentRoute: inProject,
@@ -328,6 +328,12 @@ const security = createRoute({
   path: '/security',
   component: lazyRouteComponent(() => import('./features/security/security-page.tsx'), 'SecurityPage'),
 })
+const audit = createRoute({
+  getParentRoute: () => settings,
+  path: '/audit',
+  validateSearch: listSearch('action', 'actor'),
+  component: lazyRouteComponent(() => import('./features/audit/audit-page.tsx'), 'AuditPage'),
+})
 const team = createRoute({
   getParentRoute: () => settings,
   path: '/team',
@@ -380,7 +386,7 @@ export const router = createRouter({
         domains,
         suppressions,
         sandbox,
-        settings.addChildren([general, brand, tracking, keys, team, billing, security, sessions]),
+        settings.addChildren([general, brand, tracking, keys, team, billing, security, audit, sessions]),
       ]),
     ]),
   ]),

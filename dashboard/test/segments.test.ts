@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { PHONE } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, rows, startDashboard } from './support/dashboard.ts'
+import { countRendersOf } from './support/renders.ts'
 
 const { open, openProject } = startDashboard()
 
@@ -142,4 +143,50 @@ test('a segment is changed as JSON, explained for one person, filled by paste, a
   await button(page, 'Delete segment').click()
   await heading(page, 'Segments')
   await page.getByRole('link', { name: 'Gone' }).waitFor()
+})
+
+test('a key in one of fifty lines renders no other line again', async () => {
+  const { page, project } = await openProject()
+  const filters = Array.from({ length: 50 }, (_, n) => ({ field: 'data.plan', operator: 'contains', value: `v${n}` }))
+  const condition = JSON.stringify({ logic: 'OR', groups: filters.map((filter) => ({ filters: [filter] })) })
+  const lines = await countRendersOf(page, 'filter', 'path', 'index')
+  await page.goto(`/app/p/${project.id}/segments/new?condition=${encodeURIComponent(condition)}`)
+  const value = page.getByLabel('Value of plan').nth(25)
+  await value.focus()
+  await page.getByText('0 contacts', { exact: true }).waitFor()
+  // The counter sees renders: otherwise few of them would mean nothing.
+  expect(await lines.take()).toBeGreaterThanOrEqual(50)
+  await value.press('End')
+  for (const letter of 'abc') {
+    await Promise.all([page.waitForResponse(/segments\/preview/), value.press(letter)])
+    await expect.poll(() => page.locator('aside[aria-busy=true]').count()).toBe(0)
+    const renders = await lines.take()
+    expect([renders > 0, renders <= 2]).toEqual([true, true])
+  }
+})
+
+test('contacts are filtered by conditions, one of them is checked, and the filter becomes a segment', async () => {
+  const { page, project } = await openProject()
+  const { post, get } = requestsOf(page, project)
+  for (const person of PEOPLE) await post('/contacts', person)
+  await page.goto(`/app/p/${project.id}/contacts`)
+  await button(page, 'Filter').click()
+  await button(page, 'Conditions').click()
+  await button(page, 'Add a line').click()
+  await chooseField(page, '', 'seats', /^seats/)
+  await page.getByLabel('Comparison of seats').selectOption('is at least')
+  await page.getByLabel('Value of seats').fill('3')
+  await page.getByText('2 contacts', { exact: true }).waitFor()
+  await button(page, 'Contact: Choose a contact…').click()
+  await page.getByRole('button', { name: 'bob@example.com' }).click()
+  await page.getByText('Does not match.').waitFor()
+  await page.getByText('Actual value: 1').waitFor()
+  expect(await findPageProblems(page, 'conditions of the list')).toEqual([])
+  await button(page, 'Show these contacts').click()
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await button(page, 'Save as segment…').click()
+  await fillAndSubmit(page, { Name: 'Large' }, 'Save segment')
+  await page.getByText('The segment Large was saved', { exact: true }).waitFor()
+  const [segment] = await get('/segments')
+  expect(segment.condition.groups).toEqual([{ filters: [{ field: 'data.seats', operator: 'greaterThanOrEqual', value: 3 }] }])
 })

@@ -21,6 +21,7 @@ const NAMES: Record<string, string | null> = {
   'POST /auth/signup': 'signUp',
   'POST /auth/login': 'logIn',
   'GET /auth/logout': 'logOut',
+  'POST /segments/explain': 'explainCondition',
   'GET /segments/usage': 'usageCounts',
   'GET /templates/usage': 'usageCounts',
   'GET /users/@me': 'me',

@@ -147,6 +147,31 @@ export type AnalyticsTotals = {
   deletedContacts: number
 }
 
+export type AuditEntry = {
+  id: string
+  at: string
+  actor: {
+    type: 'user' | 'key' | 'system'
+    /** Of the user or the API key; null for the key pair of the project. */
+    id: string | null
+    name: string | null
+  }
+  /** What was changed, and how: `template.update`. */
+  action: string
+  target: {
+    type: string
+    id: string | null
+    /** Null for contacts and emails. */
+    name: string | null
+  }
+  changes: {
+    field: string
+    /** Only of settings. */
+    value?: unknown
+  }[]
+  network: string | null
+}
+
 export type BillingConsumption = {
   period: {
     start: string
@@ -404,6 +429,8 @@ export type CampaignExcludedContact = {
   /** Null if the contact was deleted. */
   contactId: string | null
   email: string
+  /** The name of the contact now, by `nameFields` of the project. */
+  name: string | null
   reason: 'unsubscribed' | 'suppressed' | 'invalid'
 }
 
@@ -582,6 +609,8 @@ export type CampaignRecipient = {
   contactId: string | null
   /** The address that was used. Before that, the address at the start of the campaign. */
   email: string
+  /** The name of the contact now, by `nameFields` of the project. */
+  name: string | null
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
   /** Each recipient has one; they add up to the counters of the campaign. */
   outcome: 'sent' | 'failed' | 'skipped' | 'open'
@@ -3381,6 +3410,8 @@ export interface Operations {
       /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
       segmentId?: string
+      /** A condition as JSON text, such as that of a segment: only contacts that match it. */
+      condition?: string
       /** `createdAt` or `email`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
@@ -3431,6 +3462,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3471,6 +3503,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3509,6 +3542,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3547,6 +3581,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -3594,6 +3629,7 @@ export interface Operations {
         q?: string
         subscribed?: boolean
         segmentId?: string
+        condition?: ConditionInput
         /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
@@ -4491,6 +4527,36 @@ export interface Operations {
     response: Job
   }
 
+  /**
+   * List who changed what, newest first
+   *
+   * Every change but tracked events, sent emails, and contacts and members of segments that were changed by an API key. Kept for 400 days. With `format=csv` the answer is a CSV file of all entries.
+   */
+  'GET /projects/{id}/audit': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      /** Id of a user or an API key, or `system`. */
+      actor?: string
+      /** `template.update`, or `template` for everything done to templates. */
+      action?: string
+      /** `csv`: all entries that match, as a file. */
+      format?: 'json' | 'csv'
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: AuditEntry[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
   /** List pending invitations */
   'GET /projects/{id}/invitations': {
     params: {
@@ -4824,6 +4890,25 @@ export interface Operations {
       trackMembership?: boolean
     }
     response: Segment
+  }
+
+  /**
+   * Explain whether a contact matches a condition
+   *
+   * Evaluates each filter of the condition for one contact, with the actual values. Stores nothing.
+   */
+  'POST /segments/explain': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      condition: ConditionInput
+      contactId: string
+    }
+    response: {
+      matches: boolean
+      explanation: ConditionExplanation
+    }
   }
 
   /**
@@ -7311,6 +7396,18 @@ export class MembersApi extends Resource {
 }
 
 export class ProjectsApi extends Resource {
+  /** List who changed what, newest first. Every change but tracked events, sent emails, and contacts and members of segments that were changed by an API key. Kept for 400 days. With `format=csv` the answer is a CSV file of all entries. */
+  readonly audit = (id: string, query: Query<'GET /projects/{id}/audit'> = {}, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/audit'>> =>
+    this.call('GET /projects/{id}/audit', { params: { id }, query }, options)
+
+  /** Iterates over all items of `audit`, page by page. */
+  readonly allAudit = (id: string, query: Omit<Query<'GET /projects/{id}/audit'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/audit'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.audit(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
   /** Get when the API keys were last used */
   readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>
     this.call('GET /projects/{id}/key-usage', { params: { id } }, options)
@@ -7428,6 +7525,10 @@ export class SegmentsApi extends Resource {
   /** Create a segment. A dynamic segment has the contacts that match its condition; a static one those that were added to it. */
   readonly create = (body: Body<'POST /segments'>, options: CallOptions = {}): Promise<Result<'POST /segments'>> =>
     this.call('POST /segments', { body }, options)
+
+  /** Explain whether a contact matches a condition. Evaluates each filter of the condition for one contact, with the actual values. Stores nothing. */
+  readonly explainCondition = (body: Body<'POST /segments/explain'>, options: CallOptions = {}): Promise<Result<'POST /segments/explain'>> =>
+    this.call('POST /segments/explain', { body }, options)
 
   /** Preview a condition. Counts the contacts that match a condition, and those that remain after each filter. Stores nothing. */
   readonly preview = (body: Body<'POST /segments/preview'>, options: CallOptions = {}): Promise<Result<'POST /segments/preview'>> =>

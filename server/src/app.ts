@@ -15,6 +15,7 @@ import { contactJobRoutes } from './contacts/csv/job-routes.ts'
 import { fieldRoutes } from './contacts/fields/field-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
 import { emailRoutes } from './delivery/emails/routes.ts'
+import { sandboxRoutes } from './delivery/emails/sandbox-routes.ts'
 import { suppressionRoutes } from './delivery/emails/suppression-routes.ts'
 import { notificationRoutes } from './delivery/feedback/ses/routes.ts'
 import { amazonSns, type SnsClient } from './delivery/feedback/ses/sns-client.ts'
@@ -33,7 +34,9 @@ import { preferenceRoutes } from './preferences/routes.ts'
 import { jobRoutes } from './projects/job-routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { reputationRoutes } from './reputation/routes.ts'
+import { conditionRoutes } from './segments/condition-routes.ts'
 import { segmentMemberRoutes } from './segments/members/member-routes.ts'
+import { membershipRoutes } from './segments/membership-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
@@ -47,8 +50,10 @@ import { verifyRoutes } from './verify/routes.ts'
 import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { stopWorkflowsOf } from './workflows/executions/wiped.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
+import { workflowInsightRoutes } from './workflows/insight-routes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { webhookSecretRoutes } from './workflows/secret-routes.ts'
+import { workflowStepRoutes } from './workflows/step-routes.ts'
 
 /** Adds routes for tests. */
 export type Extend = (app: App, deps: Deps) => void
@@ -59,15 +64,16 @@ export type Parts = {
   holdBack?: HoldBack | undefined
   passwords?: Passwords | undefined
   newDkimKey?: (() => Promise<DomainKey>) | undefined
+  onUnaudited?: ((route: string) => void) | undefined
 }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
 /** All HTTP routes, in one list. Tests `extend` it with routes that exercise the HTTP layer. */
 export async function buildApp(
   deps: Deps,
-  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey }: Options = {},
+  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey, onUnaudited }: Options = {},
 ): Promise<App> {
-  const app = await createServer(deps, readiness)
+  const app = await createServer(deps, readiness, onUnaudited)
   await describeApi(app, deps.config)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)
@@ -91,9 +97,12 @@ export async function buildApp(
   templateRoutes(app, deps)
   designRoutes(app, deps)
   emailRoutes(app, deps)
+  sandboxRoutes(app, deps)
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
   segmentRoutes(app, deps)
+  membershipRoutes(app, deps)
+  conditionRoutes(app, deps)
   segmentMemberRoutes(app, deps)
   campaignRoutes(app, deps)
   campaignActionRoutes(app, deps)
@@ -102,8 +111,10 @@ export async function buildApp(
   sendRoutes(app, deps)
   templateTestRoutes(app, deps)
   workflowRoutes(app, deps)
+  workflowStepRoutes(app, deps)
   workflowGraphRoutes(app, deps)
   workflowExecutionRoutes(app, deps)
+  workflowInsightRoutes(app, deps)
   webhookSecretRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)

@@ -8,7 +8,8 @@ import { dropOldNotifications } from './delivery/feedback/ses/store.ts'
 import { dropOldSoftBounces } from './delivery/feedback/soft-bounce.ts'
 import { clearVars } from './delivery/outbox/clear-vars.ts'
 import { dropOldAttachments } from './delivery/outbox/retention.ts'
-import { dropOldPauses } from './delivery/sender/limits/pauses.ts'
+import { dropOldPauses } from './delivery/sender/limits/stored-pauses.ts'
+import { dropOldAuditEntries } from './http/audit.ts'
 import { dropExpiredKeys } from './http/idempotency.ts'
 import { dropEndedAttempts } from './http/limits/quotas.ts'
 import { dropOldJobs } from './jobs/job.ts'
@@ -52,6 +53,7 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
       jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
       attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, ATTACHMENTS_CHUNK)),
       'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
+      'audit entries': () => untilNone(db, (tx) => dropOldAuditEntries(tx, CHUNK)),
       'preview pages': () => untilNone(db, (tx) => dropOldPreviewPages(tx, CHUNK)),
       'email counts': () => untilNone(db, (tx) => dropOldEmailCounts(tx, CHUNK)),
       'marks of suspensions': () => untilNone(db, (tx) => dropOldMarks(tx, CHUNK)),

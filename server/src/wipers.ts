@@ -20,6 +20,7 @@ import { wipeDomains } from './domains/wipe.ts'
 import { activityLedger, wipeActivities } from './events/activities.ts'
 import { eventLedger } from './events/counts.ts'
 import { wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
+import { wipeAudit } from './http/audit.ts'
 import { wipeKeyUsage } from './http/auth/key-usage.ts'
 import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
@@ -50,6 +51,7 @@ import {
 export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeKeyUsage,
+  wipeAudit,
   wipeJobs,
   wipeCampaigns,
   wipeCampaignExcluded,

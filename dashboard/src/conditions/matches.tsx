@@ -4,6 +4,7 @@ import { segmentNamesQuery } from '../data/segments.ts'
 import { ContactLink } from '../people/contact-link.tsx'
 import { useProject } from '../projects/current.ts'
 import { Count, formatCount } from '../ui/text/count.tsx'
+import { CheckSomeone } from './check-someone.tsx'
 import { filterAt } from './condition-text.ts'
 import { describeFilter } from './sentence.ts'
 
@@ -52,6 +53,7 @@ export function Matches({ preview, condition }: MatchesProps) {
           </ul>
         </div>
       )}
+      <CheckSomeone condition={condition} />
     </div>
   )
 }

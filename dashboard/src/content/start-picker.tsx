@@ -24,7 +24,7 @@ export function StartPicker({ legend, groups, chosen, onChoose }: StartPickerPro
           .map(({ heading, choices }) => (
             <div key={heading}>
               <p className="mb-1.5 text-muted text-xs">{heading}</p>
-              <div className="grid grid-cols-2 gap-3 sm:grid-cols-4">
+              <div className="grid grid-cols-[repeat(auto-fill,minmax(8.5rem,1fr))] gap-3">
                 {choices.map((choice) => (
                   <Choice key={choice.key} choice={choice} isChosen={choice.key === chosen} onChoose={() => onChoose(choice.key)} />
                 ))}

@@ -8,7 +8,7 @@ const fieldKey = keysOf('fields')
 export const contactQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: key(projectId, 'one', id), queryFn: () => apiOf(projectId).contacts.get(id) })
 
-type Person = { id: string; email: string }
+type Person = { id: string; email: string; data?: Record<string, unknown> | null }
 /** Finds contacts to choose from; `scope` names them in the cache. */
 export type FindPeople = { scope: string; find: (projectId: string, search: string, limit: number) => Promise<Person[]> }
 

@@ -4,6 +4,7 @@ import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/reac
 type Noun =
   | 'activity'
   | 'analytics'
+  | 'audit'
   | 'billing'
   | 'campaigns'
   | 'contacts'
@@ -44,6 +45,7 @@ export const invalidateProject = (queries: QueryClient, projectId: string): Prom
 /** The lists of pages, by the names that the preferences of their columns have, with the nouns that they are invalidated with. */
 const LISTS = {
   activity: 'activity',
+  audit: 'audit',
   'campaign-audience': 'campaigns',
   'campaign-excluded': 'campaigns',
   'campaign-recipients': 'campaigns',

@@ -47,6 +47,15 @@ export const segmentExplanationQuery = (projectId: string, id: string, contactId
     staleTime: 0,
   })
 
+/** Whether a contact matches a condition that is not saved, and why. */
+export const conditionExplanationQuery = (projectId: string, condition: ConditionInput, contactId: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'explain-condition', JSON.stringify(condition), contactId),
+    queryFn: () => apiOf(projectId).segments.explainCondition({ condition, contactId }),
+    enabled: contactId !== '',
+    gcTime: 0,
+  })
+
 /** Who matches a condition that is not saved. */
 export const conditionPreviewQuery = (projectId: string, condition: ConditionInput | undefined) =>
   queryOptions({

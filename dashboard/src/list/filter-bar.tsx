@@ -22,6 +22,7 @@ type FilterBarProps = {
 /** Search field, a pill for each filter that is set, and the menu that adds one. Everything it knows is in the URL. */
 export function FilterBar({ filters, request, change, searchHint }: FilterBarProps) {
   const [adding, setAdding] = useState(false)
+  const [inDialog, setInDialog] = useState<Filter>()
   useShortcuts(filters.length > 0 ? [{ keys: 'f', label: 'Filter', group: 'List', run: () => setAdding(true) }] : [])
   return (
     <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2 max-sm:basis-full">
@@ -34,6 +35,7 @@ export function FilterBar({ filters, request, change, searchHint }: FilterBarPro
               filter={filter}
               value={request.filters[filter.name]!}
               onChange={(value) => change({ [filter.name]: value })}
+              onDialog={() => setInDialog(filter)}
             />
           ),
       )}
@@ -56,9 +58,22 @@ export function FilterBar({ filters, request, change, searchHint }: FilterBarPro
               setAdding(false)
               change({ [name]: value })
             }}
+            onDialog={(filter) => {
+              setAdding(false)
+              setInDialog(filter)
+            }}
           />
         </Popover>
       )}
+      {inDialog?.kind === 'dialog' &&
+        inDialog.editor({
+          value: request.filters[inDialog.name],
+          onChange: (value) => {
+            setInDialog(undefined)
+            change({ [inDialog.name]: value })
+          },
+          onClose: () => setInDialog(undefined),
+        })}
     </div>
   )
 }
@@ -90,30 +105,40 @@ function SearchField({ q, hint, onChange }: { q: string; hint: string; onChange:
   )
 }
 
-function Pill({ filter, value, onChange }: { filter: Filter; value: string; onChange: (value: string | undefined) => void }) {
+type PillProps = { filter: Filter; value: string; onChange: (value: string | undefined) => void; onDialog: () => void }
+
+const PILL_TEXT = 'min-w-0 truncate rounded-md py-1 pl-2.5'
+
+function Pill({ filter, value, onChange, onDialog }: PillProps) {
   const [open, setOpen] = useState(false)
   const text = describeListFilter(filter, value)
   return (
     <span className="inline-flex h-8 max-w-full items-center rounded-md border border-accent/40 bg-accent-soft text-ui pointer-coarse:h-11">
-      <Popover
-        label={filter.label}
-        open={open}
-        onOpenChange={setOpen}
-        trigger={
-          <button type="button" className="min-w-0 truncate rounded-md py-1 pl-2.5">
-            {text}
-          </button>
-        }
-      >
-        <FilterEditor
-          filter={filter}
-          value={value}
-          onChange={(next) => {
-            setOpen(false)
-            onChange(next)
-          }}
-        />
-      </Popover>
+      {filter.kind === 'dialog' ? (
+        <button type="button" className={PILL_TEXT} onClick={onDialog}>
+          {text}
+        </button>
+      ) : (
+        <Popover
+          label={filter.label}
+          open={open}
+          onOpenChange={setOpen}
+          trigger={
+            <button type="button" className={PILL_TEXT}>
+              {text}
+            </button>
+          }
+        >
+          <FilterEditor
+            filter={filter}
+            value={value}
+            onChange={(next) => {
+              setOpen(false)
+              onChange(next)
+            }}
+          />
+        </Popover>
+      )}
       <button
         type="button"
         aria-label={`Remove filter ${text}`}
@@ -126,12 +151,17 @@ function Pill({ filter, value, onChange }: { filter: Filter; value: string; onCh
   )
 }
 
-type AddFilterProps = { filters: Filter[]; values: Record<string, string>; onSet: (name: string, value: string | undefined) => void }
+type AddFilterProps = {
+  filters: Filter[]
+  values: Record<string, string>
+  onSet: (name: string, value: string | undefined) => void
+  onDialog: (filter: Filter) => void
+}
 
 /** A filter without anything to choose, such as by segment in a project without segments, is not offered. */
 const hasChoices = (filter: Filter) => !('options' in filter) || Object.keys(filter.options).length > 0
 
-function AddFilter({ filters: all, values, onSet }: AddFilterProps) {
+function AddFilter({ filters: all, values, onSet, onDialog }: AddFilterProps) {
   const filters = all.filter(hasChoices)
   const [chosen, setChosen] = useState(filters.length === 1 ? filters[0] : undefined)
   if (chosen) return <FilterEditor filter={chosen} value={values[chosen.name]} onChange={(value) => onSet(chosen.name, value)} />
@@ -139,7 +169,7 @@ function AddFilter({ filters: all, values, onSet }: AddFilterProps) {
     <ul>
       {filters.map((filter) => (
         <li key={filter.name}>
-          <button type="button" className={OPTION} onClick={() => setChosen(filter)}>
+          <button type="button" className={OPTION} onClick={() => (filter.kind === 'dialog' ? onDialog(filter) : setChosen(filter))}>
             {filter.label}
           </button>
         </li>
@@ -152,6 +182,7 @@ const OPTION =
   'flex min-h-8 w-full items-center gap-2 rounded-md px-2 text-left text-ui hover:bg-sunken pointer-coarse:min-h-11 aria-pressed:font-medium'
 
 function FilterEditor({ filter, ...props }: FilterEditorProps & { filter: Filter }) {
+  if (filter.kind === 'dialog') return null
   if (filter.kind === 'choice') return <ChoiceEditor options={filter.options} {...props} />
   if (filter.kind === 'choices') return <ChoicesEditor options={filter.options} {...props} />
   if (filter.kind === 'range') return <RangeEditor {...props} />

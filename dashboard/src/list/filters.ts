@@ -9,10 +9,14 @@ export type Filter = { name: string; label: string } & (
   | { kind: 'range' }
   | { kind: 'text'; hint?: string }
   | { kind: 'custom'; describe: (value: string) => string; editor: (props: FilterEditorProps) => ReactNode }
+  /** Too large for a popover: the editor is a dialog. */
+  | { kind: 'dialog'; describe: (value: string) => string; editor: (props: FilterDialogProps) => ReactNode }
 )
 
 /** `onChange(undefined)` removes the filter. */
 export type FilterEditorProps = { value: string | undefined; onChange: (value: string | undefined) => void }
+
+export type FilterDialogProps = FilterEditorProps & { onClose: () => void }
 
 /** The text of the pill of a filter, such as `Created: since 2026-01-01`. */
 export function describeListFilter(filter: Filter, value: string): string {
@@ -25,7 +29,7 @@ function describeValue(filter: Filter, value: string): string {
     return readChoices(value)
       .map((each) => filter.options[each] ?? each)
       .join(', ')
-  if (filter.kind === 'custom') return filter.describe(value)
+  if (filter.kind === 'custom' || filter.kind === 'dialog') return filter.describe(value)
   if (filter.kind === 'text') return value
   const { from, to } = readRange(value)
   if (from && to) return from === to ? from : `${showMoment(from)} to ${showMoment(to)}`

@@ -1,11 +1,12 @@
 import { Input } from '../ui/form/input.tsx'
+import { NamedContact } from './named-address.tsx'
 
 type ContactChoicesProps = {
   /** Name of the search field. */
   label: string
   search: string
   onSearch: (search: string) => void
-  contacts: { id: string; email: string }[] | undefined
+  contacts: { id: string; email: string; data?: Record<string, unknown> | null }[] | undefined
   /** The id of a contact. */
   chosen: string | undefined
   onChoose: (id: string | undefined) => void
@@ -15,7 +16,7 @@ type ContactChoicesProps = {
 
 const ROW = 'flex min-h-8 w-full items-center rounded-md px-2 text-left hover:bg-sunken aria-pressed:bg-accent-soft pointer-coarse:min-h-11'
 
-/** Contacts to choose one of, found by a part of the address. */
+/** Contacts to choose one of, found by a part of the name or address. */
 export function ContactChoices({ label, search, onSearch, contacts, chosen, onChoose, none }: ContactChoicesProps) {
   return (
     <>
@@ -28,10 +29,10 @@ export function ContactChoices({ label, search, onSearch, contacts, chosen, onCh
             </button>
           </li>
         )}
-        {contacts?.map(({ id, email }) => (
-          <li key={id}>
-            <button type="button" className={ROW} aria-pressed={chosen === id} onClick={() => onChoose(id)}>
-              <span className="truncate">{email}</span>
+        {contacts?.map((contact) => (
+          <li key={contact.id}>
+            <button type="button" className={ROW} aria-pressed={chosen === contact.id} onClick={() => onChoose(contact.id)}>
+              <NamedContact contact={contact} />
             </button>
           </li>
         ))}

@@ -26,7 +26,7 @@ type PersonPickerProps = {
   children?: ReactNode
 }
 
-/** Finds a contact by a part of the address. */
+/** Finds a contact by a part of the name or address. */
 export function PersonPicker(props: PersonPickerProps) {
   const { label = 'Choose a contact', person, onPerson, placeholder, canClear, people = EVERYONE, button = formButton, children } = props
   const project = useProject()

@@ -97,5 +97,6 @@ export const SETTINGS_PAGES = [
   { to: '/app/p/$projectId/settings/team', label: 'Team' },
   { to: '/app/p/$projectId/settings/billing', label: 'Billing and usage' },
   { to: '/app/p/$projectId/settings/security', label: 'Security' },
+  { to: '/app/p/$projectId/settings/audit', label: 'Audit' },
   { to: '/app/p/$projectId/settings/sessions', label: 'Sessions' },
 ] as const

@@ -33,6 +33,7 @@ export const PAGES: Record<string, string> = {
   team: '/app/p/{p}/settings/team',
   billing: '/app/p/{p}/settings/billing',
   security: '/app/p/{p}/settings/security',
+  audit: '/app/p/{p}/settings/audit',
   sessions: '/app/p/{p}/settings/sessions',
   doctor: '/app/p/{p}/doctor',
 }

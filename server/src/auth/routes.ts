@@ -159,11 +159,12 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     {
       summary: 'Accept an invitation',
       body: z.object({ token: Token }),
+      audit: 'member.join',
       response: Done.extend({ projectId: z.uuid() }),
     },
     async (req) => {
       const user = await findUser(req.person.userId)
-      const { projectId } = await transact(db, (tx) => joinByInvitation(tx, port, { token: req.body.token, user }))
+      const { projectId } = await transact(req.db, (tx) => joinByInvitation(tx, port, { token: req.body.token, user }))
       return { success: true as const, projectId }
     },
   )

@@ -70,11 +70,13 @@ export function usageLimitRoutes(app: App, { db, config, log }: Deps) {
         'are refused with 452, until the limit is raised or the next period begins.',
       params: ProjectId,
       body: ChangedLimits,
+      audit: 'billing.limits',
+      auditsValues: true,
       response: BillingLimits,
       role: 'ADMIN',
     },
     async (req) => {
-      const limits = await transact(db, async (tx) => {
+      const limits = await transact(req.db, async (tx) => {
         await changeCaps(tx, req.project.id, givenLimits(req.body))
         return showLimits(tx, req.project.id)
       })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { auditWithoutChange } from '../http/audit.ts'
 import { PlainError } from '../http/errors.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -21,6 +22,7 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
       summary: 'Start a subscription',
       description: 'Responds with the page of the billing provider to go to.',
       params: ProjectId,
+      audit: 'billing.checkout',
       response: { 200: Url, 404: PlainError },
       refusals: ['CONFLICT'],
     },
@@ -45,6 +47,7 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
           },
           { idempotencyKey: requestKey() },
         )
+        await auditWithoutChange(req)
         return { url: session.url ?? fail('SERVICE_UNAVAILABLE') }
       })
     },
@@ -56,6 +59,7 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
       summary: 'Open the billing portal',
       description: 'Responds with its page at the billing provider. 404 while the project has no customer there.',
       params: ProjectId,
+      audit: 'billing.portal',
       response: { 200: Url, 404: PlainError },
     },
     async (req) => {
@@ -65,6 +69,7 @@ export function billingRoutes(app: App, { db, config, log }: Deps) {
       return askStripe(log, async () => {
         const stripe = await openStripe(settings)
         const { url } = await stripe.billingPortal.sessions.create({ customer: known, return_url: pageOf(id) })
+        await auditWithoutChange(req)
         return { url }
       })
     },

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
-import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail } from '../lib/errors.ts'
+import { campaignResource } from './campaign-resource.ts'
 import { actorOf } from './draft/audit.ts'
 import { RatePerMinute, ScheduledFor } from './draft/body.ts'
-import { Campaign, getCampaign } from './draft/campaign.ts'
-import { CampaignParam } from './routes.ts'
+import { Campaign } from './draft/campaign.ts'
 import { cancelCampaign } from './sending/cancel.ts'
 import { changeRate, pauseCampaign, resumeCampaign } from './sending/pause.ts'
 import { resendCampaign } from './sending/resend.ts'
@@ -20,13 +19,7 @@ const Sending = z.object({
 
 /** What changes the status of a campaign, or the pace at which it is sent. */
 export function campaignActionRoutes(app: App, { db }: Deps) {
-  const route = resource(app, {
-    tags: ['Campaigns'],
-    caller: 'project',
-    refusals: ['CONFLICT'],
-    params: CampaignParam,
-    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
-  })
+  const route = campaignResource(app, db, ['CONFLICT'])
   const response = { 200: Campaign }
 
   route.post(
@@ -38,6 +31,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         'and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. ' +
         'A scheduled campaign is scheduled anew.',
       body: Sending,
+      audit: 'campaign.send',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
       bodyOptional: true,
@@ -46,11 +40,11 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
       const [key, actor] = [{ projectId, id }, actorOf(req)]
-      if (scheduledFor) return scheduleCampaign(db, key, { scheduledFor }, actor)
-      if (!delaySeconds) return sendNow(db, key, actor)
+      if (scheduledFor) return scheduleCampaign(req.db, key, { scheduledFor }, actor)
+      if (!delaySeconds) return sendNow(req.db, key, actor)
       // It is sent now, with time to undo it: refused at once, not paused seconds later.
       await assertSendable(db, key)
-      return scheduleCampaign(db, key, { delaySeconds }, actor)
+      return scheduleCampaign(req.db, key, { delaySeconds }, actor)
     },
   )
 
@@ -59,13 +53,16 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     {
       summary: 'Cancel a campaign',
       description: 'The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.',
+      audit: 'campaign.cancel',
       response,
     },
-    (req, campaign) => transact(db, (tx) => cancelCampaign(tx, campaign, actorOf(req))),
+    (req, campaign) => transact(req.db, (tx) => cancelCampaign(tx, campaign, actorOf(req))),
   )
 
-  route.post('/campaigns/:id/pause', { summary: 'Pause a campaign that is being sent', response }, (req, campaign) =>
-    transact(db, (tx) => pauseCampaign(tx, campaign, { reason: 'person', actor: actorOf(req) })),
+  route.post(
+    '/campaigns/:id/pause',
+    { summary: 'Pause a campaign that is being sent', audit: 'campaign.pause', response },
+    (req, campaign) => transact(req.db, (tx) => pauseCampaign(tx, campaign, { reason: 'person', actor: actorOf(req) })),
   )
 
   route.post(
@@ -73,10 +70,11 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     {
       summary: 'Resume a campaign',
       description: 'No recipient gets the email twice.',
+      audit: 'campaign.resume',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
-    (req, campaign) => transact(db, (tx) => resumeCampaign(tx, campaign, actorOf(req))),
+    (req, campaign) => transact(req.db, (tx) => resumeCampaign(tx, campaign, actorOf(req))),
   )
 
   route.put(
@@ -85,9 +83,11 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       summary: 'Change the rate of a campaign',
       description: 'Also while it is being sent.',
       body: z.object({ ratePerMinute: RatePerMinute.nullable() }),
+      audit: 'campaign.rate',
+      auditsValues: true,
       response,
     },
-    (req, campaign) => transact(db, (tx) => changeRate(tx, campaign, { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) })),
+    (req, campaign) => transact(req.db, (tx) => changeRate(tx, campaign, { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) })),
   )
 
   route.post(
@@ -100,12 +100,13 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       body: z.object({
         includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
       }),
+      audit: 'campaign.resend',
       response,
       bodyOptional: true,
     },
     (req, campaign) => {
       const resend = { includeUnknown: req.body.includeUnknown ?? false, actor: actorOf(req) }
-      return transact(db, (tx) => resendCampaign(tx, campaign, resend))
+      return transact(req.db, (tx) => resendCampaign(tx, campaign, resend))
     },
   )
 }

@@ -1,26 +1,20 @@
 import { z } from 'zod'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
-import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
-import { resource } from '../http/resource.ts'
+import { FRAME_ROUTE, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
 import { findPreviewPage } from '../templates/preview-pages.ts'
-import { contentOfCampaign, getCampaign } from './draft/campaign.ts'
+import { campaignResource } from './campaign-resource.ts'
+import { contentOfCampaign } from './draft/campaign.ts'
 import { ClicksPreview, previewClicks } from './draft/clicks-preview.ts'
 import { CampaignLink, listLinks } from './draft/links.ts'
 import { Preflight, preflightCampaign } from './draft/preflight.ts'
-import { CampaignParam } from './routes.ts'
 
 /** What one looks at before and after a campaign is sent. */
 export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRatePerSecond: ratePerSecond, publicUrl } }: Deps) {
-  const route = resource(app, {
-    tags: ['Campaigns'],
-    caller: 'project',
-    params: CampaignParam,
-    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
-  })
+  const route = campaignResource(app, db)
   const quotas = createQuotaCounter(db, secrets)
 
   route.post(
@@ -31,13 +25,14 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         'Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores ' +
         'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
       body: z.object({ email: Address }),
+      audit: 'campaign.test',
       response: TestEmailAnswer,
     },
     (req, campaign) => {
       const { projectId, id: campaignId } = campaign
       const content = contentOfCampaign(campaign)
       const test = { projectId, to: req.body.email, content, sourceType: 'CAMPAIGN' as const, campaignId, requestId: req.id }
-      return sendTestEmail({ db, quotas }, test)
+      return sendTestEmail({ db: req.db, quotas }, test)
     },
   )
 
@@ -79,7 +74,7 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
     (_req, campaign) => previewClicks({ db, secrets, publicUrl }, campaign),
   )
 
-  app.get('/preview/clicks/:token', { config: { caller: 'anyone' }, schema: frameSchema }, async (req, reply) => {
+  app.get('/preview/clicks/:token', FRAME_ROUTE, async (req, reply) => {
     const page = await findPreviewPage(db, readFrameToken(secrets, 'clicks', req.params.token))
     return sendFrame(reply, page?.html ?? notFound('preview', req.params.token), { ...req.query, opensTabs: true })
   })

@@ -1,29 +1,21 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
-import { resource } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
 import { csvExportRoutes } from '../projects/csv/csv-export-routes.ts'
+import { campaignResource } from './campaign-resource.ts'
 import { AudienceContact, AudienceQuery, listAudience } from './draft/audience-list.ts'
-import { getCampaign } from './draft/campaign.ts'
 import { CopiedToSegment, CopyToSegmentBody, queueCopyToSegment } from './ledger/copy-to-segment.ts'
 import { ExcludedContact, ExcludedQuery, listExcluded } from './ledger/excluded.ts'
 import { CampaignExportBody, campaignExport, queueCampaignExport } from './ledger/export.ts'
 import { CampaignHour, listHours } from './ledger/hours.ts'
 import { CampaignReason, listReasons } from './ledger/reasons.ts'
 import { CampaignRecipient, listRecipients, RecipientsQuery } from './ledger/recipients.ts'
-import { CampaignParam } from './routes.ts'
 
 /** Who gets a campaign, who does not, and why. */
 export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
-  const tags = ['Campaigns']
-  const route = resource(app, {
-    tags,
-    caller: 'project',
-    params: CampaignParam,
-    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
-  })
+  const route = campaignResource(app, db)
 
   route.get(
     '/campaigns/:id/recipients',
@@ -89,11 +81,12 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Copy recipients of a campaign to a new static segment',
       description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
       body: CopyToSegmentBody,
+      audit: 'campaign.copy_to_segment',
       response: { 202: CopiedToSegment },
       refusals: ['CONFLICT'],
     },
     async (req, campaign, reply) => {
-      const queued = await transact(db, (tx) => queueCopyToSegment(tx, campaign, req.body))
+      const queued = await transact(req.db, (tx) => queueCopyToSegment(tx, campaign, req.body))
       return reply.status(202).send({ message: 'The recipients are being copied.', ...queued })
     },
   )
@@ -104,13 +97,14 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Export recipients or excluded contacts of a campaign',
       description: 'As CSV, by a job. At most two unfinished exports per project.',
       body: CampaignExportBody,
+      audit: 'campaign_export.create',
       response: { 202: Queued },
     },
     async (req, campaign, reply) => {
-      const jobId = await transact(db, (tx) => queueCampaignExport(tx, campaign, req.body))
+      const jobId = await transact(req.db, (tx) => queueCampaignExport(tx, campaign, req.body))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
 
-  csvExportRoutes(app, { db }, { path: '/campaigns', tags, type: campaignExport.type, noun: 'a campaign', file: 'campaign' })
+  csvExportRoutes(app, { db }, { path: '/campaigns', tags: ['Campaigns'], type: campaignExport.type, noun: 'a campaign', file: 'campaign' })
 }

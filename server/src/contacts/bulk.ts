@@ -8,7 +8,7 @@ import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId, NIL_ID } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
 import { inIdRangeSql, isEmptyFilter, JobFilter, rowMatchesSql, withNameFields } from './filter.ts'
-import { type SegmentAccess, selectInSegment } from './segment-access.ts'
+import { namesMembers, type SegmentAccess, selectMembers } from './segment-access.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
 
@@ -47,7 +47,7 @@ type Result = { operation: Operation; totalRequested: number; successCount: numb
 
 export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds = [], all }: z.output<typeof BulkBody>): Selection {
   if (mode === 'query') {
-    if (isEmptyFilter(filter) && !filter.segmentId && !all)
+    if (isEmptyFilter(filter) && !namesMembers(filter) && !all)
       invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
     return { where: filter, excludeIds }
   }
@@ -56,13 +56,10 @@ export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds =
   return { ids: given }
 }
 
-const segmentFilterOf = (selection: Selection) => ('ids' in selection ? undefined : selection.where.segmentId)
-
 /** A segment that does not exist is a 404, a dynamic one to add to a 400. */
 export async function queueBulk(tx: Tx, segments: SegmentAccess, projectId: string, input: Input) {
   const { operation, selection, segmentId } = input
-  const filter = segmentFilterOf(selection)
-  if (filter) await selectInSegment(segments, tx, projectId, filter)
+  if ('where' in selection) await selectMembers(segments, tx, projectId, { ...selection.where, path: 'filter.condition' })
   if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) notFound('segment', segmentId)
   const named = 'ids' in selection ? selection : { ...selection, where: await withNameFields(tx, projectId, selection.where) }
   return queueJob(tx, 'contacts.bulk', { projectId, type: `bulk-${operation}`, input: { ...input, selection: named } })
@@ -84,7 +81,7 @@ export const continueBulk = (db: Pool, segments: SegmentAccess, job: JobId) =>
     await enqueue(tx, 'contacts.bulk', job)
   })
 
-/** True for the contacts of the segment to select from; of all contacts without one. Undefined when a segment of the job is gone. */
+/** True for the contacts of the segment and condition to select from; for all contacts without them. Undefined when a segment of the job is gone. */
 async function inSegmentSql(
   tx: Tx,
   segments: SegmentAccess,
@@ -92,8 +89,7 @@ async function inSegmentSql(
   { selection, segmentId }: Input,
 ): Promise<RawBuilder<unknown> | undefined> {
   if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) return undefined
-  const filter = segmentFilterOf(selection)
-  return filter ? segments.select(tx, projectId, filter) : sql`true`
+  return 'where' in selection ? segments.select(tx, projectId, selection.where) : sql`true`
 }
 
 type Page = { ids: string[]; next: Position | null; progress: number }

@@ -6,6 +6,7 @@ import { readAddress } from '../lib/text/address.ts'
 import { DAY } from '../lib/text/units.ts'
 import { readFieldName } from './fields/fields.ts'
 import { matchesNameSql, readNameFields } from './name-fields.ts'
+import { GivenCondition } from './segment-access.ts'
 
 export const FilterSearch = z.string().max(255).describe('Part of the address, case-insensitive.')
 export const FilterQ = z
@@ -41,6 +42,7 @@ export const JobFilter = z
     q: FilterQ.optional(),
     subscribed: z.boolean().optional(),
     segmentId: z.uuid().optional(),
+    condition: GivenCondition.optional().describe('A condition that the contacts match, as that of a segment.'),
     field: FilterField.optional(),
     value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
     createdFrom: FilterTime.optional(),
@@ -49,8 +51,8 @@ export const JobFilter = z
   .check(requireFieldWithValue)
   .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
 
-/** Selects the contacts of a list or a job. `nameFields` are those of the project, with `q`. */
-export type ContactFilter = Omit<z.output<typeof JobFilter>, 'segmentId'> & { nameFields?: string[] }
+/** Selects the contacts of a list or a job by their rows alone. `nameFields` are those of the project, with `q`. */
+export type ContactFilter = Omit<z.output<typeof JobFilter>, 'segmentId' | 'condition'> & { nameFields?: string[] }
 
 /** With the fields that hold names, if the filter asks for names. */
 export const withNameFields = async <Filter extends ContactFilter>(db: Db, projectId: string, filter: Filter): Promise<Filter> =>

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { Db, Pool } from '../db/index.ts'
+import { readStorableJson } from '../http/json.ts'
 import { countWithin } from '../http/limits/bounded-read.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { CursorQuery, choiceParam, readKeysetPage } from '../http/paging.ts'
@@ -22,7 +23,21 @@ import {
   withNameFields,
 } from './filter.ts'
 import { searchContacts } from './search.ts'
-import { type SegmentAccess, selectInSegment } from './segment-access.ts'
+import { type SegmentAccess, selectMembers } from './segment-access.ts'
+
+/** As text: a query has no other way to carry a tree. Longer texts do not fit into a URL. */
+const ConditionText = z
+  .string()
+  .max(16_384)
+  .transform((text, context) => {
+    try {
+      return readStorableJson(Buffer.from(text))
+    } catch {
+      context.addIssue({ code: 'custom', message: 'Must be a condition, written as JSON.', params: { code: 'invalid_string' } })
+      return z.NEVER
+    }
+  })
+  .describe('A condition as JSON text, such as that of a segment: only contacts that match it.')
 
 export const ContactsQuery = CursorQuery.extend({
   search: FilterSearch.optional(),
@@ -33,6 +48,7 @@ export const ContactsQuery = CursorQuery.extend({
   createdFrom: FilterTime.optional(),
   createdTo: FilterTime.optional(),
   segmentId: z.string().max(100).optional(),
+  condition: ConditionText.optional(),
   sort: choiceParam(['createdAt', 'email'], 'createdAt'),
   dir: choiceParam(['asc', 'desc'], 'desc'),
 }).check(requireFieldWithValue)
@@ -46,7 +62,7 @@ type Deps = { db: Pool; secrets: Secrets; segments: SegmentAccess }
 
 export async function listContacts({ db, secrets, segments }: Deps, projectId: string, query: Query) {
   const filter = await withNameFields(db, projectId, readFilter(query))
-  const inSegment = query.segmentId ? await selectInSegment(segments, db, projectId, query.segmentId) : undefined
+  const inSegment = await selectMembers(segments, db, projectId, { ...query, path: 'condition' })
   if (filter.nameFields) return listNamed({ db, secrets }, projectId, { query, filter, inSegment })
   const where = sql`${matchesFilterSql(projectId, filter)} ${inSegment ? sql`and ${inSegment}` : sql``}`
   const select = (from: Db) => selectPage(from, secrets, { projectId, query, where })
@@ -96,11 +112,12 @@ function selectPage(db: Db, secrets: Secrets, { projectId, query, where }: PageQ
 
 /** An empty filter has the same scope as none. */
 function scopeOf(projectId: string, query: Query) {
-  const { search = '', q = '', subscribed = '', field, value, createdFrom = '', createdTo = '', segmentId, sort, dir } = query
+  const { search = '', q = '', subscribed = '', field, value, createdFrom = '', createdTo = '', segmentId, condition, sort, dir } = query
   const isPlain = field === undefined && createdFrom === '' && createdTo === ''
   const others = [
     ...(isPlain ? [] : [field, value, createdFrom, createdTo]),
     ...(segmentId ? [{ segmentId }] : []),
+    ...(condition === undefined ? [] : [{ condition }]),
     ...(q.trim() ? [{ q }] : []),
   ]
   return JSON.stringify(['contacts', projectId, sort, dir, search, subscribed, ...others])

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, one } from '../db/index.ts'
+import { type Db, many, one } from '../db/index.ts'
 
 /** How a project names its contacts: the alternatives of `nameFields`, each with its fields in order. */
 export async function readNameFields(db: Db, projectId: string): Promise<string[]> {
@@ -36,4 +36,30 @@ const patternOf = (q: string) =>
 function eitherCase(letter: string): string {
   const cases = [...new Set([letter, letter.toLowerCase(), letter.toUpperCase()])].filter((each) => Array.from(each).length === 1)
   return cases.length > 1 ? `[${cases.join('')}]` : letter.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')
+}
+
+/** Rows with the names of their contacts: the first alternative of which a contact has some text. */
+export async function withNames<Row extends { contactId: string | null }>(
+  db: Db,
+  projectId: string,
+  rows: Row[],
+): Promise<(Row & { name: string | null })[]> {
+  const nameFields = await readNameFields(db, projectId)
+  const ids = rows.flatMap(({ contactId }) => contactId ?? [])
+  const found =
+    nameFields.length && ids.length
+      ? await many<{ id: string; name: string | null }>(db)`
+          select id, coalesce(${sql.join(nameFields.map((alternative) => shownNameSql(alternative.split(' + '))))}) as name
+          from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+        `
+      : []
+  const names = new Map(found.map(({ id, name }) => [id, name]))
+  return rows.map((row) => ({ ...row, name: (row.contactId && names.get(row.contactId)) || null }))
+}
+
+const shownNameSql = (fields: string[]) => {
+  const texts = fields.map(
+    (field) => sql`case when jsonb_typeof(data -> ${field}::text) = 'string' then nullif(btrim(data ->> ${field}::text), '') end`,
+  )
+  return sql`nullif(concat_ws(' ', ${sql.join(texts)}), '')`
 }

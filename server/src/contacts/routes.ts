@@ -7,7 +7,7 @@ import { CursorQuery, cursorList } from '../http/paging.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { fail, failPlainly } from '../lib/errors.ts'
+import { contactNotFound, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { changeContact, deleteContacts } from './change.ts'
 import { Contact, explainOversizedData, findContact, showContact } from './contact.ts'
@@ -36,12 +36,10 @@ const ContactList = cursorList(Contact).extend({
 
 const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
-const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
-
 /** No index covers part of an address, a custom field or a condition, and the matches are counted. */
 const isSearch = ({ query }: FastifyRequest) => {
-  const { search, q, field, createdFrom, createdTo, segmentId } = query as z.output<typeof ContactsQuery>
-  return Boolean(search || q || field || createdFrom || createdTo || segmentId)
+  const { search, q, field, createdFrom, createdTo, segmentId, condition } = query as z.output<typeof ContactsQuery>
+  return Boolean(search || q || field || createdFrom || createdTo || segmentId || condition)
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
@@ -61,13 +59,19 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
 
   route.post(
     '/contacts',
-    { summary: 'Create or update a contact', body: NewContact, response: { 200: Upserted, 201: Upserted, 400: PlainError } },
+    {
+      summary: 'Create or update a contact',
+      body: NewContact,
+      audit: 'contact.create',
+      auditsOnlyPeople: true,
+      response: { 200: Upserted, 201: Upserted, 400: PlainError },
+    },
     async (req, reply) => {
       const { subscribed, data } = req.body
       const email = req.body.email ?? failPlainly('BAD_REQUEST', 'The field "email" is required.')
       const projectId = req.project.id
       const upsert = toUpsert({ projectId, email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA, source: sourceOf(req) })
-      const { isNew, contact } = await transact(db, async (tx) => {
+      const { isNew, contact } = await transact(req.db, async (tx) => {
         const find = await upsertContacts(tx, [upsert])
         const { id, isNew } = find(projectId, email)
         return { isNew, contact: (await findContact(tx, projectId, id))! }
@@ -101,24 +105,30 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
       summary: 'Update a contact',
       params: ContactId,
       body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullable().optional() }),
+      audit: 'contact.update',
+      auditsOnlyPeople: true,
       response: { 200: Contact, 409: PlainError },
     },
     async (req) => {
       const { id } = req.params
       if (!isId(id)) return contactNotFound(id)
-      const changed = await transact(db, (tx) =>
+      const changed = await transact(req.db, (tx) =>
         changeContact(tx, { projectId: req.project.id, id, ...req.body, source: sourceOf(req) }),
       ).catch(explainOversizedData)
       return showContact(changed ?? contactNotFound(id))
     },
   )
 
-  route.delete('/contacts/:id', { summary: 'Delete a contact', params: ContactId, response: NO_CONTENT }, async (req, reply) => {
-    const { id } = req.params
-    if (!isId(id)) return contactNotFound(id)
-    const [deleted] = await transact(db, (tx) => deleteContacts(tx, { projectId: req.project.id, ids: [id] }))
-    return deleted ? reply.status(204).send(null) : contactNotFound(id)
-  })
+  route.delete(
+    '/contacts/:id',
+    { summary: 'Delete a contact', params: ContactId, audit: 'contact.delete', auditsOnlyPeople: true, response: NO_CONTENT },
+    async (req, reply) => {
+      const { id } = req.params
+      if (!isId(id)) return contactNotFound(id)
+      const [deleted] = await transact(req.db, (tx) => deleteContacts(tx, { projectId: req.project.id, ids: [id] }))
+      return deleted ? reply.status(204).send(null) : contactNotFound(id)
+    },
+  )
 
   route.get(
     '/contacts/:id/consent',

@@ -137,9 +137,26 @@ export const scalar =
 /** The number of rows of a query, which limits how many are counted. */
 export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar<number>(db)`select count(*)::int from (${query}) as counted`
 
+type LastStep = (tx: Tx, result: unknown) => Promise<unknown>
+const lastSteps = new WeakMap<Pool, LastStep>()
+
+/** The same pool for one caller: each of its transactions ends with `step`, which gets the result of the work before it. */
+export function withLastStep(db: Pool, step: LastStep): Pool {
+  const handle = db.withoutPlugins()
+  pools.set(handle, pools.get(db)!)
+  lastSteps.set(handle, step)
+  return handle
+}
+
 const ATTEMPTS = 3
 
-export async function transact<T>(db: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+export async function transact<T>(db: Pool, given: (tx: Tx) => Promise<T>): Promise<T> {
+  const step = lastSteps.get(db)
+  const work = async (tx: Tx) => {
+    const result = await given(tx)
+    await step?.(tx, result)
+    return result
+  }
   for (let attempt = 1; ; attempt++) {
     try {
       return await db.transaction().execute(work)

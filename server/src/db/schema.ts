@@ -32,6 +32,20 @@ export interface Schema {
     bytes: Buffer
   }
   attempts: { scope: string; subject: Buffer; window_ends_at: Date; count: number }
+  audit_entries: {
+    project_id: string
+    id: string
+    created_at: Date
+    actor_type: string
+    actor_id: string | null
+    actor_name: string | null
+    action: string
+    target_type: string
+    target_id: string | null
+    target_name: string | null
+    changes: unknown
+    network: string | null
+  }
   billing_meters: { project_id: string; category: string; since: Date; reported_to: Date; carry: string }
   campaign_audit: {
     project_id: string

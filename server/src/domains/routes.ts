@@ -34,6 +34,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       summary: 'Add a domain',
       description: 'Returns the DNS records to publish.',
       body: z.object({ domain: DomainName, projectId: z.uuid().optional() }),
+      audit: 'domain.create',
       response: { 201: Domain },
       role: 'ADMIN',
       refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'DOMAIN_SUSPENDED'],
@@ -45,7 +46,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       await attempts.take({ scope: 'add-domain', subject: projectId })
       const method = await readSendingMethod()
       if (method.usesSes && !identities) refuseWithoutSes()
-      const row = await addDomain({ db, secrets, dns, log, identities, newKey }, { projectId, name: req.body.domain })
+      const row = await addDomain({ db: req.db, secrets, dns, log, identities, newKey }, { projectId, name: req.body.domain })
       log.info({ domain: row.domain, projectId, requestId: req.id }, 'domain added')
       return reply.status(201).send(showDomain(row, method))
     },
@@ -87,11 +88,11 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
 
   route.delete(
     '/domains/:id',
-    { summary: 'Delete a domain', params: DomainId, response: NO_CONTENT, role: 'ADMIN', refusals: ['CONFLICT'] },
+    { summary: 'Delete a domain', params: DomainId, audit: 'domain.delete', response: NO_CONTENT, role: 'ADMIN', refusals: ['CONFLICT'] },
     async (req, reply) => {
       const { id } = req.params
       const { usesSes } = await readSendingMethod()
-      const removed = await transact(db, (tx) => removeDomain(tx, { projectId: req.project.id, id, usesSes }))
+      const removed = await transact(req.db, (tx) => removeDomain(tx, { projectId: req.project.id, id, usesSes }))
       if (!removed) return notFound('domain', id)
       log.info({ domain: removed.domain, projectId: req.project.id, requestId: req.id }, 'domain removed')
       return reply.status(204).send(null)

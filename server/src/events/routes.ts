@@ -4,7 +4,7 @@ import { PlainError } from '../http/errors.ts'
 import { CursorQuery, PageQuery, pageList } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { fail, failPlainly } from '../lib/errors.ts'
+import { contactNotFound, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { countByName, listNames, MAX_EVENT_NAMES } from './counts.ts'
 import { readDays } from './day.ts'
@@ -35,7 +35,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       const { contactId } = req.params
       const isKnown =
         isId(contactId) && (await maybeOne(db)`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`)
-      if (!isKnown) return fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId.slice(0, 100) } })
+      if (!isKnown) return contactNotFound(contactId)
       return listEvents(db, secrets, req.project.id, { ...req.query, contactId })
     },
   )
@@ -82,12 +82,13 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Delete all events with a name',
       description: 'Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest.',
       params: z.object({ eventName: z.string() }),
+      audit: 'event.delete_all',
       response: { 200: z.object({ deletedCount: z.int() }), 400: PlainError },
     },
     async (req) => {
       const { eventName } = req.params
       if (isReserved(eventName)) return failPlainly('BAD_REQUEST', `"${eventName}" is recorded by the service itself.`)
-      return { deletedCount: await deleteByName(db, { projectId: req.project.id, name: eventName }) }
+      return { deletedCount: await deleteByName(req.db, { projectId: req.project.id, name: eventName }) }
     },
   )
 }

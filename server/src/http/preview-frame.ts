@@ -36,12 +36,11 @@ export function readFrameToken(secrets: Secrets, kind: PreviewFrame['kind'], tok
 
 const uuidOf = (hex: string) => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
-/** Parameters of every route of a frame. */
-export const frameSchema = {
-  hide: true,
-  params: z.object({ token: z.string() }),
-  querystring: z.object({ images: z.string().optional() }),
-}
+/** Declaration of every route of a frame. */
+export const FRAME_ROUTE = {
+  config: { caller: 'anyone' },
+  schema: { hide: true, params: z.object({ token: z.string() }), querystring: z.object({ images: z.string().optional() }) },
+} as const
 
 type FrameOptions = {
   images?: string | undefined

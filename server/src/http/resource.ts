@@ -100,7 +100,10 @@ export function resource<Params extends z.ZodType, Found>(
   const add =
     (method: (typeof METHODS)[number]) =>
     (url: string, declared: Declaration, handler: (req: FastifyRequest, found: Found, reply: FastifyReply) => unknown) =>
-      route[method](url, declared, (async (req: FastifyRequest, reply: FastifyReply) =>
-        handler(req, await find(req, req.params as z.output<Params>), reply)) as never)
+      route[method](url, declared, (async (req: FastifyRequest, reply: FastifyReply) => {
+        const found = await find(req, req.params as z.output<Params>)
+        req.record = found
+        return handler(req, found, reply)
+      }) as never)
   return Object.fromEntries(METHODS.map((method) => [method, add(method)])) as unknown as RecordMethods<Params, Found>
 }

@@ -19,6 +19,7 @@ import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { MB, MINUTE } from '../lib/text/units.ts'
+import { auditRequests } from './audit.ts'
 import { authenticate, type Caller } from './auth/auth.ts'
 import { allowCors, CORS_HEADERS } from './auth/cors.ts'
 import { securityHeaders } from './auth/security-headers.ts'
@@ -74,7 +75,7 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
   }) satisfies FastifyHttpOptions<RawServerDefault>
 
 /** The server without routes: everything that all routes share. */
-export async function createServer(deps: Deps, readiness?: Readiness): Promise<App> {
+export async function createServer(deps: Deps, readiness?: Readiness, onUnaudited?: (route: string) => void): Promise<App> {
   const headers = headersByCaller(await securityHeaders(deps.config))
   const app = Fastify({
     ...serverOptions(deps),
@@ -98,6 +99,7 @@ export async function createServer(deps: Deps, readiness?: Readiness): Promise<A
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
   allowCors(app)
   authenticate(app, deps)
+  auditRequests(app, deps.db, onUnaudited ?? ((route) => deps.log.error({ route }, 'changed something without an audit entry')))
   app.addHook('onRequest', refuseCompressed)
   limitBodies(app, deps.config)
   const isAlone = watchOwners(app)

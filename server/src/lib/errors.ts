@@ -82,6 +82,8 @@ export function fail(...args: ConstructorParameters<typeof AppError>): never {
 export const notFound = (resource: string, id: string): never =>
   fail('RESOURCE_NOT_FOUND', { message: `No such ${resource}.`, details: { resource, id: id.slice(0, 100) } })
 
+export const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
+
 /** Fails with a bare `{ error: message }`, where the specification defines no more. */
 export const failPlainly = (code: ErrorCode, message: string): never => fail(code, { message, plain: true })
 

@@ -38,22 +38,36 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
 
   byAdmin.post(
     '/projects/:id/members',
-    { summary: 'Invite a member', body: Invite, response: { 201: Invited }, refusals: ['CONFLICT'] },
+    {
+      summary: 'Invite a member',
+      body: Invite,
+      audit: 'member.invite',
+      auditsValues: true,
+      response: { 201: Invited },
+      refusals: ['CONFLICT'],
+    },
     async (req, reply) => {
       const projectId = req.project.id
       await attempts.take({ scope: 'invite', subject: projectId })
       // Per address: many projects together must not flood one mailbox.
       await attempts.take({ scope: 'invited', subject: req.body.email })
-      return reply.status(201).send(await transact(db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
+      return reply.status(201).send(await transact(req.db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
     },
   )
 
   byAdmin.patch(
     '/projects/:id/members/:userId',
-    { summary: 'Change the role of a member', params: MemberId, body: z.object({ role: GivenRole }), response: Member },
+    {
+      summary: 'Change the role of a member',
+      params: MemberId,
+      body: z.object({ role: GivenRole }),
+      audit: 'member.update',
+      auditsValues: true,
+      response: Member,
+    },
     async (req) => {
       const who = { projectId: req.project.id, userId: req.params.userId }
-      const member = await transact(db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
+      const member = await transact(req.db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
       if (!member) return refuseOwnerOrUnknown(who)
       return { ...member, createdAt: member.createdAt.toISOString() }
     },
@@ -61,11 +75,11 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
 
   byMember.delete(
     '/projects/:id/members/:userId',
-    { summary: 'Remove a member or leave the project', params: MemberId, response: NO_CONTENT },
+    { summary: 'Remove a member or leave the project', params: MemberId, audit: 'member.remove', response: NO_CONTENT },
     async (req, reply) => {
       const who = { projectId: req.project.id, userId: req.params.userId }
       if (req.role === 'MEMBER' && who.userId !== req.person.userId) fail('FORBIDDEN', { message: 'Only an owner or admin may do this.' })
-      const removed = await transact(db, (tx) => removeMember(tx, who))
+      const removed = await transact(req.db, (tx) => removeMember(tx, who))
       return removed ? reply.status(204).send(null) : refuseOwnerOrUnknown(who)
     },
   )
@@ -81,21 +95,22 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
       description:
         'To pass on by other means than the email. It works once, for the invited address, until the invitation expires, and replaces the link created before. It does not verify the address.',
       params: InvitationId,
+      audit: 'invitation.link',
       response: z.object({ url: z.string() }),
     },
     async (req) => {
       const { invitationId } = req.params
-      const link = await transact(db, (tx) => createInvitationLink(tx, port, { projectId: req.project.id, invitationId }))
+      const link = await transact(req.db, (tx) => createInvitationLink(tx, port, { projectId: req.project.id, invitationId }))
       return link ?? notFound('invitation', invitationId)
     },
   )
 
   byAdmin.delete(
     '/projects/:id/invitations/:invitationId',
-    { summary: 'Revoke an invitation', params: InvitationId, response: NO_CONTENT },
+    { summary: 'Revoke an invitation', params: InvitationId, audit: 'invitation.revoke', response: NO_CONTENT },
     async (req, reply) => {
       const { invitationId } = req.params
-      const withdrawn = await transact(db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))
+      const withdrawn = await transact(req.db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))
       return withdrawn ? reply.status(204).send(null) : notFound('invitation', invitationId)
     },
   )

@@ -8,6 +8,7 @@ import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { sendsAccountEmails } from '../lib/config.ts'
 import { notFound } from '../lib/errors.ts'
+import { auditRoutes } from './audit/audit-routes.ts'
 import { KeyUsage, readKeyUsage } from './keys.ts'
 import { memberRoutes, ProjectId } from './member-routes.ts'
 import {
@@ -46,39 +47,54 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
 
   person.post(
     '/users/@me/projects',
-    { summary: 'Create a project', body: z.object({ name: ProjectName }), response: { 201: Project } },
+    {
+      summary: 'Create a project',
+      body: z.object({ name: ProjectName }),
+      audit: 'project.create',
+      auditsValues: true,
+      response: { 201: Project },
+    },
     async (req, reply) => {
       const ownerId = req.person.userId
       await attempts.take({ scope: 'create-project', subject: ownerId })
-      const project = await transact(db, (tx) => createProject(tx, secrets, { name: req.body.name, ownerId }))
+      const project = await transact(req.db, (tx) => createProject(tx, secrets, { name: req.body.name, ownerId }))
       return reply.status(201).send(project)
     },
   )
 
-  byAdmin.patch('/users/@me/projects/:id', { summary: 'Update a project', body: ProjectChanges, response: Project }, async (req) => {
-    const row = await transact(db, (tx) => changeProject(tx, req.project.id, req.body))
-    return showProject(secrets, row ?? notFound('project', req.project.id), req.role)
-  })
+  byAdmin.patch(
+    '/users/@me/projects/:id',
+    { summary: 'Update a project', body: ProjectChanges, audit: 'project.update', auditsValues: true, response: Project },
+    async (req) => {
+      const row = await transact(req.db, (tx) => changeProject(tx, req.project.id, req.body))
+      return showProject(secrets, row ?? notFound('project', req.project.id), req.role)
+    },
+  )
 
-  byOwner.delete('/users/@me/projects/:id', { summary: 'Delete a project', response: NO_CONTENT }, async (req, reply) => {
-    await transactSurely(db, async (tx) => {
-      await beforeWipe(tx, req.project.id)
-      await deleteProject(tx, req.project.id)
-      await afterDelete(tx, req.project.id)
-    })
-    logChange(req, 'project deleted')
-    return reply.status(204).send(null)
-  })
+  byOwner.delete(
+    '/users/@me/projects/:id',
+    { summary: 'Delete a project', audit: 'project.delete', response: NO_CONTENT },
+    async (req, reply) => {
+      await transactSurely(req.db, async (tx) => {
+        await beforeWipe(tx, req.project.id)
+        await deleteProject(tx, req.project.id)
+        await afterDelete(tx, req.project.id)
+      })
+      logChange(req, 'project deleted')
+      return reply.status(204).send(null)
+    },
+  )
 
   byAdmin.post(
     '/users/@me/projects/:id/regenerate-keys',
     {
       summary: 'Regenerate both API keys',
       description: 'When this responds, the old keys no longer work on any node.',
+      audit: 'project.regenerate_keys',
       response: Project,
     },
     async (req) => {
-      const row = await transact(db, (tx) => regenerateKeys(tx, secrets, req.project.id))
+      const row = await transact(req.db, (tx) => regenerateKeys(tx, secrets, req.project.id))
       logChange(req, 'API keys regenerated')
       return showProject(secrets, row ?? notFound('project', req.project.id), req.role)
     },
@@ -89,10 +105,11 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     {
       summary: 'Delete all data of a project',
       description: 'Irreversible. Keeps domains, members, keys and suppressions. Running jobs stop and leave nothing behind.',
+      audit: 'project.reset',
       response: z.object({ success: z.literal(true), message: z.string() }),
     },
     async (req) => {
-      await transactSurely(db, async (tx) => {
+      await transactSurely(req.db, async (tx) => {
         await beforeWipe(tx, req.project.id)
         await requestWipe(tx, req.project.id)
       })
@@ -111,6 +128,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     readKeyUsage(db, req.project),
   )
 
+  auditRoutes({ db, secrets, byAdmin: of('ADMIN', ['Audit']) })
   memberRoutes({ db, port, attempts, byAdmin: of('ADMIN', ['Members']), byMember: of('MEMBER', ['Members']) })
 }
 

@@ -1,5 +1,6 @@
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
+import { auditSystem } from '../http/audit.ts'
 import { runEach } from '../lib/concurrency/run-each.ts'
 import { BY_REPUTATION, disableProject, endInheritedSuspensions, tellOwners } from '../projects/suspensions.ts'
 import { readReputation, setReputationsDue, takeDueReputations } from './figures.ts'
@@ -51,6 +52,7 @@ async function judgeProject(tx: Tx, projectId: string, { autoDisable, ...deps }:
   await setReputationsDue(tx, [projectId], false)
   const { shouldDisable, violations } = judgeRates(await readReputation(tx, projectId))
   if (!shouldDisable || !autoDisable || !(await disableProject(tx, projectId, BY_REPUTATION))) return
+  await auditSystem(tx, { projectId, action: 'project.disable', targetId: projectId, changes: [{ field: 'disabled', value: true }] })
   deps.log.warn({ projectId, violations }, 'a project was disabled because of its reputation')
   await tellOwners(tx, deps, projectId, (project) => ({
     subject: `Sending of ${project} is stopped`,

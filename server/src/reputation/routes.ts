@@ -36,6 +36,7 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
         'Rates count from now on, and a project that was disabled because of them is enabled. An owner may do this once in 30 days, an ' +
         'operator at any time.',
       params: ProjectId,
+      audit: 'project.acknowledge_reputation',
       response: Security,
       caller: 'session',
       role: 'OWNER',
@@ -43,7 +44,7 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
     async (req) => {
       const { userId } = req.person
       const { email } = await one<{ email: string }>(db)`select email from users where id = ${userId}`
-      await transact(db, (tx) => acknowledge(tx, req.project.id, { userId, email }))
+      await transact(req.db, (tx) => acknowledge(tx, req.project.id, { userId, email }))
       log.info({ projectId: req.project.id, userId, requestId: req.id }, 'reputation acknowledged')
       return read(req.project.id)
     },
@@ -56,6 +57,7 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
         'By the id of the suspended project, also if it was deleted: the project is enabled, its domains can be added again, and further ' +
         'projects of its owner that were disabled because of it are enabled. Only for operators.',
       params: ProjectId,
+      audit: 'project.lift_suspension',
       response: z.object({ success: z.literal(true) }),
       caller: 'session',
       refusals: ['FORBIDDEN'],
@@ -65,7 +67,10 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
       if (!(await isSuspended(db, req.params.id))) notFound('suspension', req.params.id)
       await assertOperator(db, userId)
       const { email } = await one<{ email: string }>(db)`select email from users where id = ${userId}`
-      await transact(db, (tx) => liftSuspension(tx, req.params.id, email))
+      await transact(req.db, async (tx) => {
+        await liftSuspension(tx, req.params.id, email)
+        return { projectId: req.params.id }
+      })
       log.info({ projectId: req.params.id, userId, requestId: req.id }, 'suspension lifted')
       return { success: true as const }
     },

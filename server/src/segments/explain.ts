@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { Explanation, explainExpression } from '../conditions/explain.ts'
+import { type Expression, toExpression } from '../conditions/expression.ts'
 import { readFacts } from '../conditions/facts.ts'
 import { evaluationOf } from '../conditions/match.ts'
+import { referencesOf } from '../conditions/references.ts'
+import type { ConditionTree } from '../conditions/schema.ts'
+import { findContact } from '../contacts/contact.ts'
 import { type Db, many, scalar } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 import { createYield } from '../lib/concurrency/yield-to-loop.ts'
 import { readContext } from './evaluate.ts'
-import { resolveSegment } from './expressions.ts'
+import { loadLookup, resolveSegment } from './expressions.ts'
 import { entryEventOf, exitEventOf, type SegmentRow } from './segment.ts'
 
 /** Entries and exits shown. */
@@ -37,10 +41,8 @@ type Explained = z.output<typeof MembershipExplanation>
 export async function explainMembership(db: Db, segment: SegmentRow, contactId: string): Promise<Explained | undefined> {
   const { id, projectId, name, slug, type, trackMembership } = segment
   const expression = await resolveSegment(db, projectId, id)
-  const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions: expression ? [expression] : [] })
-  if (!facts) return undefined
-  const context = await readContext(db, projectId, expression ? [{ expression }] : [])
-  const explanation = expression ? await explainExpression(expression, evaluationOf(facts, context), createYield()) : null
+  const explanation = expression ? await explainFor(db, { projectId, expression, contactId }) : null
+  if (explanation === undefined || !(expression || (await findContact(db, projectId, contactId)))) return undefined
   const isStored = await isStoredMember(db, segment, contactId)
   return {
     matches: explanation ? explanation.matches : isStored,
@@ -49,6 +51,25 @@ export async function explainMembership(db: Db, segment: SegmentRow, contactId: 
     isMember: type === 'STATIC' || trackMembership ? isStored : null,
     history: await readHistory(db, segment, contactId),
   }
+}
+
+export const ConditionMatch = z.object({ matches: z.boolean(), explanation: Explanation })
+
+/** Whether a contact matches a condition that is not stored, and why. Undefined when there is no such contact. */
+export async function explainCondition(
+  db: Db,
+  { projectId, tree, contactId }: { projectId: string; tree: ConditionTree; contactId: string },
+): Promise<z.output<typeof ConditionMatch> | undefined> {
+  const expression = toExpression(tree, await loadLookup(db, projectId, referencesOf(tree).segments))
+  const explanation = await explainFor(db, { projectId, expression, contactId })
+  return explanation && { matches: explanation.matches, explanation }
+}
+
+async function explainFor(db: Db, { projectId, expression, contactId }: { projectId: string; expression: Expression; contactId: string }) {
+  const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions: [expression] })
+  if (!facts) return undefined
+  const context = await readContext(db, projectId, [{ expression }])
+  return explainExpression(expression, evaluationOf(facts, context), createYield())
 }
 
 const isStoredMember = (db: Db, { projectId, id }: SegmentRow, contactId: string) => scalar<boolean>(db)`

@@ -3,13 +3,13 @@ import type { ConditionTree } from '../conditions/schema.ts'
 import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, many, maybeOne } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
+import { notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 
 export const SEGMENT_TYPES = ['DYNAMIC', 'STATIC'] as const
 /** Segments of a project. */
 export const MAX_SEGMENTS = 1_000
 
-/** A tree that a caller sends. Not parsed by the schema: `readCondition` refuses a bomb before it is read as a whole. */
-export const GivenCondition = z.unknown().meta({ $ref: '#/components/schemas/ConditionInput' })
 /** A stored tree, which is valid. */
 const StoredCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition' })
 
@@ -43,6 +43,11 @@ export const showSegment = ({ countMs: _, ...row }: SegmentRow): z.output<typeof
 
 export const findSegment = (db: Db, projectId: string, id: string) =>
   maybeOne<SegmentRow>(db)`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`
+
+export const segmentNotFound = (id: string): never => notFound('segment', id)
+
+export const getSegment = async (db: Db, projectId: string, id: string) =>
+  (isId(id) && (await findSegment(db, projectId, id))) || segmentNotFound(id)
 
 /** Newest first: ids are ordered by time. */
 export const listSegments = (db: Db, projectId: string, ids: string[]) =>

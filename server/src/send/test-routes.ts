@@ -17,7 +17,7 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/templates/:id/test',
     {
-      config: { caller: 'project', refusals: ['CONTACT_NOT_FOUND'] },
+      config: { caller: 'project', audit: 'template.test', refusals: ['CONTACT_NOT_FOUND'] },
       schema: {
         tags: ['Templates'],
         summary: 'Send a test email of a template',
@@ -38,7 +38,7 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
       const fromAddress = template.from ?? invalid('from', 'The template has no "from" address.', 'required')
       const content = contentFrom(template, { fromAddress })
       const vars = contactId === undefined ? {} : await dataOf(projectId, contactId)
-      return sendTestEmail({ db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL', requestId: req.id })
+      return sendTestEmail({ db: req.db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL', requestId: req.id })
     },
   )
 

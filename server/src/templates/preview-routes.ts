@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { type Db, transact } from '../db/index.ts'
-import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
+import { FRAME_ROUTE, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { fail, notFound } from '../lib/errors.ts'
+import { contactNotFound, fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { KB, MB } from '../lib/text/units.ts'
 import { assertRenderable, PreviewText, SenderName, Subject } from './content.ts'
@@ -87,7 +87,7 @@ export function templatePreviewRoutes(app: App, { db, secrets, config: { publicU
     },
   )
 
-  app.get('/preview/page/:token', { config: { caller: 'anyone' }, schema: frameSchema }, async (req, reply) => {
+  app.get('/preview/page/:token', FRAME_ROUTE, async (req, reply) => {
     const page = await findPreviewPage(db, readFrameToken(secrets, 'page', req.params.token))
     return sendFrame(reply, page?.html ?? notFound('preview', req.params.token), req.query)
   })
@@ -100,7 +100,7 @@ export function templatePreviewRoutes(app: App, { db, secrets, config: { publicU
 
   async function preview(projectId: string, template: Parameters<typeof previewTemplate>[2], { contactId, frame, ...sample }: SampleBody) {
     const contact = contactId === undefined ? undefined : await findContact(db, projectId, contactId)
-    if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+    if (contactId !== undefined && !contact) contactNotFound(contactId)
     const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, sample)
     const shown = await previewTemplate(db, projectId, template, recipient)
     if (!frame) return shown

@@ -67,14 +67,14 @@ export function templateRoutes(app: App, deps: Deps) {
 
   route.post(
     '/templates',
-    { summary: 'Create a template', body: NewTemplate, response: { 201: Template }, bodyLimit },
+    { summary: 'Create a template', body: NewTemplate, audit: 'template.create', response: { 201: Template }, bodyLimit },
     async (req, reply) => {
       const content = await withRenderedBody(db, req.project.id, req.body)
       const template = { ...content, body: content.body ?? missingBody() }
       await assertRenderable(req.project.id, template)
       assertOwnFromName(template)
       if (template.from) await assertVerified(db, req.project.id, template.from)
-      const created = await transact(db, (tx) => createTemplate(tx, req.project.id, template, { savedBy: req.person?.userId }))
+      const created = await transact(req.db, (tx) => createTemplate(tx, req.project.id, template, { savedBy: req.person?.userId }))
       return reply.status(201).send(created)
     },
   )
@@ -110,6 +110,7 @@ export function templateRoutes(app: App, deps: Deps) {
     {
       summary: 'Update a template',
       body: Changes,
+      audit: 'template.update',
       response: Template,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -125,7 +126,7 @@ export function templateRoutes(app: App, deps: Deps) {
     if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
-    return (await transact(db, (tx) => changeTemplate(tx, edit))) ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
+    return (await transact(req.db, (tx) => changeTemplate(tx, edit))) ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
 
   versionRoutes(template, db, change)
@@ -135,20 +136,21 @@ export function templateRoutes(app: App, deps: Deps) {
     {
       summary: 'Delete a template',
       description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+      audit: 'template.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
     async (req, { id }, reply) => {
-      const deleted = await transact(db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id }))
+      const deleted = await transact(req.db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id }))
       return deleted ? reply.status(204).send(null) : templateNotFound(id)
     },
   )
 
   template.post(
     '/templates/:id/duplicate',
-    { summary: 'Duplicate a template', response: { 201: Template } },
+    { summary: 'Duplicate a template', audit: 'template.duplicate', response: { 201: Template } },
     async (req, { id }, reply) => {
-      const copy = await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId }))
+      const copy = await transact(req.db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId }))
       return reply.status(201).send(copy ?? templateNotFound(id))
     },
   )
@@ -181,6 +183,7 @@ function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, S
       summary: 'Restore a version of a template',
       description: 'Saves the content of the version again, as a new version.',
       params: VersionId,
+      audit: 'template.restore',
       response: Template,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],

@@ -4,7 +4,7 @@ import { maybeOne, one, type Pool, transact } from '../db/index.ts'
 import { EVENT_COLUMNS, type EventRow } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
 import { recordEvents } from '../events/record.ts'
-import { fail, notFound } from '../lib/errors.ts'
+import { contactNotFound, notFound } from '../lib/errors.ts'
 
 /** An event alone: no contact is created or changed. */
 export const RecordBody = z.object({
@@ -22,7 +22,7 @@ export const recordEventOnly = (db: Pool, projectId: string, { name, contactId, 
       notFound('email', emailId)
     const isKnown =
       !contactId || (await maybeOne(tx)`select 1 from contacts where project_id = ${projectId} and id = ${contactId} for key share`)
-    if (!isKnown) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+    if (!isKnown) contactNotFound(contactId)
     const [id] = await recordEvents(tx, [
       { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}), ...(emailId ? { emailId } : {}) },
     ])

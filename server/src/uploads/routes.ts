@@ -46,6 +46,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
         summary: 'Upload an image',
         description: 'JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content.',
         consumes: ['multipart/form-data'],
+        audit: 'upload.create',
         response: Uploaded,
         formFile: { field: 'image', maxBytes: 10 * MB },
         refusals: ['RESOURCE_NOT_FOUND'],
@@ -54,7 +55,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
         admit(req.project.id, async () => {
           await checkQuota(db, req.project.id, config.uploadQuotaMb)
           const file = await readFormFile(req, (message) => fail('BAD_REQUEST', { message }))
-          const upload = await storeImage(db, storage, { projectId: req.project.id, given: file.content })
+          const upload = await storeImage(req.db, storage, { projectId: req.project.id, given: file.content })
           return { url: imageUrl(config, upload.key), ...upload, filename: cleanFilename(file.filename, upload.key) }
         }),
     )

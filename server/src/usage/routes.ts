@@ -3,9 +3,8 @@ import { countContacts } from '../contacts/counts.ts'
 import { countWithField, readFieldName } from '../contacts/fields/fields.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
-import { findSegment } from '../segments/segment.ts'
+import { getSegment } from '../segments/segment.ts'
 import { templateNotFound } from '../templates/preview-routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { readEventUsage } from './event.ts'
@@ -74,9 +73,8 @@ export function usageRoutes(app: App, { db }: Deps) {
     '/segments/:id/usage',
     { summary: 'Get the usage of a segment', params: z.object({ id: z.string() }), response: z.object(UsedIn) },
     async (req) => {
-      const { id } = req.params
-      const segment = (isId(id) && (await findSegment(db, req.project.id, id))) || notFound('segment', id)
-      return listUsers(db, req.project.id, { segment: segment.id })
+      const { id } = await getSegment(db, req.project.id, req.params.id)
+      return listUsers(db, req.project.id, { segment: id })
     },
   )
 

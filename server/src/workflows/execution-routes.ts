@@ -2,15 +2,10 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
-import { cursorList, pageList } from '../http/paging.ts'
-import { resource } from '../http/resource.ts'
+import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
-import { Address, GivenTime } from '../http/validate.ts'
-import { fail, invalid, notFound } from '../lib/errors.ts'
-import { isId, newId } from '../lib/id.ts'
+import { contactNotFound, fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
-import { stepOf } from './definition/graph.ts'
-import { getWorkflow, readGraph } from './definition/workflow.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
 import { startExecution } from './executions/enrol.ts'
 import {
@@ -22,30 +17,18 @@ import {
   getExecution,
   listExecutions,
 } from './insight/execution.ts'
-import { explainWorkflow, WorkflowExplanation } from './insight/explain.ts'
-import { Simulation, simulateWorkflow } from './insight/simulate.ts'
-import { readStats, WorkflowStats } from './insight/stats.ts'
-import { listVisits, StepVisit, VisitsQuery } from './insight/visits.ts'
-import { WorkflowParam } from './routes.ts'
-import type { SimulatedContact } from './steps/step.ts'
-import { ListenedEvent } from './steps/wait-for-event.ts'
+import { workflowResource } from './workflow-resource.ts'
 
 const { data, ...rest } = pageList(ExecutionItem).shape
 const ExecutionList = z.object({ data, executions: data.describe('The same as `data`.'), ...rest })
 
+const MAX_CANCEL_ROUNDS = 2_000
 const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */
 const Context = Data.optional().describe('Variables of this execution: in templates by their names, in conditions as `context.<path>`.')
 
-const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
-
-export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
-  const route = resource(app, {
-    tags: ['Workflows'],
-    caller: 'project',
-    params: WorkflowParam,
-    find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
-  })
+export function workflowExecutionRoutes(app: App, { db }: Deps) {
+  const route = workflowResource(app, db)
   const ExecutionParam = z.object({ id: z.string(), executionId: z.string() })
 
   route.post(
@@ -54,6 +37,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Start an execution for a contact',
       description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
       body: z.object({ contactId: z.uuid(), context: Context }),
+      audit: 'execution.start',
       response: { 201: ExecutionDetails },
       refusals: ['CONFLICT', 'CONTACT_NOT_FOUND'],
     },
@@ -63,7 +47,7 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
       if (!(await findContact(db, projectId, contactId))) contactNotFound(contactId)
-      const started = await transact(db, async (tx) => {
+      const started = await transact(req.db, async (tx) => {
         const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
         return describeExecution(tx, { projectId, workflowId, id })
       })
@@ -95,13 +79,14 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Cancel an execution',
       description: 'Refused with 409 if it has ended. An email that is already queued is sent.',
       params: ExecutionParam,
+      audit: 'execution.cancel',
       response: Execution,
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id: workflowId }) => {
       const key = { projectId, workflowId, id: req.params.executionId }
       await getExecution(db, key)
-      return transact(db, async (tx) => {
+      return transact(req.db, async (tx) => {
         if (!(await cancelExecution(tx, projectId, key.id))) fail('CONFLICT', { message: 'The execution has ended.' })
         return getExecution(tx, key)
       })
@@ -115,103 +100,18 @@ export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
       description: 'Or those that match the filters.',
       // Strict: with a misspelt filter it would cancel every execution.
       querystring: z.strictObject(CANCEL_FILTER),
+      audit: 'workflow.cancel_executions',
       response: z.object({ cancelled: z.int() }),
     },
     async (req, { projectId, id }) => {
       let cancelled = 0
       // In chunks, as there may be a million. Those that start meanwhile are cancelled too, up to a bound of rounds.
       for (let round = 0; round < MAX_CANCEL_ROUNDS; round++) {
-        const count = await transact(db, (tx) => cancelExecutionsOfWorkflow(tx, projectId, id, req.query))
+        const count = await transact(req.db, (tx) => cancelExecutionsOfWorkflow(tx, projectId, id, req.query))
         cancelled += count
         if (!count) break
       }
       return { cancelled }
     },
   )
-
-  route.get('/workflows/:id/stats', { summary: 'Get the figures of each step and transition', response: WorkflowStats }, (_req, workflow) =>
-    readStats(db, workflow),
-  )
-
-  route.get(
-    '/workflows/:id/steps/:stepId/visits',
-    {
-      summary: 'List the visits of a step',
-      description: 'Newest first. Those of one outcome are as many as the figure of that name, without `outcome` as many as `entered`.',
-      params: z.object({ id: z.string(), stepId: z.string() }),
-      querystring: VisitsQuery,
-      response: cursorList(StepVisit),
-      slowRead: true,
-    },
-    async (req, workflow) => {
-      const { id: stepId } = stepOf(await readGraph(db, workflow), req.params.stepId.toLowerCase()) ?? notFound('step', req.params.stepId)
-      return listVisits(db, secrets, { projectId: workflow.projectId, workflowId: workflow.id, stepId }, req.query)
-    },
-  )
-
-  route.get(
-    '/workflows/:id/explain/:contactId',
-    {
-      summary: 'Explain why a contact is in a workflow, or not',
-      params: z.object({ id: z.string(), contactId: z.string() }),
-      response: WorkflowExplanation,
-      refusals: ['CONTACT_NOT_FOUND'],
-    },
-    async (req, workflow) => {
-      const { contactId } = req.params
-      return (isId(contactId) && (await explainWorkflow(db, workflow, contactId))) || contactNotFound(contactId)
-    },
-  )
-
-  route.post(
-    '/workflows/:id/simulate',
-    {
-      summary: 'Simulate a workflow for a contact',
-      description:
-        'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.',
-      body: z.object({
-        contactId: z.uuid().optional(),
-        contact: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.optional() }).optional(),
-        event: z.object({ name: ListenedEvent, data: Data.optional() }).optional(),
-        at: GivenTime.optional().describe('When the execution starts; now by default.'),
-      }),
-      response: Simulation,
-      onlyReads: true,
-      slowRead: true,
-      refusals: ['CONTACT_NOT_FOUND'],
-      bodyOptional: true,
-    },
-    async (req, workflow) => {
-      const { contactId, contact: given, event, at } = req.body
-      const start = at === undefined ? new Date() : new Date(at)
-      if (start.getUTCFullYear() > LAST_YEAR) invalid('at', `Must be at most in the year ${LAST_YEAR}.`, 'too_big')
-      const contact = contactId === undefined ? sampleContact(given, start) : await storedContact(workflow.projectId, contactId)
-      const data = { ...event?.data?.set, ...event?.data?.transient }
-      return simulateWorkflow(db, workflow, {
-        contact,
-        isStored: contactId !== undefined,
-        event: event ? { id: newId(), name: event.name, data, createdAt: start.toISOString() } : null,
-        at: start,
-      })
-    },
-  )
-
-  async function storedContact(projectId: string, contactId: string): Promise<SimulatedContact> {
-    const { id, email, subscribed, data, createdAt } = (await findContact(db, projectId, contactId)) ?? contactNotFound(contactId)
-    return { id, email, subscribed, data: data ?? {}, createdAt: new Date(createdAt) }
-  }
 }
-
-const MAX_CANCEL_ROUNDS = 2_000
-/** A simulation of 100 delays of a year ends in a year of four digits. */
-const LAST_YEAR = 9_000
-
-type GivenContact = { email?: string | undefined; subscribed?: boolean | undefined; data?: { set: object; transient: object } | undefined }
-
-const sampleContact = ({ email = 'ada@example.com', subscribed = true, data }: GivenContact = {}, createdAt: Date): SimulatedContact => ({
-  id: newId(),
-  email,
-  subscribed,
-  createdAt,
-  data: { ...data?.set, ...data?.transient },
-})

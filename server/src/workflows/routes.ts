@@ -1,21 +1,20 @@
 import { z } from 'zod'
-import { type Db, type Tx, transact } from '../db/index.ts'
+import { type Db, transact } from '../db/index.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { invalid } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
 import { listWorkflowFields, WorkflowFields } from './definition/fields.ts'
 import type { Graph } from './definition/graph.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
-import { getWorkflow, readGraph, showWorkflow, Workflow, type WorkflowRow, workflowNotFound } from './definition/workflow.ts'
+import { readGraph, showWorkflow, Workflow, type WorkflowRow, workflowNotFound } from './definition/workflow.ts'
 import { listWorkflows, WorkflowItem, WorkflowsQuery } from './insight/list.ts'
+import { workflowResource } from './workflow-resource.ts'
 
-export const WorkflowParam = z.object({ id: z.string() })
 const Name = z.string().trim().min(1).max(MAX_WORKFLOW_NAME)
 const Description = z.string().max(2_000).nullish()
 const TriggerConfig = z.unknown().describe('`EVENT`: `{eventName}`. `SCHEDULE`: `{schedule, timezone?, segmentId}`. `MANUAL`: nothing.')
@@ -42,6 +41,7 @@ export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) =
 
 export function workflowRoutes(app: App, { db }: Deps) {
   const route = routesOf(app, { tags: ['Workflows'], caller: 'project' })
+  const ofWorkflow = workflowResource(app, db)
 
   route.get(
     '/workflows',
@@ -67,6 +67,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Create a workflow',
       description: 'Starts as `EVENT` and disabled, with a TRIGGER step.',
       body: NewWorkflow,
+      audit: 'workflow.create',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
@@ -75,7 +76,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
       const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
       const workflow = { projectId: req.project.id, name, description, triggerType: 'EVENT' as const, triggerConfig: trigger, allowReentry }
-      const created = await transact(db, async (tx) => {
+      const created = await transact(req.db, async (tx) => {
         const { row, graph } = await createWorkflow(tx, workflow)
         return describeWorkflow(tx, row, graph)
       })
@@ -83,29 +84,25 @@ export function workflowRoutes(app: App, { db }: Deps) {
     },
   )
 
-  route.get(
+  ofWorkflow.get(
     '/workflows/:id',
-    { summary: 'Get a workflow with its steps and transitions', params: WorkflowParam, response: Workflow, etag: true },
-    async (req) => {
-      const row = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
-      return describeWorkflow(db, row, await readGraph(db, row))
-    },
+    { summary: 'Get a workflow with its steps and transitions', response: Workflow, etag: true },
+    async (_req, row) => describeWorkflow(db, row, await readGraph(db, row)),
   )
 
-  route.patch(
+  ofWorkflow.patch(
     '/workflows/:id',
     {
       summary: 'Update a workflow',
       description: 'Disabling keeps contacts from entering; executions that run go on.',
-      params: WorkflowParam,
       body: Changes,
+      audit: 'workflow.update',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
       etag: true,
     },
-    async (req) => {
-      const { id } = req.params
+    async (req, { projectId, id }) => {
       const { triggerType, triggerConfig, ...changes } = req.body
       const changesOf = (stored: WorkflowRow) => {
         if (triggerType === undefined && triggerConfig === undefined) return changes
@@ -113,47 +110,44 @@ export function workflowRoutes(app: App, { db }: Deps) {
         const given = triggerConfig ?? (type === stored.triggerType ? stored.triggerConfig : undefined)
         return { ...changes, trigger: { type, config: readTrigger(type, given) } }
       }
-      const edit = { projectId: req.project.id, id, revisions: readIfMatch(req), changesOf }
-      const changed = async (tx: Tx) => {
+      const edit = { projectId, id, revisions: readIfMatch(req), changesOf }
+      return transact(req.db, async (tx) => {
         const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, await readGraph(tx, row))
-      }
-      return isId(id) ? transact(db, changed) : workflowNotFound(id)
+      })
     },
   )
 
-  route.delete(
+  ofWorkflow.delete(
     '/workflows/:id',
     {
       summary: 'Delete a workflow',
       description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
-      params: WorkflowParam,
+      audit: 'workflow.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
-    async (req, reply) => {
-      const { id } = req.params
-      const deleted = isId(id) && (await transact(db, (tx) => deleteWorkflow(tx, { projectId: req.project.id, id })))
+    async (req, { projectId, id }, reply) => {
+      const deleted = await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
       return deleted ? reply.status(204).send(null) : workflowNotFound(id)
     },
   )
 
-  route.post(
+  ofWorkflow.post(
     '/workflows/:id/duplicate',
     {
       summary: 'Duplicate a workflow',
       description: 'The copy is disabled.',
-      params: WorkflowParam,
+      audit: 'workflow.duplicate',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
-    async (req, reply) => {
-      const { id } = req.params
-      const copied = async (tx: Tx) => {
-        const { row, graph } = (await duplicateWorkflow(tx, { projectId: req.project.id, id })) ?? workflowNotFound(id)
+    async (req, { projectId, id }, reply) => {
+      const copied = await transact(req.db, async (tx) => {
+        const { row, graph } = (await duplicateWorkflow(tx, { projectId, id })) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)
-      }
-      return reply.status(201).send(isId(id) ? await transact(db, copied) : workflowNotFound(id))
+      })
+      return reply.status(201).send(copied)
     },
   )
 }

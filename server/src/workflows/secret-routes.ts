@@ -26,8 +26,9 @@ export function webhookSecretRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Rotate the secret that signs webhooks',
       description: 'For a day requests are signed with both secrets.',
       params,
+      audit: 'webhook_secret.rotate',
       response: Secret,
     },
-    async (req) => show(await transact(db, (tx) => rotateWebhookSecret(tx, secrets, req.project.id))),
+    async (req) => show(await transact(req.db, (tx) => rotateWebhookSecret(tx, secrets, req.project.id))),
   )
 }

@@ -40,6 +40,7 @@ describe('the recipients', () => {
       id: expect.any(String),
       contactId: expect.any(String),
       email: expect.any(String),
+      name: null,
       status: 'SENT',
       outcome: 'sent',
       reason: null,
@@ -48,6 +49,14 @@ describe('the recipients', () => {
       sentAt: expect.any(String),
       deliveredAt: null,
     })
+  })
+
+  test('have the names that their contacts have now', async () => {
+    await project.call('POST', '/contacts', { email: 'ada@example.com', data: { firstName: ' Ada ', lastName: 'Lovelace', name: 7 } })
+    await project.call('POST', '/contacts', { email: 'bob@example.com', data: { name: 'Bob', lastName: 'Unused' } })
+    const { data } = await list('recipients?limit=10')
+    const names = Object.fromEntries(data.map(({ email, name }: { email: string; name: string | null }) => [email.split('@')[0], name]))
+    expect(names).toEqual({ ada: 'Ada Lovelace', bob: 'Bob', eve: null, refuse: null })
   })
 
   test.each([

@@ -56,6 +56,7 @@ const OWNERS: Record<string, string> = {
   activity_counts: 'events',
   attachments: 'delivery',
   attempts: 'http',
+  audit_entries: 'http',
   billing_meters: 'billing',
   campaign_audit: 'campaigns',
   campaign_excluded: 'campaigns',

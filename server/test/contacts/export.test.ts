@@ -101,11 +101,14 @@ describe('an export', () => {
     expect(await download(project, none.jobId)).toHaveLength(1)
   })
 
-  test('has the members of a segment', async () => {
+  test('has the members of a segment that match a condition', async () => {
     const { body: segment } = await project.call('POST', '/segments', { name: 'Members', type: 'STATIC' })
     await project.call('POST', `/segments/${segment.id}/members`, { emails: ['bob@example.com'] })
     const { jobId } = await finishedExport(project, { segmentId: segment.id })
     expect((await download(project, jobId)).map(([email]) => email)).toEqual(['email', 'bob@example.com'])
+    const isNotBob = { field: 'email', operator: 'notEquals', value: 'bob@example.com' }
+    const none = await finishedExport(project, { segmentId: segment.id, condition: { logic: 'AND', groups: [{ filters: [isNotBob] }] } })
+    expect(await download(project, none.jobId)).toHaveLength(1)
     const unknown = { segmentId: '0199a000-0000-7000-8000-000000000000' }
     expect((await project.call('POST', '/contacts/export', { filter: unknown })).status).toBe(404)
   })

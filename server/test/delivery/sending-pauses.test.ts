@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../src/db/index.ts'
-import { createPauseStore, PAUSE_TIMING, PROVIDER } from '../../src/delivery/sender/limits/pauses.ts'
+import { createPauseStore, PAUSE_TIMING } from '../../src/delivery/sender/limits/pauses.ts'
+import { PROVIDER } from '../../src/delivery/sender/limits/stored-pauses.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 

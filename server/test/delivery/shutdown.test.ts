@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SENDER_TIMING } from '../../src/delivery/sender/loop.ts'
+import { SENDER_TIMING } from '../../src/delivery/sender/timing.ts'
 import { until } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
 import { addresses, useSmtpSending } from '../support/smtp-sending.ts'

@@ -21,6 +21,8 @@ type Route = {
   takesBody: boolean
   /** Its handler verifies the key again, so the hook may find it in a cache. */
   keyCheckedLater: boolean
+  audit: string
+  onlyReads: boolean
 }
 
 const routes: Route[] = []
@@ -31,9 +33,9 @@ subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
   withProbes = fastify
   fastify.addHook('onRoute', ({ method, url, config, schema }: RouteOptions) => {
-    const { caller = '-', role = '-', keyCheckedLater = false } = config ?? {}
+    const { caller = '-', role = '-', keyCheckedLater = false, audit = '-', onlyReads = false } = config ?? {}
     for (const each of [method].flat())
-      routes.push({ method: each, url, caller, role, takesBody: schema?.body !== undefined, keyCheckedLater })
+      routes.push({ method: each, url, caller, role, takesBody: schema?.body !== undefined, keyCheckedLater, audit, onlyReads })
   })
 })
 
@@ -74,10 +76,33 @@ describe('the list of routes', () => {
     expect(as('HEAD')).toEqual(as('GET').filter((line) => line !== '/auth/logout anyone -'))
   })
 
+  test('has an audit action for every route that changes something of a project', () => {
+    const changing = routes.filter((route) => isWrite(route) && !route.onlyReads && !isProbe(route))
+    const ofProjects = changing.filter(
+      ({ caller, role }) => caller === 'project' || caller === 'secret-key' || (caller === 'session' && role !== '-'),
+    )
+    // Events and emails are records of their own.
+    expect(
+      ofProjects
+        .filter(({ audit }) => audit === '-')
+        .map(nameOf)
+        .sort(),
+    ).toEqual(['POST /events/track', 'POST /v1/send'])
+    // Besides those of a project: the first of a project, and what others do to it.
+    expect(
+      changing
+        .filter((route) => route.audit !== '-' && !ofProjects.includes(route))
+        .map(nameOf)
+        .sort(),
+    ).toEqual(['POST /auth/accept-invitation', 'POST /suspensions/:id/lift', 'POST /users/@me/projects'])
+    expect(routes.filter((route) => route.audit !== '-' && !/^[a-z_]+\.[a-z_]+$/.test(route.audit)).map(nameOf)).toEqual([])
+    expect(routes.filter((route) => route.audit !== '-' && (!isWrite(route) || route.onlyReads)).map(nameOf)).toEqual([])
+  })
+
   // Shows new and changed routes as a diff; `vitest -u` accepts them.
   test('is the reviewed one', async () => {
     const reviewed = routes.filter((route) => !isProbe(route) && route.method !== 'HEAD')
-    const lines = reviewed.map(({ method, url, caller, role }) => `${method} ${url} ${caller} ${role}`)
+    const lines = reviewed.map(({ method, url, caller, role, audit }) => `${method} ${url} ${caller} ${role} ${audit}`)
     await expect(`${lines.sort().join('\n')}\n`).toMatchFileSnapshot('./routes.golden.txt')
   })
 })

@@ -18,6 +18,7 @@ describe('deleting a project', () => {
     for (const { id } of [project, other]) await expect.poll(() => rowsOf(id)).toHaveProperty('key_usage')
     const others = await rowsOf(other.id)
     expect(Object.keys(await rowsOf(project.id)).sort()).toEqual([
+      'audit_entries',
       'idempotency_keys',
       'invitations',
       'key_usage',
@@ -91,8 +92,9 @@ describe('resetting a project', () => {
 
     expect([status, body]).toEqual([200, { success: true, message: 'All data of this project was deleted.' }])
     // The use of a key is written at most once a minute, some time after the request.
-    const { key_usage: _, ...rows } = await rowsOf(project.id)
+    const { key_usage: _, audit_entries: audited, ...rows } = await rowsOf(project.id)
     expect(rows).toEqual({ projects: 1, memberships: 2, rate_windows: 1 })
+    expect(audited).toBeGreaterThan(0)
     expect(await membersOf(project)).toEqual(members)
     expect(await projectsOf(project.owner)).toEqual([before])
     expect(await keyStatuses({ public: project.pk, secret: project.sk })).toEqual([200, 200])

@@ -7,7 +7,7 @@ import { queueJob } from '../../src/jobs/job.ts'
 import { segmentAccess } from '../../src/segments/selection.ts'
 import { issues, outcome, plainError } from '../support/answers.ts'
 import { useSharedApp } from '../support/app.ts'
-import { all, filter, isPro, newSegmentProject } from './segment-project.ts'
+import { all, filter, isPro, memberOf, newSegmentProject } from './segment-project.ts'
 
 const sterna = useSharedApp()
 
@@ -54,6 +54,42 @@ describe('the list of contacts by segment', () => {
   })
 })
 
+describe('contacts by a condition that is not stored', () => {
+  const asQuery = (condition: unknown) => `condition=${encodeURIComponent(JSON.stringify(condition))}`
+
+  test('are listed, counted, paged and combined with the other filters', async () => {
+    const project = await newFilledProject()
+    const isProOrListed = { logic: 'OR', groups: [{ filters: [isPro] }, { filters: [memberOf(project.fixedList)] }] }
+    const everyone = await project.list(asQuery(isProOrListed))
+    expect([project.names(everyone), everyone.total]).toEqual([['eve', 'bob', 'ada'], 3])
+    expect(project.names(await project.list(`${asQuery(all(isPro))}&segmentId=${project.fixedList.id}`))).toEqual(['bob'])
+    expect(project.names(await project.list(`${asQuery(all(isPro))}&q=ad`))).toEqual(['ada'])
+    const first = await project.list(`${asQuery(all(isPro))}&limit=1`)
+    expect(project.names(await project.list(`${asQuery(all(isPro))}&limit=1&cursor=${first.cursor}`))).toEqual(['ada'])
+    const other = await project.call('GET', `/contacts?${asQuery(isProOrListed)}&limit=1&cursor=${first.cursor}`)
+    expect(outcome(other)).toEqual([400, 'BAD_REQUEST'])
+  })
+
+  test('are changed by it', async () => {
+    const project = await newFilledProject()
+    const selection = { mode: 'query', filter: { condition: all(isPro) } }
+    expect((await project.contacts.bulk('unsubscribe', selection)).result).toMatchObject({ totalRequested: 2, successCount: 2 })
+    expect(await project.subscribers()).toEqual(['eve'])
+  })
+
+  test('are refused with the place of what is wrong', async () => {
+    const project = await newProject()
+    const list = async (query: string) => issues(await project.call('GET', `/contacts?${query}`))
+    expect(await list('condition=nonsense')).toEqual([['condition', 'invalid_string']])
+    expect(await list(asQuery(all({ ...isPro, value: 'a\0' })))).toEqual([['condition', 'invalid_string']])
+    expect(await list(asQuery(all({ ...isPro, operator: 'is' })))).toEqual([['condition.groups.0.filters.0.operator', expect.any(String)]])
+    const unknown = all(memberOf({ id: randomUUID() }))
+    expect(await list(asQuery(unknown))).toEqual([['condition.groups.0.filters.0.field', expect.any(String)]])
+    const bulk = await project.call('POST', '/contacts/bulk-delete', { mode: 'query', filter: { condition: unknown } })
+    expect(issues(bulk)).toEqual([['filter.condition.groups.0.filters.0.field', expect.any(String)]])
+  })
+})
+
 describe('a bulk job by segment', () => {
   test('acts on the members only', async () => {
     const project = await newFilledProject()
@@ -79,9 +115,13 @@ describe('a bulk job by segment', () => {
     expect(await project.members(id)).toEqual([])
   })
 
-  test('fails if the segment is deleted before its end, and acts on nobody else', async () => {
+  test.each([
+    ['the segment', () => ({ segmentId: randomUUID() })],
+    // Read without it, "not a member" would be true of everyone.
+    ['a segment that its condition refers to', () => ({ condition: all(filter(`segment.${randomUUID()}`, 'notMemberOfSegment')) })],
+  ])('fails if %s is deleted before its end, and acts on nobody else', async (_, where) => {
     const project = await newFilledProject()
-    const input = { operation: 'unsubscribe', selection: { where: { segmentId: randomUUID() }, excludeIds: [] } }
+    const input = { operation: 'unsubscribe', selection: { where: where(), excludeIds: [] } }
     const jobId = await transact(sterna.db, async (tx) => {
       const id = await queueJob(tx, 'contacts.bulk', { projectId: project.id, type: 'bulk-unsubscribe', input })
       await sql`delete from graphile_worker._private_jobs where payload ->> 'jobId' = ${id}`.execute(tx)

@@ -24,6 +24,18 @@ async function newProject() {
 }
 
 describe('an explanation', () => {
+  test('of a condition that is not stored has the same form', async () => {
+    const project = await newProject()
+    const contact = await project.add('ada', { plan: 'free' })
+    const condition = all(isPro, filter('subscribed', 'equals', true))
+    const { explanation } = await project.explain(await project.dynamic(condition), contact)
+    const explained = await project.call('POST', '/segments/explain', { condition, contactId: contact.id })
+    expect(explained.body).toEqual({ matches: false, explanation })
+    const others = [randomUUID(), (await (await newProject()).add('ada')).id]
+    for (const contactId of others)
+      expect(outcome(await project.call('POST', '/segments/explain', { condition, contactId }))).toEqual([404, 'CONTACT_NOT_FOUND'])
+  })
+
   test('has the answer and the actual value of every filter', async () => {
     const project = await newProject()
     const contact = await project.add('ada', { plan: 'free' })

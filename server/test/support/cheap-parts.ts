@@ -9,11 +9,14 @@ let added = 0
 
 /**
  * Replaces the two parts of the product that are slow on purpose. Tests sign up a thousand people and add five hundred domains; at the
- * production cost of a password hash and of an RSA key, that is a minute and a half of CPU.
+ * production cost of a password hash and of an RSA key, that is a minute and a half of CPU. A route that writes past its audit entry fails.
  */
 export const CHEAP_PARTS = {
   passwords: createPasswords({ memoryCost: 1_024, timeCost: 1, parallelism: 1 }),
   newDkimKey: () => (keys[added++ % KEYS] ??= newDkimKey()),
+  onUnaudited: (route: string) => {
+    throw new Error(`${route} declares \`audit\`, and has written nothing by \`req.db\``)
+  },
 }
 
 /** A refused recipient is held for ten seconds before the refusal stands; many tests wait for the end of a refused email. */

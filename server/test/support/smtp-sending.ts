@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { many } from '../../src/db/index.ts'
-import type { SenderTiming } from '../../src/delivery/sender/loop.ts'
+import type { SenderTiming } from '../../src/delivery/sender/timing.ts'
 import { newId } from '../../src/lib/id.ts'
 import { cloneDatabase } from './database.ts'
 import { until } from './eventually.ts'

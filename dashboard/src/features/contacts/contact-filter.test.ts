@@ -20,6 +20,14 @@ test('values of the URL that mean nothing are left out', () => {
   expect(readFieldFilter('plan')).toBeUndefined()
 })
 
+test('a condition is sent as text with the list, and as a tree with a job', () => {
+  const condition = { logic: 'AND', groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }] }
+  const request = { limit: 25, filters: { condition: JSON.stringify(condition) } }
+  expect(contactsQuery(request)).toEqual({ limit: 25, condition: JSON.stringify(condition) })
+  expect(bulkBody(selectAll(), request)).toEqual({ mode: 'query', excludeIds: [], filter: { condition } })
+  expect(contactFilter({ filters: { condition: '{"logic":"AND","groups":[]}' } })).toEqual({})
+})
+
 test('the list asks for the same contacts as a bulk job acts on', () => {
   const request = { q: 'ada', limit: 25, filters: { subscribed: 'true' } }
   expect(contactsQuery(request)).toEqual({ limit: 25, q: 'ada', subscribed: 'true' })

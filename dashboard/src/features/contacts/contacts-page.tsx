@@ -1,15 +1,16 @@
-import type { Contact } from '@sterna/sdk'
+import type { Condition, Contact } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Upload, Users } from 'lucide-react'
 import { useState } from 'react'
+import { describeCondition } from '../../conditions/sentence.ts'
 import { fieldsQuery } from '../../data/contacts.ts'
 import { segmentsQuery } from '../../data/segments.ts'
 import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
-import { NamedAddress } from '../../people/named-address.tsx'
+import { NamedContact } from '../../people/named-address.tsx'
 import { useProject } from '../../projects/current.ts'
 import { buttonClass } from '../../ui/form/button.tsx'
 import { namesById } from '../../ui/form/options.ts'
@@ -20,10 +21,11 @@ import { curl } from '../../ui/text/curl.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { BulkActions } from './bulk-actions.tsx'
+import { ConditionFilter } from './condition-filter.tsx'
 import { ContactMenu, DeleteContact } from './contact/contact-menu.tsx'
 import { ContactPeek } from './contact/contact-peek.tsx'
 import { Value } from './contact/value.tsx'
-import { contactFilter, contactsQuery, readFieldFilter } from './contact-filter.ts'
+import { contactFilter, contactsQuery, readConditionFilter, readFieldFilter } from './contact-filter.ts'
 import { ContactsTabs } from './contacts-tabs.tsx'
 import { FieldFilter } from './field-filter.tsx'
 import { AddContacts } from './import/add-contacts.tsx'
@@ -135,7 +137,7 @@ const rowId = ({ id }: Contact) => id
 const withFilter = <Filter extends object>(filter: Filter) => (Object.keys(filter).length > 0 ? { filter } : {})
 
 const COLUMNS: Column<Contact>[] = [
-  { id: 'email', heading: 'Contact', sort: 'email', cell: (contact) => <NamedAddress contact={contact} /> },
+  { id: 'email', heading: 'Contact', sort: 'email', cell: (contact) => <NamedContact contact={contact} /> },
   {
     id: 'subscribed',
     heading: 'Subscription',
@@ -157,7 +159,16 @@ function useContactFilters(): Filter[] {
   const project = useProject()
   const segments = useQuery(segmentsQuery(project.id)).data ?? []
   const options = namesById(segments)
-  return [...FILTERS, { name: 'segment', label: 'Segment', kind: 'choice', options }]
+  const describe = (value: string) => {
+    const filter = readConditionFilter(value)
+    // Has the shape of a condition, which was just checked.
+    return filter ? describeCondition(filter.condition as Condition, options) : 'cannot be read'
+  }
+  return [
+    ...FILTERS,
+    { name: 'segment', label: 'Segment', kind: 'choice', options },
+    { name: 'condition', label: 'Conditions', kind: 'dialog', describe, editor: (props) => <ConditionFilter {...props} /> },
+  ]
 }
 
 /** Every field of the project can become a column. */

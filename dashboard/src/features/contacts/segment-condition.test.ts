@@ -19,6 +19,25 @@ test('every filter of the list becomes a filter of the segment', () => {
   ])
 })
 
+test('conditions of the list are those of the segment, beside its other filters', () => {
+  const condition = { logic: 'OR', groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }] }
+  const filters = { condition: JSON.stringify(condition) }
+  expect(conditionOf({ filters }, FIELDS, NAMES)).toEqual(condition)
+  const isSubscribed = { field: 'subscribed', operator: 'equals', value: true }
+  expect(conditionOf({ filters: { ...filters, subscribed: 'true' } }, FIELDS, NAMES)).toEqual({
+    logic: 'AND',
+    groups: [{ filters: [isSubscribed], conditions: condition }],
+  })
+  const named = conditionOf({ filters: {}, q: 'ada' }, FIELDS, NAMES)
+  expect(conditionOf({ filters, q: 'ada' }, FIELDS, NAMES)).toEqual({
+    logic: 'AND',
+    groups: [
+      { filters: [], conditions: named },
+      { filters: [], conditions: condition },
+    ],
+  })
+})
+
 test('values have the type of their field', () => {
   const typedValue = (field: string) => filtersOf({ field })![0]!.value
   expect([typedValue('seats=5'), typedValue('seats=many'), typedValue('active=true'), typedValue('plan=5')]).toEqual([5, 'many', true, '5'])

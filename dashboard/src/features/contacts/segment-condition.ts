@@ -12,7 +12,7 @@ export function conditionOf(
   fields: KnownField[],
   nameFields: string[],
 ): Condition | undefined {
-  const { q, subscribed, createdFrom, createdTo, segmentId, field, value } = contactFilter(request)
+  const { q, subscribed, createdFrom, createdTo, segmentId, field, value, condition } = contactFilter(request)
   const filters: ConditionFilter[] = [
     ...(subscribed !== undefined ? [{ field: 'subscribed', operator: 'equals' as const, value: subscribed }] : []),
     ...(createdFrom ? [{ field: 'createdAt', operator: 'greaterThanOrEqual' as const, value: createdFrom }] : []),
@@ -22,9 +22,13 @@ export function conditionOf(
       : []),
     ...(segmentId ? [{ field: `segment.${segmentId}`, operator: 'memberOfSegment' as const }] : []),
   ]
-  const named = q ? namedLike(q, nameFields) : undefined
-  if (filters.length === 0) return named
-  return { logic: 'AND', groups: [{ filters, ...(named && { conditions: named }) }] }
+  const nested = [q ? namedLike(q, nameFields) : undefined, condition].filter((each) => each !== undefined)
+  if (filters.length === 0 && nested.length < 2) return nested[0]
+  const [first, ...others] = nested
+  return {
+    logic: 'AND',
+    groups: [{ filters, ...(first && { conditions: first }) }, ...others.map((conditions) => ({ filters: [], conditions }))],
+  }
 }
 
 /** Part of the address or of a name. A name of several fields has a word in each of them, or all of it in one. */

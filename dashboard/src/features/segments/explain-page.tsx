@@ -7,6 +7,7 @@ import { Explanation } from '../../conditions/explanation.tsx'
 import { contactQuery, peopleQuery } from '../../data/contacts.ts'
 import { segmentExplanationQuery, segmentNamesQuery } from '../../data/segments.ts'
 import { ContactLink } from '../../people/contact-link.tsx'
+import { NamedContact } from '../../people/named-address.tsx'
 import { EVERYONE } from '../../people/people.ts'
 import { useProject } from '../../projects/current.ts'
 import { Field } from '../../ui/form/field.tsx'
@@ -61,30 +62,30 @@ function PickContact({ segment, chosen }: { segment: Segment; chosen: string | u
       <Field name="search" label="Contact">
         <Input
           type="search"
-          placeholder="Search by address"
+          placeholder="Search by name or address"
           value={search}
           onChange={(event) => setSearch(event.target.value)}
           autoComplete="off"
         />
       </Field>
       <ul className="mt-2">
-        {found?.map(({ id, email }) => (
-          <li key={id}>
+        {found?.map((contact) => (
+          <li key={contact.id}>
             <button
               type="button"
-              aria-pressed={id === chosen}
+              aria-pressed={contact.id === chosen}
               className={OPTION}
               onClick={() =>
                 navigate({
                   to: ROUTE,
                   params: { projectId: project.id, segmentId: segment.id },
-                  search: { contact: id },
+                  search: { contact: contact.id },
                   replace: true,
                   resetScroll: false,
                 })
               }
             >
-              <span className="truncate">{email}</span>
+              <NamedContact contact={contact} />
             </button>
           </li>
         ))}

@@ -12,7 +12,7 @@ type DialogProps = {
   description: ReactNode
   open: boolean
   onOpenChange: (open: boolean) => void
-  /** Room for pictures. */
+  /** For content in columns. */
   wide?: boolean
   children: ReactNode
 }
@@ -23,7 +23,7 @@ export function Dialog({ title, description, open, onOpenChange, wide = false, c
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 grid place-items-end overflow-y-auto bg-[#04131a]/55 motion-safe:animate-fade sm:place-items-center sm:p-6">
           <Radix.Content
-            className={`relative w-full ${wide ? 'max-w-2xl' : 'max-w-lg'} rounded-t-xl border border-line bg-surface p-5 shadow-float outline-none motion-safe:animate-rise sm:rounded-xl sm:p-6`}
+            className={`relative w-full ${wide ? 'max-w-5xl' : 'max-w-lg'} rounded-t-xl border border-line bg-surface p-5 shadow-float outline-none motion-safe:animate-rise sm:rounded-xl sm:p-6`}
           >
             <Radix.Title className="pr-10 font-semibold text-base leading-6">{title}</Radix.Title>
             <Radix.Description asChild>

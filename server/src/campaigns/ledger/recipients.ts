@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import { withNames } from '../../contacts/name-fields.ts'
 import type { Db, Pool } from '../../db/index.ts'
 import { ATTEMPTS, isToAddressSql, STATUS, STATUSES } from '../../delivery/emails/filter.ts'
 import { CONTACT } from '../../delivery/outbox/contact-id.ts'
@@ -30,6 +31,7 @@ export const CampaignRecipient = z
     id: z.uuid().describe('The id of the email.'),
     contactId: z.uuid().nullable().describe('Null if the contact was deleted.'),
     email: z.string().describe('The address that was used. Before that, the address at the start of the campaign.'),
+    name: z.string().nullable().describe('The name of the contact now, by `nameFields` of the project.'),
     status: z.enum(STATUSES),
     outcome: z.enum(OUTCOMES).describe('Each recipient has one; they add up to the counters of the campaign.'),
     reason: z.enum(ERROR_CODE_LIST).nullable().describe('Why it failed, was skipped, or has to wait.'),
@@ -56,7 +58,7 @@ export type RecipientSelection = z.output<z.ZodObject<typeof RecipientFilter>>
 
 export const RecipientsQuery = CursorQuery.extend(RecipientFilter)
 
-type RecipientRow = z.output<typeof CampaignRecipient> & { position: string }
+type RecipientRow = Omit<z.output<typeof CampaignRecipient>, 'name'> & { position: string }
 
 export const OUTCOME = sql`case e.state when 'sent' then 'sent' when 'failed' then 'failed' when 'skipped' then 'skipped' when 'cancelled' then 'skipped' else 'open' end`
 
@@ -121,8 +123,9 @@ export async function listRecipients(db: Pool, secrets: Secrets, campaign: Campa
       positionOf: ({ position }) => [position],
     }),
   )
-  if (cursor !== undefined) return page
-  return { ...page, total: knownTotal(campaign, filter) ?? (await countWithin(db, sql`select 1 from emails e where ${where}`, COUNT)) }
+  const named = { ...page, data: await withNames(db, projectId, page.data) }
+  if (cursor !== undefined) return named
+  return { ...named, total: knownTotal(campaign, filter) ?? (await countWithin(db, sql`select 1 from emails e where ${where}`, COUNT)) }
 }
 
 /** From the counters, which hold the total of each outcome. */

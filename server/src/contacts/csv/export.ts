@@ -7,7 +7,7 @@ import { csvCell } from '../../lib/text/csv-cell.ts'
 import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv/csv-export.ts'
 import { countContacts } from '../counts.ts'
 import { inIdRangeSql, JobFilter, rowMatchesSql, withNameFields } from '../filter.ts'
-import { type SegmentAccess, selectInSegment } from '../segment-access.ts'
+import { type SegmentAccess, selectMembers } from '../segment-access.ts'
 
 const MAX_COLUMNS = 1_000
 
@@ -24,7 +24,7 @@ export const contactExport = (segments: SegmentAccess): CsvExport<Input> => ({
   cellsOf: ({ data, ...row }, { keys }) => [...STANDARD.map((column) => row[column]), ...keys.map((key) => ownValue(data, key))],
   /** Contacts that do not match are read without their data. */
   async select(db, { projectId, input: { filter }, after = NIL_ID, limit }) {
-    const inSegment = filter.segmentId ? await segments.select(db, projectId, filter.segmentId) : sql`true`
+    const inSegment = await segments.select(db, projectId, filter)
     if (!inSegment) return { failure: 'The segment was deleted.' }
     return sql<ExportedRow>`
       select id as position, matches, email, subscribed, created_at as "createdAt", updated_at as "updatedAt",
@@ -40,7 +40,7 @@ export const contactExport = (segments: SegmentAccess): CsvExport<Input> => ({
 
 /** The columns are the fields that the project has now. */
 export async function queueContactExport(tx: Tx, segments: SegmentAccess, projectId: string, filter: Input['filter'] = {}) {
-  if (filter.segmentId) await selectInSegment(segments, tx, projectId, filter.segmentId)
+  await selectMembers(segments, tx, projectId, { ...filter, path: 'filter.condition' })
   const named = await withNameFields(tx, projectId, filter)
   const input = { filter: named, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
   return queueCsvExport(tx, contactExport(segments), projectId, input)

@@ -47,6 +47,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
       {
         summary: SUMMARIES[operation],
         description: 'Queues a job.',
+        audit: `contact_bulk.${operation.replaceAll('-', '_')}`,
         body: operation === 'add-to-segment' ? AddToSegmentBody : BulkBody,
         response: { 202: Queued, 400: PlainError },
         refusals: ['RESOURCE_NOT_FOUND'],
@@ -54,7 +55,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
       async (req, reply) => {
         const { segmentId, ...selected } = req.body as z.output<typeof BulkBody> & { segmentId?: string }
         const input = { operation, selection: readSelection(selected), startedBy: sourceOf(req), ...(segmentId ? { segmentId } : {}) }
-        const jobId = await transact(db, (tx) => queueBulk(tx, segments, req.project.id, input))
+        const jobId = await transact(req.db, (tx) => queueBulk(tx, segments, req.project.id, input))
         return reply.status(202).send({ message: `Queued: ${operation.replaceAll('-', ' ')}.`, jobId })
       },
     )
@@ -87,12 +88,13 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
       summary: 'Export contacts as CSV',
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
       body: ContactExportBody,
+      audit: 'contact_export.create',
       response: { 202: Queued },
       refusals: ['RESOURCE_NOT_FOUND'],
       bodyOptional: true,
     },
     async (req, reply) => {
-      const jobId = await transact(db, (tx) => queueContactExport(tx, segments, req.project.id, req.body.filter))
+      const jobId = await transact(req.db, (tx) => queueContactExport(tx, segments, req.project.id, req.body.filter))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
@@ -107,6 +109,7 @@ const importRoute = (app: App, db: Pool, segments: SegmentAccess) =>
     {
       summary: 'Import contacts from CSV',
       consumes: ['multipart/form-data'],
+      audit: 'contact_import.create',
       response: { 200: ImportCheck, 202: Queued, 400: PlainError },
       formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS },
       refusals: ['RESOURCE_NOT_FOUND'],
@@ -116,11 +119,13 @@ const importRoute = (app: App, db: Pool, segments: SegmentAccess) =>
       const projectId = req.project.id
       const mapping = fields.has('mapping') ? readMapping(fields.get('mapping')!) : undefined
       const rowsBefore = readRowsBefore(fields.get('rowsBefore'))
-      if (readFlag('dryRun', fields.get('dryRun')))
+      if (readFlag('dryRun', fields.get('dryRun'))) {
+        req.changesNothing = true
         return checkImport(db, { projectId, uploaded, mapping, rowsBefore }).catch(explainUnreadable)
+      }
       const segmentId = fields.get('segmentId')?.trim() || undefined
       const input = { uploaded, mapping, segmentId, rowsBefore, startedBy: sourceOf(req) }
-      const jobId = await queueImport({ db, segments }, projectId, input).catch(explainUnreadable)
+      const jobId = await queueImport({ db: req.db, segments }, projectId, input).catch(explainUnreadable)
       return reply.status(202).send({ message: 'The import is queued.', jobId })
     },
   )

@@ -50,12 +50,13 @@ export function fieldRoutes(app: App, { db }: Deps) {
     {
       summary: 'Delete a field from all contacts',
       params: FieldParam,
+      audit: 'contact_field.delete',
       response: { 200: z.object({ deletedFrom: z.int() }), 400: PlainError },
     },
     async (req) => {
       const field = readFieldName(req.params.field)
       if ('standard' in field) return failPlainly('BAD_REQUEST', `"${field.standard}" is a standard field and cannot be deleted.`)
-      return { deletedFrom: await deleteField(db, { projectId: req.project.id, key: field.custom }) }
+      return { deletedFrom: await deleteField(req.db, { projectId: req.project.id, key: field.custom }) }
     },
   )
 }

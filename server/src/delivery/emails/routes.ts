@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../../db/index.ts'
 import { cursorList } from '../../http/paging.ts'
-import { frameSchema, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
+import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
@@ -12,9 +12,8 @@ import { csvExportRoutes } from '../../projects/csv/csv-export-routes.ts'
 import { Email, findEmail, listEmails } from './email.ts'
 import { EmailExportBody, emailExport, queueEmailExport } from './export.ts'
 import { EmailsQuery, isSearch } from './filter.ts'
-import { EmailPreview, previewEmail, previewSandboxMessage, SandboxPreview } from './preview.ts'
+import { EmailPreview, previewEmail } from './preview.ts'
 import { resendEmail } from './resend.ts'
-import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource, SandboxQuery } from './sandbox.ts'
 import { TimelineEntry, timelineOf } from './timeline.ts'
 
 /** A rare status, one campaign of many, or a text is searched row by row. */
@@ -24,14 +23,12 @@ const isFiltered = ({ query }: FastifyRequest) => {
 }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = routesOf(app, { caller: 'project' })
+  const route = routesOf(app, { tags: ['Emails'], caller: 'project' })
   const previews = { db, secrets, publicUrl }
-  const frame = { config: { caller: 'anyone' as const }, schema: frameSchema }
 
   route.get(
     '/emails',
     {
-      tags: ['Emails'],
       summary: 'List emails, newest first',
       description: 'A search that takes longer than 3 s is a 503: narrow it by time, status or recipient.',
       querystring: EmailsQuery,
@@ -44,15 +41,15 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   route.post(
     '/emails/export',
     {
-      tags: ['Emails'],
       summary: 'Export emails as CSV',
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
       body: EmailExportBody,
+      audit: 'email_export.create',
       response: { 202: Queued },
       bodyOptional: true,
     },
     async (req, reply) => {
-      const jobId = await transact(db, (tx) => queueEmailExport(tx, req.project.id, req.body.filter))
+      const jobId = await transact(req.db, (tx) => queueEmailExport(tx, req.project.id, req.body.filter))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
@@ -61,7 +58,6 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   route.get(
     '/emails/:id',
     {
-      tags: ['Emails'],
       summary: 'Get an email with its timeline',
       params: z.object({ id: Id('email') }),
       response: Email.extend({ timeline: z.array(TimelineEntry) }),
@@ -75,7 +71,6 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   route.get(
     '/emails/:id/preview',
     {
-      tags: ['Emails'],
       summary: 'Preview an email',
       description: 'Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.',
       params: z.object({ id: Id('email') }),
@@ -85,7 +80,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     async (req) => (await previewEmail(previews, { projectId: req.project.id, id: req.params.id })) ?? notFound('email', req.params.id),
   )
 
-  app.get('/preview/email/:token', frame, async (req, reply) => {
+  app.get('/preview/email/:token', FRAME_ROUTE, async (req, reply) => {
     const shown = await previewEmail(previews, readFrameToken(secrets, 'email', req.params.token))
     return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
   })
@@ -93,58 +88,20 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   route.post(
     '/emails/:id/resend',
     {
-      tags: ['Emails'],
       summary: 'Resend a failed transactional email',
       description: 'Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept.',
       params: z.object({ id: Id('email') }),
+      audit: 'email.resend',
       response: { 201: Email },
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
     async (req, reply) => {
       const projectId = req.project.id
-      const email = await transact(db, async (tx) => {
+      const email = await transact(req.db, async (tx) => {
         const resent = await resendEmail(tx, { projectId, id: req.params.id })
         return resent ? findEmail(tx, projectId, resent) : undefined
       })
       return reply.status(201).send(email ?? notFound('email', req.params.id))
     },
   )
-
-  route.get(
-    '/sandbox/messages',
-    { tags: ['Sandbox'], summary: 'List sandbox messages, newest first', querystring: SandboxQuery, response: cursorList(SandboxMessage) },
-    (req) => listSandboxMessages(db, secrets, req.project.id, req.query),
-  )
-
-  route.get(
-    '/sandbox/messages/:id',
-    {
-      tags: ['Sandbox'],
-      summary: 'Get a sandbox message with its source',
-      params: z.object({ id: Id('message') }),
-      response: SandboxMessageSource,
-      // A source may have 40 MB.
-      slowRead: true,
-    },
-    async (req) => (await findSandboxMessage(db, req.project.id, req.params.id)) ?? notFound('message', req.params.id),
-  )
-
-  route.get(
-    '/sandbox/messages/:id/preview',
-    {
-      tags: ['Sandbox'],
-      summary: 'Get the parts of a sandbox message',
-      description: 'The HTML is that of the message, without its open pixel and with the original links.',
-      params: z.object({ id: Id('message') }),
-      response: SandboxPreview,
-      slowRead: true,
-    },
-    async (req) =>
-      (await previewSandboxMessage(previews, { projectId: req.project.id, id: req.params.id })) ?? notFound('message', req.params.id),
-  )
-
-  app.get('/preview/sandbox/:token', frame, async (req, reply) => {
-    const shown = await previewSandboxMessage(previews, readFrameToken(secrets, 'sandbox', req.params.token))
-    return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
-  })
 }

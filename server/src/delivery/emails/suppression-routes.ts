@@ -45,11 +45,12 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Suppress an address or domain',
       description: '201 when it is new. 200 when it was suppressed before; it keeps its reason.',
       body: NewSuppression,
+      audit: 'suppression.create',
       response: { 200: Suppression, 201: Suppression },
     },
     async (req, reply) => {
       const { address, domain } = req.body
-      const suppressed = await transact(db, (tx) => suppressManually(tx, req.project.id, address ?? wholeDomain(domain!)))
+      const suppressed = await transact(req.db, (tx) => suppressManually(tx, req.project.id, address ?? wholeDomain(domain!)))
       return reply.status(suppressed.isNew ? 201 : 200).send(showSuppression(suppressed))
     },
   )
@@ -60,13 +61,14 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Suppress many addresses and domains',
       description: 'Entries that are neither an address nor a domain are returned; the others are suppressed.',
       body: z.object({ entries: z.array(z.string().max(320)).min(1).max(1_000) }),
+      audit: 'suppression.create_many',
       response: z.object({ addedCount: z.int(), existingCount: z.int(), invalid: z.array(z.string()) }),
     },
     async (req) => {
       const entries = req.body.entries.filter((entry) => entry.trim() !== '')
       const parsed = entries.map((entry) => ({ entry, address: parseEntry(entry) }))
       const addresses = [...new Set(parsed.flatMap(({ address }) => address ?? []))]
-      const addedCount = await transact(db, (tx) => suppressManyManually(tx, req.project.id, addresses))
+      const addedCount = await transact(req.db, (tx) => suppressManyManually(tx, req.project.id, addresses))
       const invalid = parsed.filter(({ address }) => address === null).map(({ entry }) => entry)
       return { addedCount, existingCount: addresses.length - addedCount, invalid }
     },
@@ -104,11 +106,12 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Export suppressions as CSV',
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
       body: SuppressionExportBody,
+      audit: 'suppression_export.create',
       response: { 202: Queued },
       bodyOptional: true,
     },
     async (req, reply) => {
-      const jobId = await transact(db, (tx) => queueSuppressionExport(tx, req.project.id, req.body.filter))
+      const jobId = await transact(req.db, (tx) => queueSuppressionExport(tx, req.project.id, req.body.filter))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
@@ -120,11 +123,12 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Remove a suppression',
       description: 'Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed.',
       params: z.object({ address: z.string() }),
+      audit: 'suppression.delete',
       response: NO_CONTENT,
     },
     async (req, reply) => {
       const address = parseSuppressed(req.params.address)
-      const removed = address !== null && (await transact(db, (tx) => removeSuppression(tx, req.project.id, address)))
+      const removed = address !== null && (await transact(req.db, (tx) => removeSuppression(tx, req.project.id, address)))
       return removed ? reply.status(204).send(null) : notFound('suppression', req.params.address)
     },
   )

@@ -2,16 +2,8 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { createSemaphore } from '../../lib/concurrency/semaphore.ts'
 import { isLocalHost } from '../../lib/network/network.ts'
 import { SECOND } from '../../lib/text/units.ts'
-import {
-  COMMANDS_MS,
-  describe,
-  FINAL_DOT_MS,
-  MAX_REPLY,
-  type SmtpAttempt,
-  type SmtpError,
-  type SmtpSession,
-  takeOver,
-} from './smtp-session.ts'
+import { MAX_REPLY } from './smtp-dialog.ts'
+import { COMMANDS_MS, describe, FINAL_DOT_MS, type SmtpAttempt, type SmtpError, type SmtpSession, takeOver } from './smtp-session.ts'
 import type { OutgoingMessage, Permit, SendOutcome, Transport } from './transport.ts'
 
 const CONNECT_MS = 10 * SECOND

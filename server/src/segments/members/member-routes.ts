@@ -3,16 +3,12 @@ import { sourceOf } from '../../contacts/source.ts'
 import { PlainError } from '../../http/errors.ts'
 import { sendPage } from '../../http/limits/page-stream.ts'
 import { cursorList } from '../../http/paging.ts'
-import { resource } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
-import { notFound } from '../../lib/errors.ts'
-import { isId } from '../../lib/id.ts'
-import { findSegment } from '../segment.ts'
+import { segmentResource } from '../segment-resource.ts'
 import { HistoryQuery, listMembershipChanges, SegmentChange } from './history.ts'
 import { listSegmentMembers, listSegmentMembersAfter, MemberList, MembersQuery } from './member-list.ts'
 import { addAddresses, MAX_ADDRESSES, removeAddresses } from './members.ts'
 
-const SegmentParam = z.object({ id: z.string() })
 const Emails = z.array(z.string().max(1_000)).max(MAX_ADDRESSES)
 const NewMembers = z.object({
   emails: Emails,
@@ -29,12 +25,7 @@ const Added = z.object({
 })
 
 export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
-  const route = resource(app, {
-    tags: ['Segments'],
-    caller: 'project',
-    params: SegmentParam,
-    find: async (req, { id }) => (isId(id) && (await findSegment(db, req.project.id, id))) || notFound('segment', id),
-  })
+  const route = segmentResource(app, db)
 
   route.get(
     '/segments/:id/contacts',
@@ -65,10 +56,16 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
 
   route.post(
     '/segments/:id/members',
-    { summary: 'Add contacts to a static segment', body: NewMembers, response: { 200: Added, 400: PlainError } },
+    {
+      summary: 'Add contacts to a static segment',
+      body: NewMembers,
+      audit: 'segment.add_members',
+      auditsOnlyPeople: true,
+      response: { 200: Added, 400: PlainError },
+    },
     (req, { id: segmentId, projectId }) => {
       const { emails, createMissing = false, subscribed = true } = req.body
-      return addAddresses(db, { projectId, segmentId, emails, createMissing, subscribed, source: sourceOf(req) })
+      return addAddresses(req.db, { projectId, segmentId, emails, createMissing, subscribed, source: sourceOf(req) })
     },
   )
 
@@ -78,10 +75,12 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Remove contacts from a static segment',
       description: 'Unknown addresses are ignored.',
       body: z.object({ emails: Emails }),
+      audit: 'segment.remove_members',
+      auditsOnlyPeople: true,
       response: { 200: z.object({ removed: z.int() }), 400: PlainError },
     },
     (req, { id: segmentId, projectId }) => {
-      return removeAddresses(db, { projectId, segmentId, emails: req.body.emails })
+      return removeAddresses(req.db, { projectId, segmentId, emails: req.body.emails })
     },
   )
 }

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../../lib/text/html.ts'
 import { endOfQuoted, isQuote } from '../language/characters.ts'
-import { createReader } from '../language/expression.ts'
 import { prepare } from '../language/prepare.ts'
+import { createReader } from '../language/read-expression.ts'
 import { TemplateSyntaxError } from '../language/syntax-error.ts'
 import { tokenize } from '../language/tokenize.ts'
 

@@ -1,14 +1,6 @@
-import {
-  createReader,
-  type Either,
-  type LiquidExpression,
-  type Operand,
-  type Path,
-  printExpression,
-  printOperand,
-  readAsName,
-} from './expression.ts'
+import { type Either, type LiquidExpression, type Operand, type Path, printExpression, printOperand } from './expression.ts'
 import { MAX_BLOCK_DEPTH } from './limits.ts'
+import { createReader, readAsName } from './read-expression.ts'
 import { refuse } from './syntax-error.ts'
 import { type Part, tokenize } from './tokenize.ts'
 import { isStandard } from './variables.ts'

@@ -14,6 +14,8 @@ const MAX_GRAPH_BYTES = MB
 
 /** Names the place in the request of what is wrong. */
 export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
+/** Requests about a single step or transition name its fields directly. */
+export const BARE_PLACES: Places = { violation: ({ field }) => field, step: () => '' }
 
 type Edit = WorkflowKey & {
   revisions?: string[] | undefined

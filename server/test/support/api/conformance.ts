@@ -37,7 +37,9 @@ export function createConformance(document: Document) {
     if (statusCode >= 400) check(Buffer.byteLength(body) < MAX_ERROR_BYTES, 'an error of more than 64 KB')
     const response = operation.responses[statusCode]
     if (!response) return [...found, `${nameOf(operation)}: ${statusCode} is not documented: ${body.slice(0, 300)}`]
-    const [type, content] = Object.entries(response.content ?? {})[0] ?? []
+    const documented = Object.entries(response.content ?? {})
+    // A response may be documented in several types: JSON, or a CSV file.
+    const [type, content] = documented.find(([each]) => String(headers['content-type']).startsWith(each)) ?? documented[0] ?? []
     if (!type) {
       check(body === '', 'documented without a body')
     } else if (type === 'application/json') {

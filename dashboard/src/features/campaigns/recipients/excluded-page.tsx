@@ -4,6 +4,7 @@ import { UserRoundX } from 'lucide-react'
 import type { Filter } from '../../../list/filters.ts'
 import { ListPage } from '../../../list/list-page.tsx'
 import { useList } from '../../../list/use-list.ts'
+import { NamedAddress } from '../../../people/named-address.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { FirstRun } from '../../../ui/page/first-run.tsx'
 import type { Column } from '../../../ui/table/data-table.tsx'
@@ -63,6 +64,6 @@ function Excluded({ campaign }: { campaign: Campaign }) {
 }
 
 const COLUMNS: Column<CampaignExcludedContact>[] = [
-  { id: 'email', heading: 'Address', cell: ({ email }) => <span title={email}>{email}</span> },
+  { id: 'email', heading: 'Contact', cell: (row) => <NamedAddress name={row.name} email={row.email} /> },
   { id: 'reason', heading: 'Reason', width: 'w-48', cell: ({ reason }) => EXCLUSION_WORDS[reason] },
 ]

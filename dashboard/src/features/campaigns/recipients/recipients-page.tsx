@@ -7,6 +7,7 @@ import { reasonsQuery } from '../../../data/campaigns.ts'
 import type { Filter } from '../../../list/filters.ts'
 import { ListPage } from '../../../list/list-page.tsx'
 import { useList } from '../../../list/use-list.ts'
+import { NamedAddress } from '../../../people/named-address.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { FirstRun } from '../../../ui/page/first-run.tsx'
 import type { Column } from '../../../ui/table/data-table.tsx'
@@ -127,7 +128,7 @@ function Reasons({ campaign }: { campaign: Campaign }) {
 }
 
 const COLUMNS: Column<CampaignRecipient>[] = [
-  { id: 'email', heading: 'Address', cell: ({ email }) => <span title={email}>{email}</span> },
+  { id: 'email', heading: 'Recipient', cell: (row) => <NamedAddress name={row.name} email={row.email} /> },
   { id: 'status', heading: 'Status', width: 'w-36', cell: ({ status }) => <Status kind="email" status={status} /> },
   {
     id: 'reason',

@@ -5,6 +5,7 @@ import { EmptyLine } from '../../../conditions/empty-line.tsx'
 import type { Filter } from '../../../list/filters.ts'
 import { ListPage } from '../../../list/list-page.tsx'
 import { useList } from '../../../list/use-list.ts'
+import { NamedContact } from '../../../people/named-address.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { ListLink } from '../../../projects/record-page.tsx'
 import { FirstRun } from '../../../ui/page/first-run.tsx'
@@ -103,7 +104,7 @@ function Members({ segment }: { segment: Segment }) {
 }
 
 const COLUMNS: Column<Contact>[] = [
-  { id: 'email', heading: 'Address', sort: 'email', cell: ({ email }) => <span title={email}>{email}</span> },
+  { id: 'email', heading: 'Contact', sort: 'email', cell: (contact) => <NamedContact contact={contact} /> },
   {
     id: 'subscribed',
     heading: 'Subscription',

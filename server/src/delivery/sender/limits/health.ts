@@ -6,8 +6,9 @@ import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import type { Disposition } from '../../transport/classify.ts'
 import { createBreaker } from './breaker.ts'
-import { createPauseStore, PAUSE_TIMING, type Paused, type PauseTiming, PROVIDER, takeReasonsToPauseProvider } from './pauses.ts'
+import { createPauseStore, PAUSE_TIMING, type PauseTiming } from './pauses.ts'
 import { createSlowdown } from './slowdown.ts'
+import { type Paused, PROVIDER, takeReasonsToPauseProvider } from './stored-pauses.ts'
 
 export type Health = ReturnType<typeof createHealth>
 type Recipient = Pick<ClaimedEmail, 'projectId' | 'toAddress' | 'priority'>

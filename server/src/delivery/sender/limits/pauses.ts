@@ -1,15 +1,20 @@
-import { sql } from 'kysely'
-import { type Db, many, type Pool, type Tx, transact } from '../../../db/index.ts'
-import { ownerSql } from '../../../ledger/owner-sql.ts'
+import { type Pool, transact } from '../../../db/index.ts'
 import { createSemaphore } from '../../../lib/concurrency/semaphore.ts'
-import { NIL_ID } from '../../../lib/id.ts'
 import type { Log } from '../../../lib/log.ts'
-import { storable } from '../../../lib/text/storable.ts'
 import { MINUTE } from '../../../lib/text/units.ts'
-
-/** The subject of a pause: a sender domain of a project, or the provider, which has neither. */
-export type Paused = { projectId: string; domain: string }
-export const PROVIDER: Paused = { projectId: NIL_ID, domain: '' }
+import {
+  MAX_PAUSES,
+  type PauseCause,
+  type Paused,
+  type PauseFacts,
+  PROVIDER,
+  readPauses,
+  removePauses,
+  reserveProbe,
+  type StoredSendingPause,
+  savePauses,
+  wakePaused,
+} from './stored-pauses.ts'
 
 /** `probeMs`: time after which another worker may probe, because the worker that reserved the probe may have died. */
 export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number; probeMs: number }
@@ -25,16 +30,7 @@ export const PAUSE_TIMING: PauseTiming = {
   probeMs: MINUTE,
 }
 
-/** What a pause is known to come from; null if only a reply is known. */
-type PauseCause = 'quota' | null
-
-type Pause = Paused & {
-  reason: string
-  fingerprint: string | null
-  cause: PauseCause
-  failedProbes: number
-  /** Paused for equal refusals: `verify.ts` chooses the probes and ends the pause, in the database. Here it only keeps emails back. */
-  verifies: boolean
+type Pause = PauseFacts & {
   /** By the monotonic clock of this process. */
   until: number
   /** Until then an email of this process is the probe. It may never report, since the process may give it back. */
@@ -43,10 +39,11 @@ type Pause = Paused & {
   unsaved: boolean
 }
 
-/** Bounds memory; far beyond any real number of pauses. */
-const MAX_PAUSES = 10_000
+type PauseDetails = { fingerprint?: string | null | undefined; cause?: PauseCause }
 
 const isProbing = ({ probingUntil }: Pause) => performance.now() < probingUntil
+
+const isProvider = (paused: Paused) => paused.domain === PROVIDER.domain
 
 const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
 
@@ -60,7 +57,6 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   const inTurn = createSemaphore(1)
 
   const find = (paused: Paused) => pauses.get(keyOf(paused))
-  const isProvider = (paused: Paused) => paused.domain === PROVIDER.domain
 
   function durationOf(paused: Paused, failedProbes: number) {
     const [first, longest] = isProvider(paused) ? [timing.providerMs, timing.maxProviderMs] : [timing.domainMs, timing.maxDomainMs]
@@ -75,8 +71,8 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     const failedProbes = known ? known.failedProbes + 1 : 0
     const until = performance.now() + durationOf(paused, failedProbes)
     const { projectId, domain } = paused
-    const state = { failedProbes, verifies: false, until, probingUntil: 0, unsaved: true }
-    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, cause, ...state })
+    const facts = { projectId, domain, reason, fingerprint, cause, failedProbes, verifies: false }
+    pauses.set(keyOf(paused), { ...facts, until, probingUntil: 0, unsaved: true })
     ended.delete(keyOf(paused))
     const seconds = Math.round((until - performance.now()) / 1_000)
     const subject = isProvider(paused) ? 'all sending' : 'a sender domain'
@@ -98,8 +94,8 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
       const over = [...ended.values()]
       if (unsaved.length || over.length)
         await transact(db, async (tx) => {
-          await save(tx, unsaved)
-          await remove(tx, over)
+          await savePauses(tx, unsaved)
+          await removePauses(tx, over)
         })
       for (const each of unsaved) each.unsaved = false
       for (const each of over) ended.delete(keyOf(each))
@@ -110,25 +106,14 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     })
 
   /** Changes of this process since the read are newer than the rows read. */
-  function adopt(stored: StoredPause[]) {
+  function adopt(stored: StoredSendingPause[]) {
     const read = new Set(stored.map(keyOf))
     for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !isProbing(each)) pauses.delete(key)
-    for (const { secondsLeft, projectId, domain, reason, fingerprint, cause, failedProbes, verifies } of stored) {
-      const known = pauses.get(keyOf({ projectId, domain }))
-      if (known?.unsaved || (known && isProbing(known)) || ended.has(keyOf({ projectId, domain }))) continue
-      const until = performance.now() + secondsLeft * 1_000
-      pauses.set(keyOf({ projectId, domain }), {
-        projectId,
-        domain,
-        reason,
-        fingerprint,
-        cause,
-        failedProbes,
-        verifies,
-        until,
-        probingUntil: 0,
-        unsaved: false,
-      })
+    for (const { secondsLeft, since: _, ...row } of stored) {
+      const key = keyOf(row)
+      const known = pauses.get(key)
+      if (known?.unsaved || (known && isProbing(known)) || ended.has(key)) continue
+      pauses.set(key, { ...row, until: performance.now() + secondsLeft * 1_000, probingUntil: 0, unsaved: false })
     }
   }
 
@@ -176,6 +161,14 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
         if (isProbing(each)) Object.assign(each, { probingUntil: 0, unsaved: true, until: performance.now() })
       return sync()
     },
+    ...questionsAbout(pauses),
+  }
+}
+
+/** Read on every email, so that they cost nothing while there are no pauses. */
+function questionsAbout(pauses: ReadonlyMap<string, Pause>) {
+  const find = (paused: Paused) => pauses.get(keyOf(paused))
+  return {
     isPaused: (paused: Paused) => pauses.size > 0 && find(paused) !== undefined,
     reasonOf: (paused: Paused) => find(paused)?.reason ?? '',
     fingerprintOf: (paused: Paused) => find(paused)?.fingerprint ?? null,
@@ -190,113 +183,3 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     },
   }
 }
-
-type PauseDetails = { fingerprint?: string | null | undefined; cause?: PauseCause }
-
-type StoredPause = Paused & {
-  reason: string
-  fingerprint: string | null
-  cause: PauseCause
-  failedProbes: number
-  verifies: boolean
-  since: Date
-  secondsLeft: number
-}
-
-/** Newest first. A pause with a probe under way counts as not yet due. */
-export const readPauses = (db: Db) =>
-  many<StoredPause>(db)`
-    select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", verifies, since,
-      extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
-    from sending_pauses order by since desc limit ${MAX_PAUSES}
-  `
-
-async function save(tx: Tx, pauses: Pause[]) {
-  if (!pauses.length) return
-  const rows = pauses.map(({ projectId, domain, reason, fingerprint, cause, failedProbes, until }) => ({
-    projectId,
-    domain,
-    // storable after slice, which may split a surrogate pair.
-    reason: storable(reason.slice(0, 1_000)),
-    fingerprint: fingerprint === null ? null : storable(fingerprint),
-    cause,
-    failedProbes,
-    seconds: (until - performance.now()) / 1_000,
-  }))
-  await sql`
-    insert into sending_pauses as p (project_id, domain, reason, fingerprint, cause, failed_probes, until)
-    select "projectId", domain, reason, fingerprint, cause, "failedProbes", now() + make_interval(secs => seconds)
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
-      "projectId" uuid, domain text, reason text, fingerprint text, cause text, "failedProbes" int, seconds float8)
-    order by 1, 2 -- consistent lock order: avoids deadlocks
-    on conflict (project_id, domain) do update set reason = excluded.reason, fingerprint = coalesce(excluded.fingerprint, p.fingerprint),
-      cause = excluded.cause, failed_probes = greatest(p.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
-    where not p.verifies
-  `.execute(tx)
-}
-
-/** Emails made due at once when a pause ends. The rest are due when their wait is over. */
-const MAX_WOKEN = 5_000
-
-async function remove(tx: Tx, paused: Paused[]) {
-  if (!paused.length) return
-  const rows = JSON.stringify(paused.map(({ projectId, domain }) => ({ projectId, domain })))
-  await sql`
-    delete from sending_pauses p using jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid, domain text)
-    where p.project_id = r."projectId" and p.domain = r.domain and not p.verifies
-  `.execute(tx)
-}
-
-/** Makes emails due at once that were deferred because of the pause. */
-export async function wakePaused(tx: Tx, paused: Paused[]) {
-  const rows = JSON.stringify(paused.map(({ projectId }) => ({ projectId })))
-  await sql`
-    update emails set due_at = now()
-    where (project_id, id) in (
-      select project_id, id from emails
-      where state = 'deferred' and error_code = 'domain_paused' and due_at > now()
-        and project_id in (select "projectId" from jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid))
-      order by due_at limit ${MAX_WOKEN} for update skip locked)
-  `.execute(tx)
-}
-
-const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: number) =>
-  (
-    await transact(
-      db,
-      (tx) =>
-        many(tx)`
-        update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
-        where project_id = ${projectId} and domain = ${domain} and not verifies and until <= now() + interval '100 ms'
-          and (probe_until is null or probe_until < now())
-        returning 1
-      `,
-    )
-  ).length > 0
-
-/**
- * Reasons to pause the provider: domains of two owners were paused for equal refusals within a minute. Each pause counts once, so that a provider
- * that works again is not paused for what is over. One owner never pauses it, with however many domains.
- */
-export const takeReasonsToPauseProvider = (tx: Tx) =>
-  many<{ reason: string; fingerprint: string }>(tx)`
-    update sending_pauses p set escalated = true
-    from (
-      select s.fingerprint from sending_pauses s
-      where s.domain <> '' and s.fingerprint is not null and not s.escalated and s.since > now() - interval '1 minute'
-      group by 1 having count(distinct ${ownerSql(sql`s.project_id`)}) >= 2
-    ) as equal
-    where p.domain <> '' and p.fingerprint = equal.fingerprint and not p.escalated and p.since > now() - interval '1 minute'
-    returning p.reason, p.fingerprint
-  `
-
-/** How long a pause without probes is kept: its project may have stopped sending. */
-const KEPT_DAYS = 7
-
-/** Deletes pauses of deleted domains, and those without a probe for long. */
-export const dropOldPauses = (tx: Tx) =>
-  sql`
-    delete from sending_pauses p
-    where p.domain <> '' and (until < now() - make_interval(days => ${KEPT_DAYS})
-      or not exists (select from domains d where d.project_id = p.project_id and d.domain = p.domain))
-  `.execute(tx)

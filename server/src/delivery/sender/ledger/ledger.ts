@@ -1,10 +1,8 @@
-import { PRIORITIES } from '../outbox/streams/stream-of.ts'
-import { type BuiltMessage, isTooMuchReady, nextInTurn, type OwnerOf, type Room, roomFor } from './limits/capacity.ts'
-import type { createSlots } from './limits/slots.ts'
+import { type BuiltMessage, type OwnerOf, type Room, roomFor } from '../limits/capacity.ts'
+import type { createSlots } from '../limits/slots.ts'
 import { createLingering, type StreamEmail } from './lingering.ts'
-
-/** Slots beyond the others, for owners that have no email on the wire and none that lingers. Bulk leaves one of them to transactional emails. */
-const EXTRA_SLOTS = 2
+import { createReadyBuffers } from './ready-buffers.ts'
+import { createWire } from './wire.ts'
 
 export type LedgerEmail = StreamEmail & { id: string }
 type LedgerRoom = Room & ReturnType<ReturnType<typeof createLingering>['streamsFor']>
@@ -30,61 +28,14 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
   const held = new Map<string, Email>()
   /** Per priority, the emails claimed and neither built nor settled yet. */
   const building = new Map<number, number>()
-  const ready = new Map<number, Built[]>(Object.values(PRIORITIES).map((priority) => [priority, []]))
-  const onWire = new Set<Email>()
   const lingering = createLingering(ownerOf, slots)
+  const wire = createWire<Email>(ownerOf, { slots, lingering })
+  const ready = createReadyBuffers<Built>(ownerOf, { lingering, wire })
   const handedOver = new Set<Email>()
 
   const countBuilding = (priority: number) => building.get(priority) ?? 0
   const release = ({ id }: Email) => void held.delete(id)
   const inUse = () => [...held.values()].filter((email) => !lingering.has(email))
-
-  function hasSlot(priority: number, extra = 0) {
-    const { all, bulk } = slots.count()
-    if (priority !== PRIORITIES.bulk) return onWire.size < all + extra
-    const extraOfBulk = Math.min(extra, EXTRA_SLOTS - 1)
-    return onWire.size < all + extraOfBulk && countBulk(onWire) < bulk + extraOfBulk
-  }
-
-  /** Whether an email may take a slot. `own`: the emails of its owner on the wire. */
-  function maySend(email: Email, own: number) {
-    if (lingering.isSilent(email)) return hasSlot(email.priority) && lingering.mayTryNow(email, onWire)
-    const owner = ownerOf(email.projectId)
-    const isNewcomer = own === 0 && lingering.countOf(owner) === 0
-    return hasSlot(email.priority, isNewcomer ? EXTRA_SLOTS : 0) && own < lingering.slotsOf(owner, email.priority)
-  }
-
-  const hasNoSlots = ({ projectId, priority }: Email) => lingering.slotsOf(ownerOf(projectId), priority) === 0
-
-  /** Gives back ready emails whose turn is far away: they take up capacity. A probe stays, the only one of its domain. */
-  function giveBackReady() {
-    const isGivenBack = ({ email, probe }: Built) => !probe && (lingering.isSilent(email) || hasNoSlots(email))
-    for (const [priority, buffer] of ready) {
-      for (const each of buffer) if (isGivenBack(each)) release(each.email)
-      ready.set(
-        priority,
-        buffer.filter((each) => !isGivenBack(each)),
-      )
-    }
-  }
-
-  /** One email of the silent streams of an owner is enough to try whether there are replies again. */
-  function isSurplus({ email, probe }: Built) {
-    if (probe) return false
-    if (hasNoSlots(email)) return true
-    if (!lingering.isSilent(email)) return false
-    const others = [...[...ready.values()].flat().map((each) => each.email), ...onWire]
-    return others.some((other) => lingering.isSilent(other) && ownerOf(other.projectId) === ownerOf(email.projectId))
-  }
-
-  function findNext(preferred: (email: Email) => boolean = () => true) {
-    for (const [priority, buffer] of ready) {
-      if (!buffer.length || !hasSlot(priority, EXTRA_SLOTS)) continue
-      const index = nextInTurn(buffer, { onWire, ownerOf, maySend: (email, own) => preferred(email) && maySend(email, own) })
-      if (index >= 0) return { buffer, index }
-    }
-    return undefined
-  }
 
   return {
     /** Holds an email that is sent outside the ready buffers. */
@@ -100,10 +51,7 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
     addReady(priority: number, emails: Email[], built: Built[]) {
       const sendable = new Set(built.map(({ email }) => email))
       for (const email of emails) if (!sendable.has(email)) release(email)
-      for (const each of built) {
-        if (isSurplus(each)) release(each.email)
-        else ready.get(priority)!.push(each)
-      }
+      for (const each of built) if (!ready.add(priority, each)) release(each.email)
       building.set(priority, countBuilding(priority) - emails.length)
     },
     /** Ends the build of emails that failed or were stopped. No longer held, they are given back. */
@@ -114,42 +62,26 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
 
     /** Room for another claim, if any. */
     roomFor(priority: number): LedgerRoom | undefined {
-      const hasMore = countBuilding(priority) > 0 || ready.get(priority)!.some(({ email }) => !lingering.isSilent(email))
+      const hasMore = countBuilding(priority) > 0 || ready.hasAnswering(priority)
       const room = roomFor(priority, inUse(), { hasMore, ownerOf })
       if (!room) return undefined
       const except = [...room.except, ...lingering.ownersWithoutSlots(priority)]
       return { ...room, except, ...lingering.streamsFor({ inUse: inUse(), priority }) }
     },
-    isTooMuchReady: (batch: Email[]) => isTooMuchReady([...ready.values()].flat(), batch, ownerOf),
-    dropReady() {
-      for (const buffer of ready.values()) buffer.splice(0)
-    },
+    isTooMuchReady: ready.isTooMuch,
+    dropReady: ready.drop,
+    takeNext: ready.takeNext,
 
-    /**
-     * Removes the next email to send from its buffer: one that is `preferred`, if any; transactional before bulk; in turn. Undefined when none has
-     * a free slot, or `mayTake` says no.
-     */
-    takeNext({ mayTake, preferred }: { mayTake?: () => boolean; preferred?: (email: Email) => boolean } = {}): Built | undefined {
-      const next = (preferred && findNext(preferred)) ?? findNext()
-      if (!next || mayTake?.() === false) return undefined
-      return next.buffer.splice(next.index, 1)[0]
-    },
-
-    takeSlot: (email: Email) => void onWire.add(email),
-    /** `hasReply`: the receiver replied, so that the stream of the email is not silent. */
-    freeSlot(email: Email, hasReply = false) {
-      const isOver = !onWire.delete(email) && !lingering.has(email)
-      if (!isOver) lingering.remove(email, { onWire, hasReply })
-    },
-    isOnWire: (email: Email) => onWire.has(email),
-    countOnWire: () => onWire.size,
+    takeSlot: wire.takeSlot,
+    freeSlot: wire.freeSlot,
+    isOnWire: wire.has,
+    countOnWire: () => wire.emails.size,
     /** True for an email whose stream got no reply last. */
     isSilent: (email: Email) => lingering.isSilent(email),
     /** The email has no reply in time. False when too many emails linger already: then the email keeps its slot. */
     linger(email: Email) {
-      const lingers = lingering.add(email)
-      if (lingers) onWire.delete(email)
-      giveBackReady()
+      const lingers = wire.linger(email)
+      for (const given of ready.takeBack()) release(given)
       return lingers
     },
 
@@ -166,10 +98,4 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
     },
     releaseAll: () => held.clear(),
   }
-}
-
-function countBulk(emails: Iterable<LedgerEmail>) {
-  let count = 0
-  for (const { priority } of emails) if (priority === PRIORITIES.bulk) count++
-  return count
 }

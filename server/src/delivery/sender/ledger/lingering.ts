@@ -1,6 +1,6 @@
-import { PRIORITIES } from '../outbox/streams/stream-of.ts'
-import { BULK_SHARE, type BuiltMessage, type OwnerOf } from './limits/capacity.ts'
-import type { createSlots } from './limits/slots.ts'
+import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
+import { BULK_SHARE, type BuiltMessage, type OwnerOf } from '../limits/capacity.ts'
+import type { createSlots } from '../limits/slots.ts'
 
 /** Emails that may wait for a reply without a slot on the wire. Each keeps a connection to the provider. */
 export const maxLingering = (slots: number) => 4 * slots + 16

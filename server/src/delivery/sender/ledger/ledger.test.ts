@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PRIORITIES } from '../outbox/streams/stream-of.ts'
+import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
+import { CAPACITY as ALL_HELD, limitsOf } from '../limits/capacity.ts'
+import { CONNECTIONS, createSlots } from '../limits/slots.ts'
 import { createLedger, type LedgerEmail } from './ledger.ts'
-import { CAPACITY as ALL_HELD, limitsOf } from './limits/capacity.ts'
-import { CONNECTIONS, createSlots } from './limits/slots.ts'
 import { maxLingering } from './lingering.ts'
 
 const { transactional, bulk } = PRIORITIES

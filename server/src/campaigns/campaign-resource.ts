@@ -1,0 +1,18 @@
+import type { FastifyContextConfig } from 'fastify'
+import { z } from 'zod'
+import type { Db } from '../db/index.ts'
+import { resource } from '../http/resource.ts'
+import type { App } from '../http/server.ts'
+import { getCampaign } from './draft/campaign.ts'
+
+export const CampaignParam = z.object({ id: z.string() })
+
+/** Routes below `/campaigns/:id`. */
+export const campaignResource = (app: App, db: Db, refusals: FastifyContextConfig['refusals'] = []) =>
+  resource(app, {
+    tags: ['Campaigns'],
+    caller: 'project',
+    refusals,
+    params: CampaignParam,
+    find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),
+  })

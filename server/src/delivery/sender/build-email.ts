@@ -1,0 +1,138 @@
+import type { Pool } from '../../db/index.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { storable } from '../../lib/text/storable.ts'
+import { MAX_MESSAGE } from '../../mime/compose.ts'
+import { unsubscribeHeaders } from '../../preferences/footer.ts'
+import { preferenceLinks } from '../../preferences/link.ts'
+import type { Recipient } from '../../templates/language/variables.ts'
+import { outgoingHtml } from '../../templates/outgoing-html.ts'
+import type { Rendered, RenderedEmail } from '../../templates/rendered-email.ts'
+import type { BuildRequest } from '../message/build.ts'
+import { BuildError, createBuildPool } from '../message/build-pool.ts'
+import { feedbackSenderOf, withFeedbackId } from '../message/feedback-id.ts'
+import { returnPathOf } from '../message/return-path.ts'
+import type { createTimeouts } from '../message/timeouts.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
+import type { Content } from '../outbox/content.ts'
+import { variablesFor } from '../outbox/own-variables.ts'
+import type { Settlement } from '../outbox/settle.ts'
+import { needsConsent } from '../rules/may-send.ts'
+import type { OutgoingMessage } from '../transport/transport.ts'
+import type { Admitted } from './gate.ts'
+import type { OwnerOf } from './limits/capacity.ts'
+import { afterFailedRendering, afterTimeout, idOf, retryLater } from './settlements.ts'
+import { createSigningKeys } from './signing-keys.ts'
+
+/** An email that has passed the gate and whose message is built. */
+export type ReadyEmail = {
+  email: ClaimedEmail
+  outgoing: OutgoingMessage
+  /** Domain of the from address. */
+  domain: string
+  /** Sent to find out whether its paused sender domain works again. */
+  probe: boolean
+  needsConsent: boolean
+  /** The rendered subject, if it differs from the content's. */
+  subject: string | undefined
+  /** When it passed the gate. */
+  checkedAt: number
+}
+
+/** No result: rendering itself failed, which is not the fault of the template. */
+type RenderedFor = { admitted: Admitted; recipient: Recipient; result: Rendered | undefined }
+type BuiltEmail = Omit<ReadyEmail, 'checkedAt'> | { settlement: Settlement }
+
+const TOO_LARGE = 'The message is larger than 40 MB.'
+
+export type BuilderDeps = {
+  db: Pool
+  secrets: Secrets
+  log: Log
+  publicUrl: string
+  signs: boolean
+  /** Domain of return paths, where this installation receives bounces. Without it they go to the from address. */
+  bounceDomain: string | undefined
+  ownerOf: OwnerOf
+  timeouts: ReturnType<typeof createTimeouts>
+}
+
+/** Makes the message of an email: links, headers and signature around its rendered content. */
+export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceDomain, ownerOf, timeouts }: BuilderDeps) {
+  const keyOf = createSigningKeys(db, secrets)
+  const sharedContent = createSharedContents()
+  const feedbackSender = feedbackSenderOf(publicUrl)
+  const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
+
+  /** Never throws: an email that cannot be built is settled like one that was refused. */
+  async function build({ admitted, recipient, result }: RenderedFor, probe: boolean): Promise<BuiltEmail> {
+    const { email, signer, content } = admitted
+    if (!result) return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be rendered.') } }
+    if (!result.ok) return { settlement: { ...idOf(email), ...afterFailedRendering(email, result) } }
+    const subject = result.subject === content.subject ? undefined : storable(result.subject)
+    try {
+      const outgoing = await buildMessage(admitted, recipient, result)
+      if (outgoing.message.length > MAX_MESSAGE)
+        return { settlement: { ...idOf(email), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
+      return { email, outgoing, domain: signer.domain, probe, needsConsent: needsConsent(content.type) && !email.test, subject }
+    } catch (err) {
+      if (err instanceof BuildError)
+        return { settlement: { ...idOf(email), ...(err.untried ? retryLater : afterTimeout)(email, err.message), subject } }
+      log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not compose an email')
+      return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be composed.'), subject } }
+    }
+  }
+
+  const recipientOf = ({ email, contact }: Admitted): Recipient =>
+    Object.assign(
+      preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
+      variablesFor(
+        {
+          id: contact.id,
+          email: contact.email,
+          subscribed: contact.subscribed,
+          createdAt: contact.createdAt.toISOString(),
+          data: contact.data,
+        },
+        email,
+      ),
+    )
+
+  async function buildMessage(
+    { email, content, signer, tracking }: Admitted,
+    recipient: Recipient,
+    rendered: RenderedEmail,
+  ): Promise<OutgoingMessage> {
+    const { projectId, id, priority, messageId, createdAt, toAddress, toName } = email
+    const { type, fromAddress } = content
+    const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
+    const request: BuildRequest = {
+      email: { projectId, id, messageId, createdAt, toAddress, toName },
+      content: sharedContent(content),
+      fromName: content.fromName,
+      subject: rendered.subject,
+      html: outgoingHtml(content, recipient, rendered),
+      headers: { ...withFeedbackId(email, content, feedbackSender), ...unsubscribeHeaders(type, recipient, content.headers) },
+      tracking,
+      returnPath,
+      signer: signs ? await keyOf(projectId, signer) : undefined,
+    }
+    const message = await buildPool.build(priority, request, timeouts.guardOf(content.id))
+    // The name of a header may begin with a dot, nothing else at the start of a line that we compose.
+    const isWireForm = !Object.keys(request.headers).some((name) => name.startsWith('.'))
+    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message, isWireForm }
+  }
+
+  return { recipientOf, build, close: buildPool.close }
+}
+
+/** One object for all emails of a content: it crosses to a thread once per group. */
+function createSharedContents() {
+  const shared = new WeakMap<Content, BuildRequest['content']>()
+  return (content: Content) => {
+    const { id, type, fromAddress, replyTo, attachments } = content
+    const known = shared.get(content) ?? { id, type, fromAddress, replyTo, attachments }
+    shared.set(content, known)
+    return known
+  }
+}

@@ -1,0 +1,70 @@
+import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
+import { type BuiltMessage, isTooMuchReady, nextInTurn, type OwnerOf } from '../limits/capacity.ts'
+import type { createLingering, StreamEmail } from './lingering.ts'
+import type { createWire } from './wire.ts'
+
+/** Emails whose messages are built, by priority, and which of them is sent next. */
+export function createReadyBuffers<Built extends BuiltMessage & { email: StreamEmail }>(
+  ownerOf: OwnerOf,
+  { lingering, wire }: { lingering: ReturnType<typeof createLingering>; wire: ReturnType<typeof createWire<Built['email']>> },
+) {
+  type Email = Built['email']
+  const buffers = new Map<number, Built[]>(Object.values(PRIORITIES).map((priority) => [priority, []]))
+
+  /** One email of the silent streams of an owner is enough to try whether there are replies again. */
+  function isSurplus({ email, probe }: Built) {
+    if (probe) return false
+    if (wire.hasNoSlots(email)) return true
+    if (!lingering.isSilent(email)) return false
+    const others = [...[...buffers.values()].flat().map((each) => each.email), ...wire.emails]
+    return others.some((other) => lingering.isSilent(other) && ownerOf(other.projectId) === ownerOf(email.projectId))
+  }
+
+  function findNext(preferred: (email: Email) => boolean = () => true) {
+    for (const [priority, buffer] of buffers) {
+      if (!buffer.length || !wire.mayHaveSlot(priority)) continue
+      const index = nextInTurn(buffer, {
+        onWire: wire.emails,
+        ownerOf,
+        maySend: (email, own) => preferred(email) && wire.maySend(email, own),
+      })
+      if (index >= 0) return { buffer, index }
+    }
+    return undefined
+  }
+
+  return {
+    /** False when the email would wait for long: it is given back. */
+    add(priority: number, built: Built) {
+      if (isSurplus(built)) return false
+      buffers.get(priority)!.push(built)
+      return true
+    },
+    /** Removes emails whose turn is far away: they take up capacity. A probe stays, the only one of its domain. */
+    takeBack(): Email[] {
+      const isTakenBack = ({ email, probe }: Built) => !probe && (lingering.isSilent(email) || wire.hasNoSlots(email))
+      const all = [...buffers.values()].flat()
+      for (const [priority, buffer] of buffers)
+        buffers.set(
+          priority,
+          buffer.filter((each) => !isTakenBack(each)),
+        )
+      return all.filter(isTakenBack).map(({ email }) => email)
+    },
+    /** Whether there is an email whose stream gets replies. */
+    hasAnswering: (priority: number) => buffers.get(priority)!.some(({ email }) => !lingering.isSilent(email)),
+    isTooMuch: (batch: Email[]) => isTooMuchReady([...buffers.values()].flat(), batch, ownerOf),
+    drop() {
+      for (const buffer of buffers.values()) buffer.splice(0)
+    },
+    /**
+     * Removes the next email to send from its buffer: one that is `preferred`, if any; transactional before bulk; in turn. Undefined when none has
+     * a free slot, or `mayTake` says no.
+     */
+    takeNext({ mayTake, preferred }: { mayTake?: () => boolean; preferred?: (email: Email) => boolean } = {}): Built | undefined {
+      const next = (preferred && findNext(preferred)) ?? findNext()
+      if (!next || mayTake?.() === false) return undefined
+      return next.buffer.splice(next.index, 1)[0]
+    },
+  }
+}

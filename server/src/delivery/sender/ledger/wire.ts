@@ -1,0 +1,58 @@
+import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
+import type { OwnerOf } from '../limits/capacity.ts'
+import type { createSlots } from '../limits/slots.ts'
+import type { createLingering, StreamEmail } from './lingering.ts'
+
+/** Slots beyond the others, for owners that have no email on the wire and none that lingers. Bulk leaves one of them to transactional emails. */
+const EXTRA_SLOTS = 2
+
+type Deps = { slots: ReturnType<typeof createSlots>; lingering: ReturnType<typeof createLingering> }
+
+/** The emails on the wire, and which may follow them: invariants 3 and 4 of the ledger. */
+export function createWire<Email extends StreamEmail>(ownerOf: OwnerOf, { slots, lingering }: Deps) {
+  const onWire = new Set<Email>()
+
+  function hasSlot(priority: number, extra = 0) {
+    const { all, bulk } = slots.count()
+    if (priority !== PRIORITIES.bulk) return onWire.size < all + extra
+    const extraOfBulk = Math.min(extra, EXTRA_SLOTS - 1)
+    return onWire.size < all + extraOfBulk && countBulk(onWire) < bulk + extraOfBulk
+  }
+
+  /** Whether an email may take a slot. `own`: the emails of its owner on the wire. */
+  function maySend(email: Email, own: number) {
+    if (lingering.isSilent(email)) return hasSlot(email.priority) && lingering.mayTryNow(email, onWire)
+    const owner = ownerOf(email.projectId)
+    const isNewcomer = own === 0 && lingering.countOf(owner) === 0
+    return hasSlot(email.priority, isNewcomer ? EXTRA_SLOTS : 0) && own < lingering.slotsOf(owner, email.priority)
+  }
+
+  /** True for an email whose owner has no slots, because too many of its emails linger. */
+  const hasNoSlots = ({ projectId, priority }: Email) => lingering.slotsOf(ownerOf(projectId), priority) === 0
+
+  return {
+    emails: onWire as ReadonlySet<Email>,
+    has: (email: Email) => onWire.has(email),
+    maySend,
+    hasNoSlots,
+    /** False when not even an email of a new owner could leave. */
+    mayHaveSlot: (priority: number) => hasSlot(priority, EXTRA_SLOTS),
+    takeSlot: (email: Email) => void onWire.add(email),
+    /** `hasReply`: the receiver replied, so that the stream of the email is not silent. */
+    freeSlot(email: Email, hasReply = false) {
+      const isOver = !onWire.delete(email) && !lingering.has(email)
+      if (!isOver) lingering.remove(email, { onWire, hasReply })
+    },
+    linger(email: Email) {
+      const lingers = lingering.add(email)
+      if (lingers) onWire.delete(email)
+      return lingers
+    },
+  }
+}
+
+function countBulk(emails: Iterable<StreamEmail>) {
+  let count = 0
+  for (const { priority } of emails) if (priority === PRIORITIES.bulk) count++
+  return count
+}

@@ -1,0 +1,121 @@
+import type { Pool } from '../../db/index.ts'
+import { crash } from '../../lib/crash-point.ts'
+import { groupBy } from '../../lib/group-by.ts'
+import type { Log } from '../../lib/log.ts'
+import { renderEmails, StoppedError } from '../../templates/render.ts'
+import type { createTimeouts } from '../message/timeouts.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
+import type { createContents } from '../outbox/content.ts'
+import type { createSettle, Settlement } from '../outbox/settle.ts'
+import type { createEmailBuilder, ReadyEmail } from './build-email.ts'
+import { type Admitted, passGate } from './gate.ts'
+import type { Health } from './limits/health.ts'
+import { createRenderedSizes } from './limits/rendered-sizes.ts'
+import { holdBack, settlementOfRefused } from './settlements.ts'
+
+/** Called once per prepared group of emails, with those of them that are ready. The others are settled. */
+type OnPrepared = (emails: ClaimedEmail[], ready: ReadyEmail[]) => void
+type PrepareContext = { probes: Set<ClaimedEmail>; checkedAt: number; isStopped: () => boolean; untilRoom: () => Promise<void> }
+type PrepareOptions = {
+  onPrepared: OnPrepared
+  isStopped: () => boolean
+  /** Sent although their sender domain is paused, to find out whether it works again. */
+  asProbes?: boolean
+  /** Backpressure: resolves when more may be rendered and built. Awaited between the groups of a content whose emails are large. */
+  untilRoom?: () => Promise<void>
+}
+
+type Deps = {
+  db: Pool
+  health: Health
+  log: Log
+  contentsOf: ReturnType<typeof createContents>
+  settle: ReturnType<typeof createSettle>
+  builder: ReturnType<typeof createEmailBuilder>
+  timeouts: ReturnType<typeof createTimeouts>
+}
+
+/** The first half of the pipeline: gate, render, build. */
+export function createPrepare({ db, health, log, contentsOf, settle, builder, timeouts }: Deps) {
+  const sizes = createRenderedSizes()
+
+  /**
+   * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
+   * them; then each content is rendered and built on its own, so that a slow template does not delay the others.
+   */
+  async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, asProbes = false, untilRoom = async () => {} }: PrepareOptions) {
+    const checkedAt = performance.now()
+    const { admitted, refused } = await passGate(db, emails, contentsOf)
+    // In place, because the ledger knows an email by its object.
+    for (const { email, address } of admitted) email.toAddress = address
+    await health.meet([...new Set(admitted.map(({ email }) => email.projectId))])
+    const { pass, heldBack, probes } = asProbes
+      ? { pass: admitted, heldBack: [], probes: new Set(emails) }
+      : await checkHealth(health, admitted)
+    const passing = new Set(emailsOf(pass))
+    const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
+      prepareContent(part, { probes, checkedAt, isStopped, untilRoom }, onPrepared),
+    )
+    const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settle)).then(() =>
+      onPrepared(
+        emails.filter((email) => !passing.has(email)),
+        [],
+      ),
+    )
+    // All of them end before a failure is thrown: onPrepared must not run for an email that the caller has given back.
+    const failure = (await Promise.allSettled([...parts, refusing])).find((each) => each.status === 'rejected')
+    if (failure) throw failure.reason
+  }
+
+  /** Renders the emails of one content together, unless they are large. Throws when the process stops: the emails are then given back. */
+  async function prepareContent([...waiting]: Admitted[], context: PrepareContext, onPrepared: OnPrepared) {
+    const { content } = waiting[0]!
+    for (let isFirst = true; waiting.length; isFirst = false) {
+      if (!isFirst) await context.untilRoom()
+      const together = waiting.splice(0, sizes.countTogether(content))
+      onPrepared(emailsOf(together), await prepareTogether(together, context))
+    }
+  }
+
+  async function prepareTogether(admitted: Admitted[], { probes, checkedAt, isStopped }: PrepareContext): Promise<ReadyEmail[]> {
+    const [{ content, email }] = admitted as [Admitted]
+    const recipients = admitted.map(builder.recipientOf)
+    const options = { projectId: email.projectId, priority: email.priority, guard: timeouts.guardOf(content.id), isStopped }
+    const results = await renderEmails(content, recipients, options).catch((err) => {
+      if (err instanceof StoppedError) throw err
+      log.error({ err, contentId: content.id, projectId: email.projectId }, 'could not render emails')
+      return []
+    })
+    sizes.note(content, results)
+    const built = await Promise.all(
+      admitted.map((each, index) =>
+        builder.build({ admitted: each, recipient: recipients[index]!, result: results[index] }, probes.has(each.email)),
+      ),
+    )
+    const unsent = built.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
+    for (const each of admitted)
+      if (probes.has(each.email) && unsent.some(({ id }) => id === each.email.id))
+        health.probed({ email: each.email, domain: each.signer.domain }, { domain: true, provider: false })
+    await Promise.all(unsent.map(settle))
+    crash('rendered')
+    return built.flatMap((each) => ('outgoing' in each ? [{ ...each, checkedAt }] : []))
+  }
+
+  return prepare
+}
+
+/** Defers emails of a paused sender domain, or to a domain that throttles, before any work is done for them. */
+async function checkHealth(health: Health, admitted: Admitted[]) {
+  const pass: Admitted[] = []
+  const heldBack: Settlement[] = []
+  const probes = new Set<ClaimedEmail>()
+  for (const each of admitted) {
+    const verdict = await health.admit(each.email, each.signer.domain)
+    if ('code' in verdict) heldBack.push(holdBack(each.email, verdict))
+    else pass.push(each)
+    if ('probe' in verdict && verdict.probe) probes.add(each.email)
+  }
+  return { pass, heldBack, probes }
+}
+
+const emailsOf = (all: { email: ClaimedEmail }[]) => all.map(({ email }) => email)

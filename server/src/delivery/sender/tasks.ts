@@ -1,0 +1,86 @@
+import { type Pool, transact } from '../../db/index.ts'
+import { every } from '../../lib/concurrency/every.ts'
+import { cancelStreams } from '../outbox/cancel.ts'
+import { countWorkers, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
+import { resolveUnknown } from '../outbox/evidence.ts'
+import { tidyHeldRefusals } from '../outbox/refusals/verdicts.ts'
+import type { Transport } from '../transport/transport.ts'
+import type { createDispatcher } from './dispatch.ts'
+import { expireQueued } from './expire.ts'
+import type { createPace } from './limits/pace.ts'
+import type { createSuspects } from './limits/suspects.ts'
+import type { SenderShared } from './shared.ts'
+import type { SenderTiming } from './timing.ts'
+import type { createVerifier } from './verify.ts'
+
+const RECOVER_MS = 500
+const WAKE_MS = 250
+/** Interval at which pauses are shared with other workers, and probes begin. */
+const HEALTH_MS = 500
+/** Interval at which held refusals are judged. */
+const VERIFY_MS = 500
+const TIDY_MS = 60_000
+const SUSPECTS_MS = 1_000
+const CANCEL_MS = 1_000
+const EXPIRE_MS = 600_000
+const QUOTA_MS = 120_000
+/** Rows per statement of the recurring tasks. */
+const CHUNK = 1_000
+
+type Deps = SenderShared & {
+  ownDb: Pool
+  transport: Transport
+  timing: SenderTiming
+  pace: ReturnType<typeof createPace>
+  dispatcher: ReturnType<typeof createDispatcher>
+  verifier: ReturnType<typeof createVerifier>
+  suspects: ReturnType<typeof createSuspects>
+  onQueued: () => void
+}
+
+/** What a worker does by the clock beside sending. */
+export function createSenderTasks(deps: Deps) {
+  const { db, ownDb, log, worker, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping } = deps
+  const isStopping = () => stopping.aborted
+  const wakeIf = (count: number) => void (count && onQueued())
+  const renewOwnLease = () => transact(ownDb, (tx) => renewLease(tx, worker, { leaseMs: timing.leaseMs, slowedBy: pace.slowedBy() }))
+  const recover = () => recoverFromDeadWorkers(db, worker).then(wakeIf)
+  const wake = () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(wakeIf)
+  const resolve = () => transact(db, (tx) => resolveUnknown(tx, { afterMs: timing.unknownMs, limit: CHUNK })).then(wakeIf)
+
+  async function shareHealth() {
+    const wasPaused = health.isProviderPaused()
+    await health.sync()
+    await health.tryProvider()
+    if (wasPaused && !health.isProviderPaused()) dispatcher.resume()
+  }
+
+  /** The quota belongs to the account, so all workers share it. */
+  async function adjustPace() {
+    const { perSecond, stopped, isUsedUp } = await transport.quota!()
+    pace.allow(perSecond / Math.max(1, await countWorkers(db)))
+    if (stopped) health.pauseProvider(stopped, { isUsedUp })
+  }
+
+  let tasks: ReturnType<typeof every>[] = []
+  return {
+    renewOwnLease,
+    adjustPace,
+    start() {
+      tasks = [
+        every(timing.leaseMs / 5, 'renew the lease of this worker', renewOwnLease, log),
+        every(RECOVER_MS, 'recover emails of dead workers', recover, log),
+        every(WAKE_MS, 'queue deferred emails that are due', wake, log),
+        every(HEALTH_MS, 'share sending pauses and start probes', shareHealth, log),
+        every(VERIFY_MS, 'judge held refusals', verifier.verify, log),
+        every(TIDY_MS, 'tidy held refusals', () => transact(db, (tx) => tidyHeldRefusals(tx)), log),
+        every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK, isStopping), log),
+        every(CANCEL_MS, 'cancel emails of cancelled streams', () => cancelStreams(db, CHUNK, isStopping), log),
+        every(SUSPECTS_MS, 'send suspect emails alone', suspects.sendAll, log),
+        every(timing.resolveMs, 'resolve unknown outcomes', resolve, log),
+      ]
+      if (transport.quota) tasks.push(every(QUOTA_MS, 'read the sending quota', adjustPace, log))
+    },
+    stop: () => Promise.all(tasks.map((task) => task.stop())),
+  }
+}

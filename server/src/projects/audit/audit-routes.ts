@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { cursorList } from '../../http/paging.ts'
+import type { routesOf } from '../../http/resource.ts'
+import type { Deps } from '../../http/server.ts'
+import { AuditQuery, listAuditEntries, ProjectAuditEntry, streamAuditEntries } from './audit.ts'
+
+export function auditRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets'> & { byAdmin: ReturnType<typeof routesOf> }) {
+  byAdmin.get(
+    '/projects/:id/audit',
+    {
+      summary: 'List who changed what, newest first',
+      description:
+        'Every change but tracked events, sent emails, and contacts and members of segments that were changed by an API key. Kept for 400 days. ' +
+        'With `format=csv` the answer is a CSV file of all entries.',
+      querystring: AuditQuery,
+      response: {
+        200: {
+          description: 'A page of entries, or a CSV file.',
+          content: { 'application/json': { schema: cursorList(ProjectAuditEntry) }, 'text/csv': { schema: z.string() } },
+        },
+      },
+      refusals: ['BAD_REQUEST'],
+      slowRead: true,
+    },
+    async (req, reply) => {
+      if (req.query.format !== 'csv') return listAuditEntries(db, secrets, req.project.id, req.query)
+      return reply
+        .type('text/csv; charset=utf-8')
+        .header('content-disposition', 'attachment; filename="audit.csv"')
+        .send(streamAuditEntries(db, req.project.id, req.query) as never) // a stream is not JSON
+    },
+  )
+}

@@ -1,0 +1,18 @@
+import type { FastifyContextConfig } from 'fastify'
+import { z } from 'zod'
+import type { Db } from '../db/index.ts'
+import { resource } from '../http/resource.ts'
+import type { App } from '../http/server.ts'
+import { getSegment } from './segment.ts'
+
+export const SegmentParam = z.object({ id: z.string() })
+
+/** Routes below `/segments/:id`. */
+export const segmentResource = (app: App, db: Db, refusals: FastifyContextConfig['refusals'] = []) =>
+  resource(app, {
+    tags: ['Segments'],
+    caller: 'project',
+    refusals,
+    params: SegmentParam,
+    find: (req, { id }) => getSegment(db, req.project.id, id),
+  })

@@ -1,0 +1,18 @@
+import type { FastifyContextConfig } from 'fastify'
+import { z } from 'zod'
+import type { Db } from '../db/index.ts'
+import { resource } from '../http/resource.ts'
+import type { App } from '../http/server.ts'
+import { getWorkflow } from './definition/workflow.ts'
+
+export const WorkflowParam = z.object({ id: z.string() })
+
+/** Routes below `/workflows/:id`. */
+export const workflowResource = (app: App, db: Db, refusals: FastifyContextConfig['refusals'] = []) =>
+  resource(app, {
+    tags: ['Workflows'],
+    caller: 'project',
+    refusals,
+    params: WorkflowParam,
+    find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
+  })

@@ -1,0 +1,108 @@
+import { parse } from 'csv-parse/sync'
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { transact } from '../../src/db/index.ts'
+import { dropOldAuditEntries } from '../../src/http/audit.ts'
+import { useSharedApp } from '../support/app.ts'
+
+const sterna = useSharedApp()
+type Project = Awaited<ReturnType<typeof sterna.newProject>>
+type Entry = { id: string; action: string; actor: object; target: object; changes: object[] }
+
+const audit = async ({ owner, id }: Project, query = '') => (await owner.call('GET', `/projects/${id}/audit${query}`)).body
+const actions = async (project: Project, query = '') => (await audit(project, query)).data.map(({ action }: Entry) => action)
+const asOwner = (project: Project, method: string, url: string, body?: unknown) =>
+  project.owner.call(method, url, { headers: { 'x-project-id': project.id }, ...(body === undefined ? {} : { body }) })
+const template = { name: 'Welcome', subject: 'S', body: 'B', type: 'TRANSACTIONAL' }
+
+test('a change is listed with its actor, target, fields and network', async () => {
+  const project = await sterna.newProject()
+  const { body: created } = await asOwner(project, 'POST', '/templates', template)
+  await project.call('PATCH', `/templates/${created.id}`, { subject: 'Changed' })
+  const { data, total } = await audit(project, '?action=template')
+  expect(total).toBe(2)
+  expect(data).toMatchObject([
+    {
+      action: 'template.update',
+      actor: { type: 'key', id: null, name: null },
+      target: { type: 'template', id: created.id, name: 'Welcome' },
+      changes: [{ field: 'subject' }],
+      network: '127.0.0.1',
+    },
+    {
+      action: 'template.create',
+      actor: { type: 'user', id: project.owner.id, name: project.owner.email },
+      target: { type: 'template', id: created.id, name: 'Welcome' },
+      changes: Object.keys(template).map((field) => ({ field })),
+    },
+  ])
+  expect(await actions(project)).toEqual(['template.update', 'template.create', 'project.create'])
+})
+
+test('values are listed only of settings', async () => {
+  const project = await sterna.newProject()
+  await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { tracking: 'DISABLED' } })
+  const [entry] = (await audit(project)).data
+  expect(entry).toMatchObject({ action: 'project.update', target: { id: project.id }, changes: [{ field: 'tracking', value: 'DISABLED' }] })
+})
+
+test('a refused change, and one that is rolled back, is not listed', async () => {
+  const project = await sterna.newProject()
+  await project.call('POST', '/templates', { ...template, from: 'x@unverified.example' })
+  const { body } = await project.call('POST', '/templates', template)
+  await project.call('PATCH', `/templates/${body.id}`, { subject: 'x' }, { 'if-match': '"2020-01-01T00:00:00.000Z"' })
+  await project.call('DELETE', '/domains/6ba7b810-9dad-11d1-80b4-00c04fd430c8')
+  expect(await actions(project)).toEqual(['template.create', 'project.create'])
+})
+
+test('contacts are named by id, and listed only if a person changed them', async () => {
+  const project = await sterna.newProject()
+  const ada = await project.contacts.create('ada@example.com')
+  await project.contacts.update(ada.id, { subscribed: false })
+  await asOwner(project, 'PATCH', `/contacts/${ada.id}`, { data: { plan: 'pro' } })
+  await asOwner(project, 'POST', '/suppressions', { address: 'grace@example.com' })
+  const { data } = await audit(project)
+  expect(data).toMatchObject([
+    { action: 'suppression.create', target: { type: 'suppression', id: null, name: null }, changes: [{ field: 'address' }] },
+    { action: 'contact.update', target: { type: 'contact', id: ada.id, name: null }, changes: [{ field: 'data' }] },
+    { action: 'project.create' },
+  ])
+  expect(JSON.stringify(data)).not.toMatch(/ada@|grace@|pro"/)
+})
+
+test('entries are filtered by actor and action, paged, and downloaded as CSV', async () => {
+  const project = await sterna.newProject()
+  for (const name of ['=A', 'B', 'C']) await project.call('POST', '/templates', { ...template, name })
+  await asOwner(project, 'POST', '/segments', { name: 'S', type: 'STATIC' })
+  expect(await actions(project, `?actor=${project.owner.id}`)).toEqual(['segment.create', 'project.create'])
+  expect(await actions(project, '?action=template.create')).toHaveLength(3)
+  expect(await actions(project, '?action=templat')).toEqual([])
+  const first = await audit(project, '?limit=2&action=template')
+  const second = await audit(project, `?limit=2&action=template&cursor=${encodeURIComponent(first.cursor)}`)
+  expect([...first.data, ...second.data].map(({ target }) => target.name)).toEqual(['C', 'B', '=A'])
+  expect((await project.owner.call('GET', `/projects/${project.id}/audit?cursor=${encodeURIComponent(first.cursor)}`)).status).toBe(400)
+  const { body, headers } = await project.owner.call('GET', `/projects/${project.id}/audit?action=template&format=csv`)
+  expect(headers['content-type']).toMatch('text/csv')
+  expect(parse<Record<string, string>>(body, { columns: true }).map((row) => [row.action, row.targetName, row.actorType])).toEqual(
+    ['C', 'B', "'=A"].map((name) => ['template.create', name, 'key']),
+  )
+})
+
+test('only an owner or admin reads them, and none of another project', async () => {
+  const [project, other] = [await sterna.newProject(), await sterna.newProject()]
+  expect((await other.owner.call('GET', `/projects/${project.id}/audit`)).status).toBe(404)
+  const member = await sterna.newPerson({ verified: true })
+  await sql`insert into memberships (project_id, user_id, role) values (${project.id}, ${member.id}, 'MEMBER')`.execute(sterna.db)
+  expect((await member.call('GET', `/projects/${project.id}/audit`)).status).toBe(403)
+})
+
+test('they survive a reset, and go after 400 days', async () => {
+  const project = await sterna.newProject()
+  await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)
+  expect(await actions(project)).toEqual(['project.reset', 'project.create'])
+  await sql`
+    update audit_entries set created_at = now() - interval '401 days' where project_id = ${project.id} and action = 'project.create'
+  `.execute(sterna.db)
+  await transact(sterna.db, (tx) => dropOldAuditEntries(tx, 100))
+  expect(await actions(project)).toEqual(['project.reset'])
+})
