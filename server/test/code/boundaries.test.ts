@@ -39,6 +39,7 @@ const DASHBOARD_LAYERS = [
   'list',
   'editor',
   'conditions',
+  'design',
   'content',
   'features',
   'shell',
