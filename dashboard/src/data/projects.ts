@@ -42,3 +42,13 @@ export const invitationsQuery = (projectId: string) =>
   queryOptions({ queryKey: teamKey(projectId, 'invitations'), queryFn: () => api.invitations.list(projectId) })
 
 export const invalidateTeam = (queries: QueryClient, projectId: string) => invalidate(queries, projectId, 'team')
+
+const webhookKey = keysOf('webhooks')
+
+export const endpointsQuery = (projectId: string) =>
+  queryOptions({ queryKey: webhookKey(projectId, 'list', 'endpoints'), queryFn: () => apiOf(projectId).webhookEndpoints.list() })
+
+export const endpointQuery = (projectId: string, id: string) =>
+  queryOptions({ queryKey: webhookKey(projectId, 'endpoint', id), queryFn: () => apiOf(projectId).webhookEndpoints.get(id) })
+
+export const invalidateWebhooks = (queries: QueryClient, projectId: string) => invalidate(queries, projectId, 'webhooks')

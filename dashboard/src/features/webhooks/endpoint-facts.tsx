@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { KeyRound, Pencil, Power, RotateCcw, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { invalidateWebhooks } from '../../data/webhooks.ts'
+import { invalidateWebhooks } from '../../data/projects.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { Confirm, Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
 import { MenuItem, MenuSeparator, MoreActions } from '../../ui/dialog/menu.tsx'
@@ -19,7 +19,7 @@ import { Time } from '../../ui/text/time.tsx'
 import { EndpointForm } from './endpoint-form.tsx'
 import { disabledReasonOf, EndpointStatus, Health } from './health.tsx'
 import { describeSelectors } from './selectors.ts'
-import { SendTest } from './send-test.tsx'
+import { TestEndpoint } from './test-endpoint.tsx'
 
 /** Above the deliveries: state, health and the secret. */
 export function EndpointFacts({ endpoint }: { endpoint: WebhookEndpoint }) {
@@ -61,7 +61,7 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
   const toggle = useToggle(endpoint)
   return (
     <>
-      <SendTest endpoint={endpoint} />
+      <TestEndpoint endpoint={endpoint} />
       <MoreActions>
         <MenuItem onSelect={() => setOpen('edit')}>
           <Pencil aria-hidden="true" />

@@ -1,7 +1,7 @@
 import type { WebhookEndpoint } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { invalidateWebhooks } from '../../data/webhooks.ts'
+import { invalidateWebhooks } from '../../data/projects.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { DialogButtons } from '../../ui/dialog/dialog.tsx'
 import { Button } from '../../ui/form/button.tsx'

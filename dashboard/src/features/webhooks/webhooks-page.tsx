@@ -2,7 +2,7 @@ import type { WebhookEndpoint } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { EyeOff, Webhook } from 'lucide-react'
-import { endpointsQuery } from '../../data/webhooks.ts'
+import { endpointsQuery } from '../../data/projects.ts'
 import { canManage, useProject } from '../../projects/current.ts'
 import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
@@ -17,7 +17,7 @@ import { curl } from '../../ui/text/curl.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 import { disabledReasonOf, EndpointStatus, Health } from './health.tsx'
 import { describeSelectors } from './selectors.ts'
-import { SendTest } from './send-test.tsx'
+import { TestEndpoint } from './test-endpoint.tsx'
 
 const LIVE_MS = 10_000
 
@@ -84,7 +84,7 @@ function EndpointCard({ endpoint }: { endpoint: WebhookEndpoint }) {
           {endpoint.description && <span>{endpoint.description}</span>}
         </span>
       }
-      actions={<SendTest endpoint={endpoint} />}
+      actions={<TestEndpoint endpoint={endpoint} />}
     >
       {reason && (
         <div className="mb-4">

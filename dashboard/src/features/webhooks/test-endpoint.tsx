@@ -7,7 +7,7 @@ import { Button } from '../../ui/form/button.tsx'
 import { explain } from '../../ui/text/explain.ts'
 
 /** Makes one request of the type `test`, and says what the receiver answered. */
-export function SendTest({ endpoint }: { endpoint: WebhookEndpoint }) {
+export function TestEndpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
   const api = useApi()
   const test = useMutation({
     mutationFn: () => api.webhookEndpoints.test(endpoint.id),
