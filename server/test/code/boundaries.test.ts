@@ -54,6 +54,8 @@ const OWNERS: Record<string, string> = {
   activity_count_deltas: 'events',
   activity_counts: 'events',
   attachments: 'delivery',
+  api_key_hashes: 'projects',
+  api_keys: 'projects',
   attempts: 'http',
   audit_entries: 'http',
   billing_meters: 'billing',
