@@ -1,8 +1,20 @@
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, OWNER, rows, startDashboard } from './support/dashboard.ts'
 
-const { openProject, takeErrors } = startDashboard()
+const { openProject: openAnyProject, takeErrors } = startDashboard()
+
+/** With the steps as a list, which phones and screen readers get; workflow-canvas.test.ts has the canvas. */
+async function openProject() {
+  const { page, project } = await openAnyProject()
+  await page.goto(`/app/p/${project.id}`)
+  await page.evaluate(() => localStorage.setItem('sterna.workflow-view', 'list'))
+  return { page, project }
+}
+afterAll(async () => {
+  const { page } = await openAnyProject()
+  await page.evaluate(() => localStorage.removeItem('sterna.workflow-view'))
+})
 
 test('a workflow is built, tried, turned on, entered by an event, followed, cancelled and explained', async () => {
   const { page, project } = await openProject()

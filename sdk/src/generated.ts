@@ -2113,6 +2113,33 @@ export type WorkflowItem = {
   }
 }
 
+export type WorkflowRecipe = {
+  key: string
+  name: string
+  description: string
+  triggerType: 'EVENT' | 'MANUAL' | 'SCHEDULE'
+  /** The event that starts it. Null: a schedule does. */
+  eventName: string | null
+  /** Events to track and fields of contacts, without which it does nothing. */
+  needs: {
+    kind: 'event' | 'field'
+    name: string
+    when: string
+    /** A request that brings it. Null: Sterna records it by itself. */
+    snippet: string | null
+  }[]
+  emails: {
+    name: string
+    subject: string
+    type: 'MARKETING' | 'TRANSACTIONAL'
+  }[]
+  /** In the order of the outline. */
+  steps: {
+    type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+    name: string
+  }[]
+}
+
 export type WorkflowStep = {
   id: string
   workflowId: string
@@ -2145,6 +2172,16 @@ export type WorkflowTransition = {
   createdAt: string
 }
 
+export type WorkflowVersion = {
+  version: number
+  isCurrent: boolean
+  /** Number of steps, with the TRIGGER step. */
+  steps: number
+  /** Address of the person who saved it. Null for an API key. */
+  savedBy: string | null
+  savedAt: string
+}
+
 export type WorkflowVisit = {
   id: string
   executionId: string
@@ -2162,6 +2199,12 @@ export type WorkflowVisit = {
   scheduledFor: string | null
   startedAt: string
   completedAt: string | null
+  /** Of a WEBHOOK step: the last reply. `status` null: there was none. */
+  webhook: {
+    status: number | null
+    durationMs: number
+    attempts: number
+  } | null
   /** Null: the contact was deleted. */
   contact: {
     id: string
@@ -6400,6 +6443,40 @@ export interface Operations {
     }
   }
 
+  /**
+   * List recipes for workflows
+   *
+   * Complete workflows with their emails, to begin with and to change.
+   */
+  'GET /workflows/recipes': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: WorkflowRecipe[]
+    }
+  }
+
+  /**
+   * Create a workflow from a recipe
+   *
+   * Makes its templates, in the look of the project, a segment if it runs by a schedule, and the workflow, which is disabled. The sender of the templates is that of the template changed last, else one of the first verified domain.
+   */
+  'POST /workflows/recipes/{key}': {
+    params: {
+      key: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      name?: string
+      /** Instead of the event of the recipe. Ignored for a schedule. */
+      eventName?: string
+    } | undefined
+    response: Workflow
+  }
+
   /** Get a workflow with its steps and transitions */
   'GET /workflows/{id}': {
     params: {
@@ -6667,7 +6744,7 @@ export interface Operations {
   /**
    * Simulate a workflow for a contact
    *
-   * Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.
+   * Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout, unless `answers` say otherwise.
    */
   'POST /workflows/{id}/simulate': {
     params: {
@@ -6690,6 +6767,10 @@ export interface Operations {
       }
       /** When the execution starts; now by default. */
       at?: string
+      /** Branches to take instead of those that the steps would, by the id of the step. Of a WAIT_FOR_EVENT also `event`: it happens at once. */
+      answers?: Record<string, string>
+      /** Position in the path of a step to look into: what it sees, and the email that it sends. */
+      inspect?: number
     } | undefined
     response: {
       path: {
@@ -6706,6 +6787,25 @@ export interface Operations {
       end: 'COMPLETED' | 'EXITED' | 'FAILED' | 'WAITING'
       reason: string | null
       endsAt: string
+      /** What the step at `inspect` of the path sees, as earlier steps have left it. */
+      inspected: {
+        contact: {
+          email: string
+          subscribed: boolean
+          data: Record<string, unknown>
+        }
+        /** The event that started the execution. */
+        event: unknown
+        context: Record<string, unknown>
+        /** The email of a SEND_EMAIL step, if it is sent. */
+        email: {
+          subject: string
+          html: string
+          text: string
+          /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+          frameUrl?: string
+        } | null
+      } | null
     }
   }
 
@@ -6845,6 +6945,8 @@ export interface Operations {
       cursor?: string
       /** One or several, also separated by commas. All of them by default: the figure `entered`. */
       outcome?: ('waiting' | 'completed' | 'skipped' | 'failed' | 'cancelled')[]
+      /** Only those after which the execution came to this step. */
+      nextStepId?: string
     }
     headers: undefined
     body: undefined
@@ -6885,6 +6987,115 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /**
+   * List the versions of a workflow
+   *
+   * Newest first. The last 50 are kept, and those that executions follow.
+   */
+  'GET /workflows/{id}/versions': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: WorkflowVersion[]
+    }
+  }
+
+  /**
+   * Get the steps of a version
+   *
+   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`.
+   */
+  'GET /workflows/{id}/versions/{version}': {
+    params: {
+      id: string
+      version: number
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      version: number
+      isCurrent: boolean
+      /** Address of the person who saved it. Null for an API key. */
+      savedBy: string | null
+      savedAt: string
+      steps: WorkflowStep[]
+      transitions: WorkflowTransition[]
+    }
+  }
+
+  /**
+   * Show the request of a webhook
+   *
+   * As it would be made for this contact and event, without the signature. Calls nothing.
+   */
+  'POST /workflows/{id}/webhook-preview': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** The config of a WEBHOOK step, saved or not. */
+      config: unknown
+      /** The contact of the execution; a made-up one by default. */
+      contactId?: string
+      /** The event that started the execution. */
+      event?: {
+        name: string
+        /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+        data?: Record<string, unknown>
+      }
+    }
+    response: {
+      url: string
+      method: string
+      headers: Record<string, string>
+      body: string | null
+    }
+  }
+
+  /**
+   * Call a webhook
+   *
+   * Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project.
+   */
+  'POST /workflows/{id}/webhook-test': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** The config of a WEBHOOK step, saved or not. */
+      config: unknown
+      /** The contact of the execution; a made-up one by default. */
+      contactId?: string
+      /** The event that started the execution. */
+      event?: {
+        name: string
+        /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+        data?: Record<string, unknown>
+      }
+    }
+    response: {
+      /** Null: there was no reply. */
+      status: number | null
+      durationMs: number
+      error: string | null
+      request: {
+        url: string
+        method: string
+        headers: Record<string, string>
+        body: string | null
+      }
+    }
   }
 }
 
@@ -7970,6 +8181,18 @@ export class WorkflowsApi extends Resource {
   readonly fields = (query: Query<'GET /workflows/fields'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows/fields'>> =>
     this.call('GET /workflows/fields', { query }, options)
 
+  /** List recipes for workflows. Complete workflows with their emails, to begin with and to change. */
+  readonly listRecipes = (options: CallOptions = {}): Promise<Result<'GET /workflows/recipes'>> =>
+    this.call('GET /workflows/recipes', {}, options)
+
+  /** Iterates over all items of `listRecipes`. */
+  readonly allRecipes = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/recipes'>['data'][number]> =>
+    iterateWhole(() => this.listRecipes(options).then(({ data }) => data), { max })
+
+  /** Create a workflow from a recipe. Makes its templates, in the look of the project, a segment if it runs by a schedule, and the workflow, which is disabled. The sender of the templates is that of the template changed last, else one of the first verified domain. */
+  readonly createRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
+    this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
+
   /** Get a workflow with its steps and transitions */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}'>> =>
     this.call('GET /workflows/{id}', { params: { id } }, options)
@@ -8022,7 +8245,7 @@ export class WorkflowsApi extends Resource {
   readonly updateGraph = (id: string, body: Body<'PUT /workflows/{id}/graph'>, options: RevisionOptions = {}): Promise<Result<'PUT /workflows/{id}/graph'>> =>
     this.call('PUT /workflows/{id}/graph', { params: { id }, body }, options)
 
-  /** Simulate a workflow for a contact. Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout. */
+  /** Simulate a workflow for a contact. Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout, unless `answers` say otherwise. */
   readonly simulate = (id: string, body: Body<'POST /workflows/{id}/simulate'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/simulate'>> =>
     this.call('POST /workflows/{id}/simulate', { params: { id }, body }, options)
 
@@ -8061,6 +8284,26 @@ export class WorkflowsApi extends Resource {
   /** Delete a transition */
   readonly deleteTransition = (id: string, transitionId: string, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}/transitions/{transitionId}'>> =>
     this.call('DELETE /workflows/{id}/transitions/{transitionId}', { params: { id, transitionId } }, options)
+
+  /** List the versions of a workflow. Newest first. The last 50 are kept, and those that executions follow. */
+  readonly listVersions = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/versions'>> =>
+    this.call('GET /workflows/{id}/versions', { params: { id } }, options)
+
+  /** Iterates over all items of `listVersions`. */
+  readonly allVersions = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/{id}/versions'>['data'][number]> =>
+    iterateWhole(() => this.listVersions(id, options).then(({ data }) => data), { max })
+
+  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. */
+  readonly getVersion = (id: string, version: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/versions/{version}'>> =>
+    this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
+
+  /** Show the request of a webhook. As it would be made for this contact and event, without the signature. Calls nothing. */
+  readonly webhookPreview = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
+    this.call('POST /workflows/{id}/webhook-preview', { params: { id }, body }, options)
+
+  /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. */
+  readonly webhookTest = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
+    this.call('POST /workflows/{id}/webhook-test', { params: { id }, body }, options)
 }
 
 /** All resources of the API. */

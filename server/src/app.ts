@@ -51,9 +51,13 @@ import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { stopWorkflowsOf } from './workflows/executions/wiped.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
 import { workflowInsightRoutes } from './workflows/insight-routes.ts'
+import { workflowRecipeRoutes } from './workflows/recipe-routes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { webhookSecretRoutes } from './workflows/secret-routes.ts'
+import { workflowSimulateRoutes } from './workflows/simulate-routes.ts'
 import { workflowStepRoutes } from './workflows/step-routes.ts'
+import { workflowVersionRoutes } from './workflows/version-routes.ts'
+import { workflowWebhookTestRoutes } from './workflows/webhook-test-routes.ts'
 
 /** Adds routes for tests. */
 export type Extend = (app: App, deps: Deps) => void
@@ -115,6 +119,10 @@ export async function buildApp(
   workflowGraphRoutes(app, deps)
   workflowExecutionRoutes(app, deps)
   workflowInsightRoutes(app, deps)
+  workflowRecipeRoutes(app, deps)
+  workflowSimulateRoutes(app, deps)
+  workflowVersionRoutes(app, deps)
+  workflowWebhookTestRoutes(app, deps)
   webhookSecretRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)

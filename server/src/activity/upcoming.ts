@@ -19,10 +19,7 @@ type Within = { limit: number; daysAhead: number }
 /** Scheduled campaigns, and executions of workflows whose pause ends, the next first. */
 export async function listUpcoming(db: Db, projectId: string, within: Within) {
   const rows = [...(await listCampaigns(db, projectId, within)), ...(await listExecutions(db, projectId, within))]
-  return rows
-    .sort((a, b) => a.timestamp.getTime() - b.timestamp.getTime())
-    .slice(0, within.limit)
-    .map((row): z.output<typeof UpcomingActivity> => ({ ...row, timestamp: row.timestamp.toISOString() }))
+  return rows.sort((a, b) => a.timestamp.getTime() - b.timestamp.getTime()).slice(0, within.limit)
 }
 
 const listCampaigns = (db: Db, projectId: string, { limit, daysAhead }: Within) =>

@@ -79,11 +79,10 @@ export async function listTopCampaigns(db: Db, projectId: string, { metric, limi
     from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(period)}
     order by ${ORDERS[metric]} desc, id desc limit ${limit}
   `
-  return rows.map(({ startedAt, ...row }) => ({
+  return rows.map((row) => ({
     ...row,
     openRate: percent(row.openedCount, row.sentCount),
     clickRate: percent(row.clickedCount, row.sentCount),
-    startedAt: startedAt?.toISOString() ?? null,
   }))
 }
 

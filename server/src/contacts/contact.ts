@@ -19,11 +19,9 @@ export const Contact = z
 export const CONTACT_COLUMNS = columns('contacts', '', ['id', 'email', 'subscribed', 'data', 'projectId', 'createdAt', 'updatedAt'])
 export type ContactRow = RowOf<typeof CONTACT_COLUMNS> & { data: Record<string, unknown> }
 
-export const showContact = ({ data, createdAt, updatedAt, ...row }: ContactRow): z.output<typeof Contact> => ({
+export const showContact = ({ data, ...row }: ContactRow): z.output<typeof Contact> => ({
   ...row,
   data: Object.keys(data).length ? data : null,
-  createdAt: createdAt.toISOString(),
-  updatedAt: updatedAt.toISOString(),
 })
 
 export const findContact = (db: Db, projectId: string, id: string) =>

@@ -63,7 +63,6 @@ export const Consent = z
   .meta({ id: 'Consent' })
 
 type ConsentsQuery = { projectId: string; contactId: string } & z.output<typeof CursorQuery>
-type ConsentRow = { id: string; subscribed: boolean; source: string; details: Record<string, unknown>; createdAt: Date }
 
 /** Newest first. */
 export function listConsents(db: Db, secrets: Secrets, { projectId, contactId, ...query }: ConsentsQuery) {
@@ -71,12 +70,11 @@ export function listConsents(db: Db, secrets: Secrets, { projectId, contactId, .
   return readKeysetPage(db, secrets, {
     scope: `consents ${projectId} ${contactId}`,
     query,
-    select: ({ after, limit }) => sql<ConsentRow>`
+    select: ({ after, limit }) => sql<z.output<typeof Consent>>`
       select id, subscribed, source, details, created_at as "createdAt" from consents
       where ${where} ${after ? sql`and id < ${after[0]}` : sql``} order by id desc limit ${limit}
     `,
     positionOf: ({ id }) => [id],
-    show: (row) => ({ ...row, createdAt: row.createdAt.toISOString() }),
     // One contact's history is short, so counting it is cheap.
     count: () => countRows(db, sql`select 1 from consents where ${where}`),
   })

@@ -698,6 +698,7 @@ export interface Schema {
     uses: unknown
     pinned: boolean
     created_at: Date
+    saved_by: string | null
   }
   workflow_refusals: {
     project_id: string

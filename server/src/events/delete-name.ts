@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
+import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob, workInPieces } from '../jobs/job.ts'
 import { newId } from '../lib/id.ts'
 import { countEvents } from './counts.ts'
 import { reactToProject } from './listen.ts'
@@ -9,7 +9,6 @@ import { removeEvents } from './remove.ts'
 
 /** Events per transaction: few enough that no other transaction waits noticeably. */
 const PAGE = 2_000
-const WORK_MS = 1_000
 
 /** Deletes all events with a name that exist now, in a job. Returns their number when it is done, or the number so far. */
 export async function deleteByName(db: Pool, { projectId, name }: { projectId: string; name: string }) {
@@ -23,13 +22,7 @@ type Input = { name: string; before: string; total: number }
 type Result = { deletedCount: number }
 
 /** Deletes pages for about a second, each in its own transaction; a new job does the rest. */
-export async function continueDeleteName(db: Pool, job: JobId) {
-  for (const deadline = performance.now() + WORK_MS; ; ) {
-    const last = performance.now() > deadline
-    const more = await transact(db, (tx) => removePage(tx, job, last))
-    if (!more || last) return
-  }
-}
+export const continueDeleteName = (db: Pool, job: JobId) => workInPieces((isLast) => transact(db, (tx) => removePage(tx, job, isLast)))
 
 async function removePage(tx: Tx, job: JobId, last: boolean) {
   const taken = await lockJob<Input, null>(tx, job)

@@ -7,6 +7,7 @@ import type { Schema } from '../db/schema.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { lock } from '../ledger/locks.ts'
 import { newId } from '../lib/id.ts'
+import { SECOND } from '../lib/text/units.ts'
 import { enqueue, type Jobs } from './enqueue.ts'
 import { deletePieces } from './pieces.ts'
 
@@ -90,6 +91,17 @@ export const lockJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
     where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
     for update
   `
+
+/**
+ * Works for about a second, in pieces that are transactions of their own: a worker that shuts down waits only for one. `isLast`: the piece must
+ * see to it that another job does the rest. Ends when a piece returns false: nothing is left.
+ */
+export async function workInPieces(work: (isLast: boolean) => Promise<unknown>) {
+  for (const deadline = performance.now() + SECOND; ; ) {
+    const isLast = performance.now() > deadline
+    if (!(await work(isLast)) || isLast) return
+  }
+}
 
 /** Ends all waiting and active jobs of a project, after their current chunks. */
 export const stopJobs = (tx: Tx, projectId: string) =>

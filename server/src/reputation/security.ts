@@ -84,7 +84,6 @@ export async function readSecurity(
     select disabled, disabled_reason as reason, now() as now from projects where id = ${projectId}
   `
   const next = acknowledgedAt && new Date(acknowledgedAt.getTime() + ACKNOWLEDGE_DAYS * DAY)
-  const suspensions = await listSuspensions(db, projectId)
   return {
     status: {
       isHealthy,
@@ -95,12 +94,7 @@ export async function readSecurity(
       violations,
       warnings,
     },
-    suspensions: suspensions.map(({ at, until, endsAt, ...rest }) => ({
-      ...rest,
-      at: at.toISOString(),
-      until: until?.toISOString() ?? null,
-      endsAt: endsAt?.toISOString() ?? null,
-    })),
+    suspensions: await listSuspensions(db, projectId),
     levels,
     isDisabled: disabled,
     disabledReason: reason,
@@ -108,10 +102,6 @@ export async function readSecurity(
     thresholds: THRESHOLDS,
     minimumEmails: MIN_EMAILS,
     disablesAutomatically,
-    acknowledgement: {
-      at: acknowledgedAt?.toISOString() ?? null,
-      by: acknowledgedBy,
-      nextAt: next && next > now ? next.toISOString() : null,
-    },
+    acknowledgement: { at: acknowledgedAt, by: acknowledgedBy, nextAt: next && next > now ? next : null },
   }
 }

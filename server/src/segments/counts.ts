@@ -5,6 +5,7 @@ import { countContacts } from '../contacts/counts.ts'
 import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { enqueue } from '../jobs/enqueue.ts'
+import { workInPieces } from '../jobs/job.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { scanContacts } from '../projects/scans.ts'
 import { readContext } from './evaluate.ts'
@@ -26,7 +27,6 @@ const MAX_COUNTED_NOW = 20_000
 const STALE_AFTER_SECONDS = 10
 const STALE_AFTER_COUNTS = 100
 /** Time of one job; a new job counts the rest. */
-const WORK_MS = SECOND
 /** Nobody waits for a job, so it waits until requests have had their turn. */
 const JOB_WAIT_MS = 30 * SECOND
 
@@ -160,12 +160,11 @@ export async function countStaleSegments(db: Pool, { projectId, segmentId }: { p
     if (segment) await countInJob(db, segment)
     return
   }
-  for (const deadline = performance.now() + WORK_MS; ; ) {
+  await workInPieces(async (isLast) => {
     const [next] = await listStale(db, projectId)
-    if (!next) return
-    if (performance.now() > deadline) return transact(db, (tx) => enqueueCount(tx, projectId))
-    await countInJob(db, next)
-  }
+    if (next) await (isLast ? transact(db, (tx) => enqueueCount(tx, projectId)) : countInJob(db, next))
+    return next
+  })
 }
 
 const listStale = (db: Db, projectId: string) =>

@@ -41,8 +41,7 @@ export const Template = TemplateListItem.extend({
 
 type TemplateJson = z.output<typeof Template>
 type ListItem = z.output<typeof TemplateListItem>
-type Row = Omit<TemplateJson, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
-type Content = Pick<Row, 'name' | 'subject' | 'body' | 'type'> & { design?: Design | null | undefined } & {
+type Content = Pick<TemplateJson, 'name' | 'subject' | 'body' | 'type'> & { design?: Design | null | undefined } & {
   [Key in 'description' | 'previewText' | 'from' | 'fromName' | 'replyTo']?: string | null | undefined
 }
 
@@ -51,18 +50,8 @@ const LISTED = sql`
   project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
 const COLUMNS = sql`${LISTED}, design`
 
-type Times = { createdAt: Date; updatedAt: Date }
-
-const showTemplate = <Shown extends Times>({ createdAt, updatedAt, ...row }: Shown) => ({
-  ...row,
-  createdAt: createdAt.toISOString(),
-  updatedAt: updatedAt.toISOString(),
-})
-
-export async function findTemplate(db: Db, projectId: string, id: string): Promise<TemplateJson | undefined> {
-  const row = await maybeOne<Row>(db)`select ${COLUMNS} from templates where project_id = ${projectId} and id = ${id}`
-  return row && showTemplate(row)
-}
+export const findTemplate = (db: Db, projectId: string, id: string) =>
+  maybeOne<TemplateJson>(db)`select ${COLUMNS} from templates where project_id = ${projectId} and id = ${id}`
 
 export const TemplatesQuery = PageQuery.extend({
   type: z.enum(TYPES).optional(),
@@ -93,12 +82,10 @@ export async function listTemplates(db: Db, projectId: string, query: z.output<t
 }
 
 async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<ListItem[]> {
-  const rows = await many<Omit<Row, 'design'>>(
-    db,
-  )`select ${LISTED} from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`
+  const rows = await many<ListItem>(db)`select ${LISTED} from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`
   const byId = new Map(rows.map((row) => [row.id, row]))
   // Templates deleted meanwhile are left out.
-  return ids.flatMap((id) => byId.get(id) ?? []).map(showTemplate)
+  return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
 function matching(projectId: string, { type, search }: z.output<typeof TemplatesQuery>): RawBuilder<unknown> {
@@ -123,13 +110,13 @@ export async function createTemplate(tx: Tx, projectId: string, template: Conten
     replyTo = null,
     type,
   } = template
-  const row = await one<Row>(tx)`
+  const row = await one<TemplateJson>(tx)`
     insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, saved_by,
       saved_at)
     values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${jsonb(design)}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
     returning ${COLUMNS}
   `
-  return showTemplate(row)
+  return row
 }
 
 const COLUMN_OF = {
@@ -168,12 +155,12 @@ export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions
     ...given.map(([key, column]) => sql`${sql.ref(column)} = ${newValue(key)}`),
     ...(isVersion ? [sql`version = version + 1`, sql`saved_by = ${savedBy ?? null}`, sql`saved_at = now()`] : []),
   ]
-  const row = await maybeOne<Row>(tx)`
+  const row = await maybeOne<TemplateJson>(tx)`
     update templates set ${sql.join([...sets, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
     returning ${COLUMNS}
   `
-  return row && showTemplate(row)
+  return row
 }
 
 const jsonb = (value: unknown) => sql`${value === null || value === undefined ? null : JSON.stringify(value)}::jsonb`
@@ -184,7 +171,7 @@ const COPY = ' (Copy)'
 export const MAX_NAME = 255
 
 export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Author & TemplateKey): Promise<TemplateJson | undefined> {
-  const row = await maybeOne<Row>(tx)`
+  const row = await maybeOne<TemplateJson>(tx)`
     insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, saved_by,
       saved_at)
     select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, preview_text, body, design, from_address, from_name,
@@ -192,7 +179,7 @@ export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Auth
     from templates where project_id = ${projectId} and id = ${id}
     returning ${COLUMNS}
   `
-  return row && showTemplate(row)
+  return row
 }
 
 /** Refused while a scheduled or running campaign, or a workflow, uses it. False when there is no such template. */

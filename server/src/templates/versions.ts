@@ -32,7 +32,6 @@ export const TemplateVersion = z
 export const TemplateVersionContent = TemplateVersion.extend({ body: z.string(), design: Design.nullable() })
 
 type TemplateRef = { projectId: string; id: string }
-type Row = Omit<z.output<typeof TemplateVersion>, 'savedAt'> & { savedAt: Date }
 
 /** The columns that a version consists of. A change of any other column makes no version. */
 export const VERSIONED = ['subject', 'preview_text', 'body', 'design', 'from_address', 'from_name', 'reply_to', 'type'] as const
@@ -87,20 +86,16 @@ const versionsOf = ({ projectId, id }: TemplateRef) => sql`(
     and version < (select version from templates where project_id = ${projectId} and id = ${id})
 ) as v`
 
-const showVersion = <Shown extends Row>({ savedAt, ...row }: Shown) => ({ ...row, savedAt: savedAt.toISOString() })
-
 /** Newest first. */
-export async function listVersions(db: Db, template: TemplateRef) {
-  const rows = await many<Row>(db)`select ${VERSION_COLUMNS} from ${versionsOf(template)} order by v.version desc limit ${MAX_VERSIONS + 1}`
-  return rows.map(showVersion)
-}
+export const listVersions = (db: Db, template: TemplateRef) =>
+  many<z.output<typeof TemplateVersion>>(db)`
+    select ${VERSION_COLUMNS} from ${versionsOf(template)} order by v.version desc limit ${MAX_VERSIONS + 1}
+  `
 
-export async function findVersion(db: Db, template: TemplateRef, version: number) {
-  const row = await maybeOne<Row & { body: string; design: Design | null }>(db)`
+export const findVersion = (db: Db, template: TemplateRef, version: number) =>
+  maybeOne<z.output<typeof TemplateVersionContent>>(db)`
     select ${VERSION_COLUMNS}, v.body, v.design from ${versionsOf(template)} where v.version = ${version}
   `
-  return row && showVersion(row)
-}
 
 export const deleteVersions = (tx: Tx, { projectId, id }: TemplateRef) =>
   sql`delete from template_versions where project_id = ${projectId} and template_id = ${id}`.execute(tx)

@@ -46,7 +46,9 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
+      const edited = await transact(req.db, (tx) =>
+        editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }),
+      )
       return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
   )
@@ -65,7 +67,9 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
       }
-      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
+      const edited = await transact(req.db, (tx) =>
+        editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }),
+      )
       return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
     },
   )
@@ -93,7 +97,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         step: (index) => `steps.${index}.`,
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
-      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
+      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, savedBy: req.person?.userId, change }
       return transact(req.db, async (tx) => {
         const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)

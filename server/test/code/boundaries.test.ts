@@ -25,7 +25,7 @@ const LAYERS = [
 const ROOMS: Record<string, string[]> = {
   delivery: ['transport', 'rules', 'outbox', 'message', 'feedback', 'emails', 'sender'],
   campaigns: ['draft', 'ledger', 'sending'],
-  workflows: ['steps', 'definition', 'executions', 'webhooks', 'insight'],
+  workflows: ['steps', 'definition', 'recipes', 'executions', 'webhooks', 'insight'],
 }
 const DASHBOARD_LAYERS = [
   'ui',

@@ -10,8 +10,8 @@ import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input, Select } from '../../ui/form/input.tsx'
-import { graphOf } from './editor/graph.ts'
 import { Suggestions } from './editor/suggestions.tsx'
+import { graphOf } from './graph/graph.ts'
 import { RECIPES, withRecipe } from './recipes.ts'
 
 export function NewWorkflow({ label = 'New workflow' }: { label?: string }) {

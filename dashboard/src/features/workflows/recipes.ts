@@ -1,5 +1,5 @@
-import { type Graph, newId, type Place, type Step } from './editor/graph.ts'
-import { insertStep, triggerOf } from './editor/outline.ts'
+import { insertStep } from './commands/edit.ts'
+import { type Graph, newId, type Place, type Step, triggerOf } from './graph/graph.ts'
 import { branchesOf } from './steps/views.ts'
 
 type NewStep = Pick<Step, 'type' | 'name' | 'config'>

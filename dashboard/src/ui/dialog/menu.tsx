@@ -3,15 +3,27 @@ import { DropdownMenu } from 'radix-ui'
 import type { ComponentProps, ReactNode } from 'react'
 import { IconButton } from '../form/button.tsx'
 
-export function Menu({ trigger, align = 'start', children }: { trigger: ReactNode; align?: 'start' | 'end'; children: ReactNode }) {
+type MenuProps = {
+  trigger: ReactNode
+  align?: 'start' | 'end'
+  /** For a menu that is rendered only once it is asked for. */
+  open?: boolean
+  onOpenChange?: (open: boolean) => void
+  /** The page says where the focus goes when the menu closes; else it returns to the trigger. */
+  leavesFocus?: boolean
+  children: ReactNode
+}
+
+export function Menu({ trigger, align = 'start', open, onOpenChange, leavesFocus = false, children }: MenuProps) {
   return (
-    <DropdownMenu.Root>
+    <DropdownMenu.Root {...(open !== undefined && { open })} {...(onOpenChange && { onOpenChange })}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content
           align={align}
           sideOffset={4}
           collisionPadding={12}
+          onCloseAutoFocus={(event) => leavesFocus && event.preventDefault()}
           className="z-50 max-h-(--radix-dropdown-menu-content-available-height) min-w-48 max-w-80 overflow-y-auto rounded-lg border border-line bg-surface p-1 shadow-float outline-none motion-safe:animate-rise"
         >
           {children}

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { reactToProject } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
-import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob } from '../../jobs/job.ts'
+import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob, workInPieces } from '../../jobs/job.ts'
 import { fail } from '../../lib/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { countContacts } from '../counts.ts'
@@ -11,7 +11,6 @@ import { unregisterField } from './fields.ts'
 
 /** Contacts per transaction: few enough that a concurrent writer hardly waits. */
 const PAGE = 2_000
-const WORK_MS = 1_000
 const WAIT_FOR_WRITERS_MS = 5_000
 const RETRY_MS = 30
 
@@ -43,13 +42,7 @@ type Position = { after: string; looked: number; removed: number }
 const START: Position = { after: NIL_ID, looked: 0, removed: 0 }
 
 /** Processes pages for about a second, each in one transaction with the job's position; a new job does the rest. */
-export async function continueDeleteField(db: Pool, job: JobId) {
-  for (const deadline = performance.now() + WORK_MS; ; ) {
-    const last = performance.now() > deadline
-    const more = await transact(db, (tx) => removePage(tx, job, last))
-    if (!more || last) return
-  }
-}
+export const continueDeleteField = (db: Pool, job: JobId) => workInPieces((isLast) => transact(db, (tx) => removePage(tx, job, isLast)))
 
 async function removePage(tx: Tx, job: JobId, last: boolean) {
   const taken = await lockJob<Input, Position>(tx, job)

@@ -17,7 +17,7 @@ export const SandboxMessageSource = SandboxMessage.extend({ source: z.string().d
 
 export const SandboxQuery = CursorQuery.extend({ q: z.string().max(255).optional().describe('Part of the recipient or the subject.') })
 
-type Row = Omit<z.output<typeof SandboxMessage>, 'createdAt'> & { createdAt: Date }
+type Row = z.output<typeof SandboxMessage>
 
 const COLUMNS = sql`id, email_id as "emailId", recipient as "to", sender as "from", subject, created_at as "createdAt"`
 
@@ -32,7 +32,6 @@ export function listSandboxMessages(db: Db, secrets: Secrets, projectId: string,
       where ${where} ${after ? sql`and id < ${after[0]}` : sql``} order by id desc limit ${limit}
     `,
     positionOf: ({ id }) => [id],
-    show: (row) => ({ ...row, createdAt: row.createdAt.toISOString() }),
     // Few are kept, so counting them is cheap.
     count: () => countRows(db, sql`select 1 from sandbox_messages where ${where}`),
   })
@@ -47,5 +46,5 @@ export async function findSandboxMessage(db: Db, projectId: string, id: string) 
   const row = await maybeOne<Row & { source: Buffer }>(db)`
     select ${COLUMNS}, source from sandbox_messages where project_id = ${projectId} and id = ${id}
   `
-  return row && { ...row, createdAt: row.createdAt.toISOString(), source: row.source.toString() }
+  return row && { ...row, source: row.source.toString() }
 }

@@ -1,35 +1,30 @@
 import { createWakeSignal } from '../../lib/concurrency/wake-signal.ts'
-import type { Log } from '../../lib/log.ts'
 import type { Disposition } from '../transport/classify.ts'
 import type { ReadyEmail } from './build-email.ts'
-import type { Ledger } from './ledger/ledger.ts'
-import type { Health } from './limits/health.ts'
 import type { createPace } from './limits/pace.ts'
 import type { createSlots } from './limits/slots.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
+import type { SenderShared } from './shared.ts'
 
 /** An email of a stream that got no reply last keeps its slot longer, by this factor: the fewer follow and keep a connection. */
 const SILENT_FACTOR = 4
 
-type Deps = {
-  ledger: Ledger<ReadyEmail>
-  health: Health
+type Deps = SenderShared & {
   pace: ReturnType<typeof createPace>
   slots: ReturnType<typeof createSlots>
   reconciler: Reconciler
   /** After this time without a reply an email gives up its slot on the wire. */
   lingerMs: number
   transmit: Pipeline['transmit']
-  isStopping: () => boolean
   /** An email was settled or gave up its slot: there is room for another claim. */
   onRoom: () => void
-  log: Log
 }
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
 /** Sends ready emails: as many at once as the ledger has slots, as fast as the pace allows. */
-export function createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, isStopping, onRoom, log }: Deps) {
+export function createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, stopping, onRoom, log }: Deps) {
+  const isStopping = () => stopping.aborted
   const ended = createWakeSignal()
 
   function sendReady() {

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createWakeSignal } from '../../lib/concurrency/wake-signal.ts'
 import { crash } from '../../lib/crash-point.ts'
-import type { Log } from '../../lib/log.ts'
 import type { ClaimedEmail, createClaim } from '../outbox/claim.ts'
 import type { ReadyEmail } from './build-email.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { buildBatches } from './limits/capacity.ts'
-import type { Health } from './limits/health.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
+import type { SenderShared } from './shared.ts'
 
 /** Wait for a wake signal before the queue is asked again without one. */
 export const POLL_MS = 1_000
@@ -17,25 +16,15 @@ const READY_FULL_MS = 20
 /** Shortest time between two claims that only find excluded projects. Each costs a statement, and every email may bring a wake signal. */
 const NO_OTHERS_MS = 25
 
-type Deps = {
+type Deps = SenderShared & {
   priority: number
   pollMs: number
-  /** Reads the owners of projects, which the ledger then knows. */
-  readOwners: (projectIds: string[]) => Promise<unknown>
-  ledger: Ledger<ReadyEmail>
-  health: Health
   reconciler: Reconciler
   claim: ReturnType<typeof createClaim>
   prepare: Pipeline['prepare']
-  /** Runs one claim or reconciliation of this process at a time. */
-  oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
-  /** Whether this worker may claim at all: false while it counts as dead or stops. */
-  mayWork: () => boolean
   /** True while a suspect is sent alone. */
   isExclusive: () => boolean
-  isStopping: () => boolean
   onReady: () => void
-  log: Log
 }
 type Room = NonNullable<ReturnType<Ledger<ReadyEmail>['roomFor']>>
 type EmptyClaim = { room: Room; at: number; wakeCount: number; isTimerSet?: boolean }
@@ -47,7 +36,8 @@ type EmptyClaim = { room: Room; at: number; wakeCount: number; isTimerSet?: bool
  */
 export function createIntake(deps: Deps) {
   const { priority, pollMs, readOwners, ledger, health, reconciler, claim, prepare } = deps
-  const { oneAtATime, mayWork, isExclusive, isStopping, onReady, log } = deps
+  const { oneAtATime, mayWork, isExclusive, stopping, onReady, log } = deps
+  const isStopping = () => stopping.aborted
   const signal = createWakeSignal()
   const builds = new Set<Promise<unknown>>()
   /** The last claim found nothing. Only a wake signal or the poll interval is a reason to claim again. */

@@ -51,7 +51,6 @@ const LAST_BUILDS_MS = 2_000
 export async function startSender(options: Options) {
   const { db, ownDb, url, log, worker, transport, reach = withoutWaiting } = options
   const timing = { ...SENDER_TIMING, ...options.timing }
-  /** Aborted when this worker is asked to stop. */
   const stopping = new AbortController()
   /** Aborted when the time for last replies is over: then nothing waits for the network or the database any more. */
   const shutdown = new AbortController()
@@ -65,56 +64,26 @@ export async function startSender(options: Options) {
   const pipeline = createPipeline({ ...options, health, ownerOf: owners.of, refusalTiming: timing.refusals, until: shutdown.signal })
   const pace = createPace(options.ratePerSecond)
   const reconciler = createReconciler({ db: ownDb, worker, heldIds: ledger.heldIds })
-  const oneAtATime = createSemaphore(1)
-  const claim = createClaim(db, worker)
-  const { lingerMs } = timing
-  const { transmit } = pipeline
-  const dispatcher = createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, isStopping, onRoom, log })
-  const suspects = createSuspects({
+  const shared = {
     db,
     worker,
-    ledger,
-    health,
-    pipeline,
-    send: dispatcher.send,
-    oneAtATime,
-    mayWork,
-    stopping: stopping.signal,
-    onEnd: onQueued,
-  })
-  const verifier = createVerifier({
-    db,
-    worker,
-    readOwners: owners.read,
-    ledger,
-    health,
-    prepare: pipeline.prepare,
-    send: dispatcher.send,
-    timing: timing.refusals,
-    oneAtATime,
-    mayWork,
-    isExclusive: suspects.isExclusive,
-    stopping: stopping.signal,
-    onQueued,
     log,
-  })
+    ledger,
+    health,
+    mayWork,
+    readOwners: owners.read,
+    oneAtATime: createSemaphore(1),
+    stopping: stopping.signal,
+  }
+  const { prepare, transmit } = pipeline
+  const claim = createClaim(db, worker)
+  const dispatcher = createDispatcher({ ...shared, pace, slots, reconciler, lingerMs: timing.lingerMs, transmit, onRoom })
+  const { send } = dispatcher
+  const suspects = createSuspects({ ...shared, pipeline, send, onEnd: onQueued })
+  const { isExclusive } = suspects
+  const verifier = createVerifier({ ...shared, prepare, send, timing: timing.refusals, isExclusive, onQueued })
   const intakes = Object.values(PRIORITIES).map((priority) =>
-    createIntake({
-      priority,
-      pollMs: timing.pollMs,
-      readOwners: owners.read,
-      ledger,
-      health,
-      reconciler,
-      claim,
-      prepare: pipeline.prepare,
-      oneAtATime,
-      mayWork,
-      isExclusive: suspects.isExclusive,
-      isStopping,
-      onReady: dispatcher.resume,
-      log,
-    }),
+    createIntake({ ...shared, priority, pollMs: timing.pollMs, reconciler, claim, prepare, isExclusive, onReady: dispatcher.resume }),
   )
 
   function onRoom() {
@@ -127,7 +96,7 @@ export async function startSender(options: Options) {
     onRoom()
   }
 
-  const tasks = createSenderTasks({ ...options, timing, health, pace, dispatcher, verifier, suspects, onQueued, isStopping })
+  const tasks = createSenderTasks({ ...shared, ownDb, transport, timing, pace, dispatcher, verifier, suspects, onQueued })
 
   async function run() {
     if (transport.quota) await tasks.adjustPace().catch((err) => log.warn({ err }, 'could not read the sending quota; starting without it'))

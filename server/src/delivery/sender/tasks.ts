@@ -1,6 +1,5 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { every } from '../../lib/concurrency/every.ts'
-import type { Log } from '../../lib/log.ts'
 import { cancelStreams } from '../outbox/cancel.ts'
 import { countWorkers, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
@@ -8,9 +7,9 @@ import { tidyHeldRefusals } from '../outbox/refusals/verdicts.ts'
 import type { Transport } from '../transport/transport.ts'
 import type { createDispatcher } from './dispatch.ts'
 import { expireQueued } from './expire.ts'
-import type { Health } from './limits/health.ts'
 import type { createPace } from './limits/pace.ts'
 import type { createSuspects } from './limits/suspects.ts'
+import type { SenderShared } from './shared.ts'
 import type { SenderTiming } from './timing.ts'
 import type { createVerifier } from './verify.ts'
 
@@ -28,25 +27,21 @@ const QUOTA_MS = 120_000
 /** Rows per statement of the recurring tasks. */
 const CHUNK = 1_000
 
-type Deps = {
-  db: Pool
+type Deps = SenderShared & {
   ownDb: Pool
-  log: Log
-  worker: number
   transport: Transport
   timing: SenderTiming
-  health: Health
   pace: ReturnType<typeof createPace>
   dispatcher: ReturnType<typeof createDispatcher>
   verifier: ReturnType<typeof createVerifier>
   suspects: ReturnType<typeof createSuspects>
   onQueued: () => void
-  isStopping: () => boolean
 }
 
 /** What a worker does by the clock beside sending. */
 export function createSenderTasks(deps: Deps) {
-  const { db, ownDb, log, worker, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, isStopping } = deps
+  const { db, ownDb, log, worker, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping } = deps
+  const isStopping = () => stopping.aborted
   const wakeIf = (count: number) => void (count && onQueued())
   const renewOwnLease = () => transact(ownDb, (tx) => renewLease(tx, worker, { leaseMs: timing.leaseMs, slowedBy: pace.slowedBy() }))
   const recover = () => recoverFromDeadWorkers(db, worker).then(wakeIf)

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Pool, transact } from '../../db/index.ts'
-import type { Log } from '../../lib/log.ts'
+import { transact } from '../../db/index.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { RefusalTiming } from '../outbox/refusals/hold.ts'
 import {
@@ -15,34 +14,23 @@ import {
 import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/refusals/verdicts.ts'
 import type { ReadyEmail } from './build-email.ts'
 import type { Dispatcher } from './dispatch.ts'
-import type { Ledger } from './ledger/ledger.ts'
-import type { Health } from './limits/health.ts'
 import { wakePaused } from './limits/stored-pauses.ts'
 import type { Pipeline } from './pipeline.ts'
+import type { SenderShared } from './shared.ts'
 
 /** Sender domains that this worker probes at once, with two emails each. */
 const MAX_PROBED = 4
 /** Verdicts per transaction. */
 const CHUNK = 500
 
-type Deps = {
-  db: Pool
-  worker: number
-  /** Reads the owners of projects, which the ledger then knows. */
-  readOwners: (projectIds: string[]) => Promise<unknown>
-  ledger: Ledger<ReadyEmail>
-  health: Health
+type Deps = SenderShared & {
   prepare: Pipeline['prepare']
   send: Dispatcher['send']
   timing: RefusalTiming
-  oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
-  mayWork: () => boolean
   /** True while a suspect is sent alone. */
   isExclusive: () => boolean
-  stopping: AbortSignal
   /** Emails were queued, or may leave again. */
   onQueued: () => void
-  log: Log
 }
 
 /**

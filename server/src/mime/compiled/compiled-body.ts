@@ -1,4 +1,5 @@
 import { BOUNDARY, normaliseLines } from '../encode.ts'
+import { boundOfQuoted, MAX_COLUMN, type QuotedWriter, writeQuoted } from '../quoted-printable.ts'
 import { backgroundPixel, hiddenLink, MAX_LINKS, pixel, trackableTarget } from '../rewrite-links.ts'
 import type { CompiledHtml, HtmlPiece } from './compiled-html.ts'
 import { type Filling, fill } from './slotted-html.ts'
@@ -60,15 +61,11 @@ type Op =
   | { op: 'token'; token: keyof MessageTokens }
   | { op: 'link'; link: number; position: number; column: number; breaks: boolean }
 
-/** Longest line of quoted-printable, without the `=` of a soft break. */
-const MAX_COLUMN = 75
 /** Longest line that is sent without encoding, as in `encodeBody`. */
 const LONGEST_PLAIN = 900
 const SOFT_BREAK = '=\r\n'
 /** Most bytes of quoted-printable for a character: three bytes of UTF-8 at three characters each, and soft breaks. */
 const BYTES_PER_CHARACTER = 10
-const [CR, LF, SPACE, DOT, EQUALS] = [0x0d, 0x0a, 0x20, 0x2e, 0x3d]
-const HEX = Buffer.from('0123456789ABCDEF')
 
 /**
  * True for a value of one line without leading, trailing or double spaces, which cannot change the layout of the text. Line breaks, tabs and
@@ -240,53 +237,8 @@ function quotedText(text: string, from: number) {
   const bytes = Buffer.from(text)
   const out = Buffer.allocUnsafe(boundOfQuoted(bytes.length))
   const writer = { out, at: 0, column: from }
-  writeQuoted(writer, bytes)
+  writeQuoted(writer, bytes, 'relaxed')
   return { bytes: Buffer.from(out.subarray(0, writer.at)), column: writer.column }
-}
-
-const boundOfQuoted = (bytes: number) => 4 * bytes + 3
-
-type Writer = { out: Buffer; at: number; column: number }
-
-/**
- * Writes quoted-printable. The second of two spaces and all tabs are encoded: so the bytes are in the relaxed form of DKIM already, and their hash is
- * the hash of the body.
- */
-function writeQuoted(writer: Writer, bytes: Uint8Array) {
-  const { out } = writer
-  let { at, column } = writer
-  for (let index = 0; index < bytes.length; index++) {
-    const byte = bytes[index]!
-    if (byte === CR && bytes[index + 1] === LF) {
-      out[at++] = CR
-      out[at++] = LF
-      column = 0
-      index++
-      continue
-    }
-    let isLiteral = byte > SPACE && byte < 0x7f && byte !== EQUALS
-    // A space before a value or a line break is encoded, for what follows is not known here or must not follow a space.
-    if (byte === SPACE) isLiteral = index > 0 && index + 1 < bytes.length && bytes[index - 1] !== SPACE && bytes[index + 1] !== CR
-    if (column + (isLiteral ? 1 : 3) > MAX_COLUMN) {
-      out[at++] = EQUALS
-      out[at++] = CR
-      out[at++] = LF
-      column = 0
-    }
-    // Encoded, because every server on the way would have to dot-stuff the line.
-    if (byte === DOT && column === 0) isLiteral = false
-    if (isLiteral) {
-      out[at++] = byte
-      column++
-    } else {
-      out[at++] = EQUALS
-      out[at++] = HEX[byte >> 4]!
-      out[at++] = HEX[byte & 15]!
-      column += 3
-    }
-  }
-  writer.at = at
-  writer.column = column
 }
 
 // Writing --------------------------------------------------------------------------------------------------------------
@@ -309,13 +261,13 @@ function boundOf(ops: Op[], { id, escaped, tokens }: BodyValues) {
 const MAX_LINK_TOKEN = 2_500
 
 function writeOps(ops: Op[], out: Buffer, values: BodyValues, tracking: BodyTracking | undefined) {
-  const writer: Writer = { out, at: 0, column: 0 }
+  const writer: QuotedWriter = { out, at: 0, column: 0 }
   const write = (text: string) => {
     writer.at += out.write(text, writer.at, 'latin1')
   }
   const quote = (text: string, { column, breaks }: { column: number; breaks: boolean }) => {
     writer.column = column
-    writeQuoted(writer, Buffer.from(text))
+    writeQuoted(writer, Buffer.from(text), 'relaxed')
     if (breaks) write(SOFT_BREAK)
   }
   for (const each of ops) {

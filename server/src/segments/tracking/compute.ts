@@ -6,7 +6,7 @@ import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
 import { isStatementTimeout } from '../../db/sql-state.ts'
 import { lockReactions } from '../../events/dispatch.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
-import { advanceJob, awaitCompletion, completeJob, type JobId, lockJob, readProgress } from '../../jobs/job.ts'
+import { advanceJob, awaitCompletion, completeJob, type JobId, lockJob, readProgress, workInPieces } from '../../jobs/job.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { PAGE_FACTOR, sizeAfterPage } from '../../projects/page-size.ts'
 import { inScanTurn } from '../../projects/scans.ts'
@@ -25,7 +25,6 @@ const LARGEST_MATCHED_PAGE = 500
 const FIRST_PAGE = 100
 /** Memberships of an earlier tracking that are deleted in one transaction. */
 const CLEARED = 5_000
-const WORK_MS = 1_000
 const RECHECK_SECONDS = 1
 
 type SegmentId = { projectId: string; segmentId: string }
@@ -47,13 +46,11 @@ export async function continueCompute(db: Pool, job: JobId) {
   const progress = await readProgress<Input, Position>(db, job)
   if (!progress) return
   if (!progress.position && !(await begin(db, job, progress.input))) return
-  for (const deadline = performance.now() + WORK_MS; ; ) {
-    const last = performance.now() > deadline
+  await workInPieces((last) => {
     const compute = () => transact(db, (tx) => computePage(tx, job, last)).catch((err) => shrinkPage(db, job, { err, last }))
     // A page may take long, and the job has time.
-    const more = await inScanTurn(db, { projectId: job.projectId, isLong: true }, compute, () => computeLater(db, job))
-    if (!more || last) return
-  }
+    return inScanTurn(db, { projectId: job.projectId, isLong: true }, compute, () => computeLater(db, job))
+  })
 }
 
 /** A page that takes longer than a statement may is tried again with fewer contacts, down to a single one. */

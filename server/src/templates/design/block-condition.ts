@@ -1,20 +1,17 @@
 import { z } from 'zod'
+import { COMPARISONS, type Operator } from '../../conditions/operators.ts'
 import { isExpression, printExpressionText, printPath, quoteLiquid } from './liquid.ts'
 
 /** Comparisons that rendering can make. Events and segments are not known then. */
-const OPERATORS = [
+const RENDERED_OPERATORS = [
   'equals',
   'notEquals',
   'contains',
   'notContains',
-  'greaterThan',
-  'lessThan',
-  'greaterThanOrEqual',
-  'lessThanOrEqual',
+  ...COMPARISONS,
   'exists',
   'notExists',
-] as const
-type Operator = (typeof OPERATORS)[number]
+] as const satisfies Operator[]
 
 const SYMBOLS: Partial<Record<Operator, string>> = {
   equals: '==',
@@ -30,7 +27,7 @@ const FIELD = /^(?:email|subscribed|createdAt|locale|data\.[^{}%"'`\\\p{Cc}]+)$/
 /** When the blocks inside are shown: a field, an operator and a value as in the conditions of segments, or an expression of the template language. */
 export const BlockCondition = z.object({
   field: z.string().max(255).regex(FIELD, 'Must be email, subscribed, createdAt, locale or data.<field>.').nullish(),
-  operator: z.enum(OPERATORS).nullish(),
+  operator: z.enum(RENDERED_OPERATORS).nullish(),
   value: z.union([z.string().max(1_000), z.number(), z.boolean()]).nullish(),
   expression: z
     .string()

@@ -29,7 +29,8 @@ export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
   return insertWorkflow(tx, workflow, graph)
 }
 
-async function insertWorkflow(
+/** Disabled. The caller has checked what the graph refers to. */
+export async function insertWorkflow(
   tx: Tx,
   { projectId, name, description, triggerType, triggerConfig, allowReentry }: NewWorkflow,
   graph: Graph,

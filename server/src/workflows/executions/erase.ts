@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
+import { workInPieces } from '../../jobs/job.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from '../definition/listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from '../definition/workflow.ts'
 import { utcDay } from './days.ts'
@@ -43,15 +44,16 @@ type ErasedWorkflow = { projectId: string; workflowId: string }
 const CHUNK = 1_000
 /** Graphs deleted in one transaction: each may have a megabyte. */
 const GRAPHS_CHUNK = 100
-const WORK_MS = 1_000
 
 /** Deletes what a deleted workflow has left, for about a second; a new job does the rest. Its emails stay. */
-export async function continueErasing(db: Pool, workflow: ErasedWorkflow) {
-  for (const deadline = performance.now() + WORK_MS; ; ) {
-    if (!(await transact(db, (tx) => eraseSome(tx, workflow)))) return
-    if (performance.now() > deadline) return transact(db, (tx) => enqueue(tx, 'workflows.erase', workflow))
-  }
-}
+export const continueErasing = (db: Pool, workflow: ErasedWorkflow) =>
+  workInPieces((isLast) =>
+    transact(db, async (tx) => {
+      const erased = await eraseSome(tx, workflow)
+      if (erased && isLast) await enqueue(tx, 'workflows.erase', workflow)
+      return erased
+    }),
+  )
 
 /** One chunk of the first table that has rows left. Returns their number. */
 async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Promise<number> {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
+import type { StepType } from '../graph/graph.ts'
 import { secondsOf, splitSeconds } from '../steps/period.tsx'
 import { describeQuestion } from '../steps/question.ts'
 import { parseValue } from '../steps/step-view.ts'
 import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
 import { describeReason, describeStart, describeTrigger } from './describe.ts'
-import type { StepType } from './graph.ts'
 
 const NAMES = { templates: { t1: 'Welcome' }, segments: { s1: 'Customers' } }
 

@@ -8,6 +8,7 @@ export const delayView: StepView = {
   newConfig: { amount: 1, unit: 'days' },
   describe: ({ amount, unit }) => describePeriod({ amount: Number(amount), unit: textOf(unit) }),
   problem: ({ amount }) => (Number(amount) > 0 ? undefined : 'The delay must be longer than zero.'),
+  pauses: true,
   Form: DelayForm,
 }
 

@@ -6,7 +6,7 @@ import { useProject } from '../../../projects/current.ts'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { describeReason } from '../editor/describe.ts'
-import type { Step } from '../editor/graph.ts'
+import type { Step } from '../graph/graph.ts'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const recipientOf = ({ recipient }: Step['config']) => (recipient ?? { type: 'CONTACT' }) as { type: string; customEmail?: string }
@@ -43,7 +43,7 @@ function SendEmailForm(props: StepFormProps) {
   }
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
         <Field
           name="templateId"
           label="Template"

@@ -1,7 +1,7 @@
 import { UserPen } from 'lucide-react'
 import { Field } from '../../../ui/form/field.tsx'
 import { Select } from '../../../ui/form/input.tsx'
-import type { Step } from '../editor/graph.ts'
+import type { Step } from '../graph/graph.ts'
 import { Pairs } from './pairs.tsx'
 import { parseValue, type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 

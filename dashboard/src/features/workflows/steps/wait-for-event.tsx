@@ -5,12 +5,13 @@ import { eventNamesQuery } from '../../../data/events.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { connect, newId, type Step, stepById, targetsOf, transitionAt } from '../editor/graph.ts'
 import { Suggestions } from '../editor/suggestions.tsx'
+import { newId, type Step, stepById, targetsOf, transitionAt } from '../graph/graph.ts'
 import { describePeriod, PeriodFields, secondsOf, splitSeconds } from './period.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const DEFAULT_SECONDS = 259_200
+const NEW_BRANCH = 'new'
 
 export const waitForEventView: StepView = {
   word: 'Wait for an event',
@@ -28,6 +29,7 @@ export const waitForEventView: StepView = {
     if (!textOf(eventName).trim()) return 'Name the event.'
     return timeout !== null && !(Number(timeout) >= 1) ? 'The limit must be longer than zero.' : undefined
   },
+  pauses: true,
   Form: WaitForm,
   Result: ({ result }) => <p className="text-muted text-ui">{String(result.eventName)} does not happen.</p>,
 }
@@ -42,7 +44,7 @@ function WaitForm(props: StepFormProps) {
   const [period, setPeriod] = useState(() => splitSeconds(typeof timeout === 'number' ? timeout : DEFAULT_SECONDS))
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
         <Field name="eventName" label="Event" hint="Counted from the moment the contact reaches this step.">
           <Input
             value={textOf(eventName)}
@@ -79,10 +81,8 @@ function WaitForm(props: StepFormProps) {
   )
 }
 
-const NEW_BRANCH = 'new'
-
 /** Where a wait goes on when its time is over. */
-function TimeoutTarget({ step, graph, onGraph }: StepFormProps) {
+function TimeoutTarget({ step, graph, onCommand }: StepFormProps) {
   const place = { fromStepId: step.id, branch: 'timeout' }
   const target = stepById(graph, transitionAt(graph, place)?.toStepId)
   const options = {
@@ -91,9 +91,9 @@ function TimeoutTarget({ step, graph, onGraph }: StepFormProps) {
     ...Object.fromEntries(targetsOf(graph, place).map(({ id, name }) => [id, name])),
   }
   function choose(chosen: string) {
-    if (chosen !== NEW_BRANCH) return onGraph(connect(graph, place, chosen || undefined))
+    if (chosen !== NEW_BRANCH) return onCommand({ do: 'connect', place, to: chosen || undefined })
     const exit: Step = { id: newId(), type: 'EXIT', name: 'It did not happen', position: { x: 0, y: 0 }, config: { reason: 'timeout' } }
-    onGraph(connect({ ...graph, steps: [...graph.steps, exit] }, place, exit.id))
+    return onCommand({ do: 'insert', place, step: exit })
   }
   return (
     <Field name="timeoutTarget" label="When the time is over, continue at">

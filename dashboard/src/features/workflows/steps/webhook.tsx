@@ -22,7 +22,7 @@ function WebhookForm(props: StepFormProps) {
   const { url, method, headers, body } = step.config
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-[8rem_minmax(0,1fr)]">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-[8rem_minmax(0,1fr)]">
         <Field name="method" label="Method">
           <Select options={METHODS} value={textOf(method) || 'POST'} onChange={(event) => set({ method: event.target.value })} />
         </Field>

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pool } from '../../../db/index.ts'
 import { type ClaimedEmail, claimSuspect, hasSuspects } from '../../outbox/claim.ts'
 import type { ReadyEmail } from '../build-email.ts'
 import type { Dispatcher } from '../dispatch.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import type { Pipeline } from '../pipeline.ts'
 import { idOf } from '../settlements.ts'
-import type { Health } from './health.ts'
+import type { SenderShared } from '../shared.ts'
 
 /**
  * Crashes of the process that held an email, after which the email fails; in the last five it was the only email in hand. Five in all were
@@ -19,16 +17,9 @@ const IDLE_POLL_MS = 20
 /** Suspects sent in a row before other emails get their turn. */
 const MAX_IN_A_ROW = 20
 
-type Deps = {
-  db: Pool
-  worker: number
-  ledger: Ledger<ReadyEmail>
-  health: Health
+type Deps = SenderShared & {
   pipeline: Pick<Pipeline, 'prepare' | 'settle'>
   send: Dispatcher['send']
-  oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
-  mayWork: () => boolean
-  stopping: AbortSignal
   /** The other emails may be claimed again. */
   onEnd: () => void
 }

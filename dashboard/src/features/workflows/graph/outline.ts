@@ -1,64 +1,6 @@
 import type { Branch } from '../steps/step-view.ts'
 import { branchesOf } from '../steps/views.ts'
-import { type Graph, newTransition, type Place, type Step, stepById, transitionAt } from './graph.ts'
-
-export const triggerOf = ({ steps }: Graph): Step => steps.find(({ type }) => type === 'TRIGGER')!
-
-/** Puts a step at a place. What followed there now follows the new step, by its first branch. */
-export function insertStep(graph: Graph, place: Place, step: Step): Graph {
-  const before = transitionAt(graph, place)
-  const first = branchesOf(step)[0]
-  const others = graph.transitions.filter((each) => each !== before)
-  const into = before ? { ...before, toStepId: step.id } : newTransition(place, step.id)
-  const out = before && first ? [newTransition({ fromStepId: step.id, branch: first.branch }, before.toStepId)] : []
-  return { steps: [...graph.steps, step], transitions: [...others, into, ...out] }
-}
-
-/** Removes a step: what led to it leads to the step after it. Steps that nothing leads to any more are removed too. */
-export function removeStep(graph: Graph, stepId: string): Graph {
-  const outgoing = graph.transitions.filter(({ fromStepId }) => fromStepId === stepId)
-  const next = outgoing.find(({ branch }) => branch === null) ?? outgoing.find(({ branch }) => branch === 'yes') ?? outgoing[0]
-  const lost = new Set(unreachableSteps(graph).map(({ id }) => id))
-  const spliced: Graph = {
-    steps: graph.steps.filter(({ id }) => id !== stepId),
-    transitions: graph.transitions.flatMap((each) => {
-      if (each.fromStepId === stepId) return []
-      if (each.toStepId !== stepId) return [each]
-      return next && next.toStepId !== each.fromStepId ? [{ ...each, toStepId: next.toStepId }] : []
-    }),
-  }
-  // Steps that were unreachable before stay: the user has put them there.
-  return unreachableSteps(spliced)
-    .filter(({ id }) => !lost.has(id))
-    .reduce(dropStep, spliced)
-}
-
-/** Removes a step and its transitions. */
-const dropStep = (graph: Graph, { id }: Pick<Step, 'id'>): Graph => ({
-  steps: graph.steps.filter((step) => step.id !== id),
-  transitions: graph.transitions.filter(({ fromStepId, toStepId }) => fromStepId !== id && toStepId !== id),
-})
-
-/** Changes a step. Transitions of branches that it no longer has are removed. */
-export function changeStep(graph: Graph, step: Step): Graph {
-  const branches = branchesOf(step).map(({ branch }) => branch)
-  return {
-    steps: graph.steps.map((each) => (each.id === step.id ? step : each)),
-    transitions: graph.transitions.filter(({ fromStepId, branch }) => fromStepId !== step.id || branches.includes(branch)),
-  }
-}
-
-function reachableFrom({ transitions }: Graph, stepId: string): Set<string> {
-  const reached = new Set([stepId])
-  // A set grows while it is iterated: each step is visited once, in the order of distance.
-  for (const id of reached) for (const { fromStepId, toStepId } of transitions) if (fromStepId === id) reached.add(toStepId)
-  return reached
-}
-
-function unreachableSteps(graph: Graph): Step[] {
-  const reached = reachableFrom(graph, triggerOf(graph).id)
-  return graph.steps.filter(({ id }) => !reached.has(id))
-}
+import { type Graph, type Place, reachableFrom, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from './graph.ts'
 
 /** A line of steps, as the list shows it. */
 export type Line = {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { changeStep, insertStep, removeStep } from '../commands/edit.ts'
 import { branchesOf } from '../steps/views.ts'
 import { connect, type Graph, newId, type Step } from './graph.ts'
-import { changeStep, insertStep, type Line, outlineOf, removeStep, strayLines } from './outline.ts'
+import { type Line, outlineOf, strayLines } from './outline.ts'
 
 const step = (id: string, type: Step['type'], config: Step['config'] = {}): Step => ({
   id,

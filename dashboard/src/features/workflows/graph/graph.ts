@@ -44,3 +44,26 @@ export function connect(graph: Graph, place: Place, toStepId: string | undefined
 /** Steps that one place can lead on to: not the trigger, and not the step itself. */
 export const targetsOf = ({ steps }: Graph, { fromStepId }: Place): Step[] =>
   steps.filter(({ id, type }) => type !== 'TRIGGER' && id !== fromStepId)
+
+export const triggerOf = ({ steps }: Graph): Step => steps.find(({ type }) => type === 'TRIGGER')!
+
+/** The steps that an execution can come to from a step, without passing another one. */
+export function reachableFrom({ transitions }: Graph, stepId: string, without?: string): Set<string> {
+  const reached = new Set([stepId])
+  // A set grows while it is iterated: each step is visited once, in the order of distance.
+  for (const id of reached)
+    for (const { fromStepId, toStepId } of transitions) if (fromStepId === id && toStepId !== without) reached.add(toStepId)
+  return reached
+}
+
+export function unreachableSteps(graph: Graph): Step[] {
+  const reached = reachableFrom(graph, triggerOf(graph).id)
+  return graph.steps.filter(({ id }) => !reached.has(id))
+}
+
+/** Places that are not drawn as a branch of their own: a wait whose timeout goes on like its event. A step can be added there. */
+export const asidesOf = (graph: Graph): Place[] =>
+  graph.steps
+    .filter(({ type, config }) => type === 'WAIT_FOR_EVENT' && typeof config.timeout === 'number')
+    .map(({ id }) => ({ fromStepId: id, branch: 'timeout' }))
+    .filter((place) => !transitionAt(graph, place))
