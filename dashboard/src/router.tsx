@@ -303,6 +303,11 @@ const tracking = createRoute({
   path: '/tracking',
   component: lazyRouteComponent(() => import('./features/settings/tracking-page.tsx'), 'TrackingPage'),
 })
+const brand = createRoute({
+  getParentRoute: () => settings,
+  path: '/brand',
+  component: lazyRouteComponent(() => import('./features/settings/brand-page.tsx'), 'BrandPage'),
+})
 const sessions = createRoute({
   getParentRoute: () => settings,
   path: '/sessions',
@@ -381,7 +386,7 @@ export const router = createRouter({
         domains,
         suppressions,
         sandbox,
-        settings.addChildren([general, tracking, keys, team, billing, security, audit, sessions]),
+        settings.addChildren([general, brand, tracking, keys, team, billing, security, audit, sessions]),
       ]),
     ]),
   ]),

@@ -91,6 +91,7 @@ export const ENTRIES = [...NAVIGATION.flatMap(({ entries }) => entries), DOCTOR,
 /** The first one is the entry of the navigation. */
 export const SETTINGS_PAGES = [
   { to: '/app/p/$projectId/settings', label: 'General' },
+  { to: '/app/p/$projectId/settings/brand', label: 'Brand' },
   { to: '/app/p/$projectId/settings/tracking', label: 'Tracking' },
   { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
   { to: '/app/p/$projectId/settings/team', label: 'Team' },

@@ -27,6 +27,7 @@ export const PAGES: Record<string, string> = {
   suppressions: '/app/p/{p}/suppressions',
   sandbox: '/app/p/{p}/sandbox',
   general: '/app/p/{p}/settings',
+  brand: '/app/p/{p}/settings/brand',
   tracking: '/app/p/{p}/settings/tracking',
   keys: '/app/p/{p}/settings/keys',
   team: '/app/p/{p}/settings/team',

@@ -13,10 +13,11 @@ import { Address } from '../http/validate.ts'
 import { invalid, notFound } from '../lib/errors.ts'
 import { showsOtherAddress } from '../lib/text/address.ts'
 import { assertRenderable, PreviewText, SenderName, Subject } from './content.ts'
-import { DesignOrBody, missingBody, renderGiven, withRenderedBody } from './design/body.ts'
-import { type Design, GivenDesign } from './design/schema.ts'
+import { DesignOrBody, findBrand, missingBody, withRenderedBody } from './design/body.ts'
+import { renderDesign } from './design/render.ts'
+import { type Design, GivenDesign, readDesign } from './design/schema.ts'
 import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
-import { lintTemplate } from './lint.ts'
+import { lintDesign, lintTemplate } from './lint.ts'
 import { BODY_LIMIT, getTemplate, LintResult, TemplateId, templateNotFound, templatePreviewRoutes } from './preview-routes.ts'
 import {
   changeTemplate,
@@ -96,9 +97,11 @@ export function templateRoutes(app: App, deps: Deps) {
       bodyLimit,
     },
     async (req) => {
-      const { design, body = '', ...rest } = req.body
-      const rendered = design ? await renderGiven(db, req.project.id, design) : { html: body }
-      return { issues: await lintTemplate(db, req.project.id, { ...rest, body: rendered.html, ...rendered }) }
+      const { design: given, body = '', ...rest } = req.body
+      const design = given ? readDesign(given) : undefined
+      const rendered = design ? renderDesign(design, await findBrand(db, req.project.id)) : { html: body }
+      const issues = await lintTemplate(db, req.project.id, { ...rest, body: rendered.html, ...rendered })
+      return { issues: [...(design ? lintDesign(design) : []), ...issues] }
     },
   )
 

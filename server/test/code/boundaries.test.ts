@@ -38,6 +38,7 @@ const DASHBOARD_LAYERS = [
   'list',
   'editor',
   'conditions',
+  'design',
   'content',
   'features',
   'shell',
