@@ -22,6 +22,7 @@ export interface Schema {
   activity_count_deltas: { project_id: string; id: string; type: string; day: Date; count: string }
   activity_counts: { project_id: string; type: string; day: Date; count: string }
   api_key_hashes: { project_id: string; key_id: string; id: string; hash: Buffer; sealed: Buffer; valid_until: Date | null }
+  api_key_uses: { project_id: string; key_id: string; used_at: Date }
   api_keys: {
     project_id: string
     id: string
@@ -33,7 +34,6 @@ export interface Schema {
     expires_at: Date | null
     prefix: string
     version: number
-    last_used_at: Date | null
     created_by: string | null
     created_at: Date
   }

@@ -56,6 +56,7 @@ const OWNERS: Record<string, string> = {
   activity_counts: 'events',
   attachments: 'delivery',
   api_key_hashes: 'projects',
+  api_key_uses: 'http',
   api_keys: 'projects',
   attempts: 'http',
   audit_entries: 'http',

@@ -14,8 +14,6 @@ create table api_keys (
   -- The beginning of the current key, to recognise it by.
   prefix text not null,
   version int not null default 1,
-  -- Exact to a minute.
-  last_used_at timestamptz,
   created_by uuid,
   created_at timestamptz not null default now(),
   primary key (project_id, id)
@@ -34,3 +32,12 @@ create table api_key_hashes (
   foreign key (project_id, key_id) references api_keys on delete cascade
 );
 create unique index api_key_hashes_current on api_key_hashes (project_id, key_id) where valid_until is null;
+
+-- When a key was last used, to the minute.
+create table api_key_uses (
+  project_id uuid not null,
+  key_id uuid not null,
+  used_at timestamptz not null,
+  primary key (project_id, key_id),
+  foreign key (project_id, key_id) references api_keys on delete cascade
+);

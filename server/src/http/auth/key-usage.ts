@@ -72,18 +72,12 @@ async function writePairUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
 async function writeKeyUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
   if (!uses.length) return
   await sql`
-    with used as (
-      select distinct on (u."projectId", u."keyId") u.*
-      from jsonb_to_recordset(${JSON.stringify(uses)}::jsonb) as u("projectId" uuid, "keyId" uuid, "usedAt" timestamptz)
-      order by u."projectId", u."keyId", u."usedAt" desc
-    ), locked as (
-      select k.project_id, k.id, used."usedAt" from api_keys k
-      join used on used."projectId" = k.project_id and used."keyId" = k.id
-      order by k.project_id, k.id -- consistent lock order: avoids deadlocks
-      for no key update of k
-    )
-    update api_keys k set last_used_at = greatest(k.last_used_at, locked."usedAt")
-    from locked where k.project_id = locked.project_id and k.id = locked.id
+    insert into api_key_uses as k (project_id, key_id, used_at)
+    select distinct on (u."projectId", u."keyId") u."projectId", u."keyId", u."usedAt"
+    from jsonb_to_recordset(${JSON.stringify(uses)}::jsonb) as u("projectId" uuid, "keyId" uuid, "usedAt" timestamptz)
+    join api_keys a on a.project_id = u."projectId" and a.id = u."keyId"
+    order by 1, 2, 3 desc -- consistent lock order: avoids deadlocks
+    on conflict (project_id, key_id) do update set used_at = excluded.used_at where k.used_at < excluded.used_at
   `.execute(tx)
 }
 

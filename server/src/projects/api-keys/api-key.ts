@@ -42,14 +42,14 @@ const COLUMNS = columns('api_keys', 'k', [
   'senderDomains',
   'networks',
   'expiresAt',
-  'lastUsedAt',
   'createdBy',
   'createdAt',
   'prefix',
 ])
-type KeyRow = RowOf<typeof COLUMNS> & { graceUntil: Date | null }
+type KeyRow = RowOf<typeof COLUMNS> & { lastUsedAt: Date | null; graceUntil: Date | null }
 
-const SELECTED = sql`${COLUMNS}, (
+const SELECTED = sql`${COLUMNS},
+  (select u.used_at from api_key_uses u where u.project_id = k.project_id and u.key_id = k.id) as "lastUsedAt", (
   select max(h.valid_until) from api_key_hashes h where h.project_id = k.project_id and h.key_id = k.id and h.valid_until > now()) as "graceUntil"`
 
 const showKey = ({ kind, scopes, ...row }: KeyRow): ApiKeyJson => ({
@@ -142,7 +142,8 @@ export const countExpiringKeys = async (db: Db) =>
   (
     await one<{ count: number }>(db)`
       select count(*)::int as count from api_keys k join projects p on p.id = k.project_id and p.deleted_at is null
-      where k.expires_at between now() and now() + make_interval(days => ${WARN_DAYS}) and k.last_used_at > now() - interval '7 days'
+      join api_key_uses u on u.project_id = k.project_id and u.key_id = k.id
+      where k.expires_at between now() and now() + make_interval(days => ${WARN_DAYS}) and u.used_at > now() - interval '7 days'
     `
   ).count
 
