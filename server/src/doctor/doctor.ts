@@ -20,6 +20,7 @@ import { readMasterKeys } from '../lib/master-key.ts'
 import { isLocalHost } from '../lib/network/network.ts'
 import { deriveSecrets, type Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
+import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
 import { countOverdueFacts } from '../webhooks/facts.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
@@ -239,6 +240,7 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
   ...(await checkPauses(db)),
   await checkReactions(db),
+  ...(await checkKeys(db)),
   ...(await checkCounts(db)),
   ...(await checkWebhooks(db)),
   ...(await checkLinkHosts(db)),
@@ -339,6 +341,12 @@ async function checkLinkHosts(db: Pool): Promise<Check[]> {
   return [
     failing.length ? warn('link hosts', `pointed here and not verified: ${why}; ${advice}`) : ok('link hosts', `${verified} verified`),
   ]
+}
+
+/** API keys that are in use and stop working soon. */
+async function checkKeys(db: Pool): Promise<Check[]> {
+  const expiring = await countExpiringKeys(db)
+  return expiring ? [warn('keys', `${expiring} API keys in use expire within 14 days; their projects should rotate or prolong them`)] : []
 }
 
 /** Counts that were not those of what they count. */
