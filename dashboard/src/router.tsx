@@ -299,6 +299,17 @@ const suppressions = createRoute({
   component: lazyRouteComponent(() => import('./features/suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
   validateSearch: listSearch('reason'),
 })
+const webhooks = createRoute({
+  getParentRoute: inProject,
+  path: '/webhooks',
+  component: lazyRouteComponent(() => import('./features/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+})
+const webhookEndpoint = createRoute({
+  getParentRoute: inProject,
+  path: '/webhooks/$endpointId',
+  component: lazyRouteComponent(() => import('./features/webhooks/endpoint-page.tsx'), 'EndpointPage'),
+  validateSearch: listSearch('status', 'type'),
+})
 const sandbox = createRoute({
   getParentRoute: inProject,
   path: '/sandbox',
@@ -320,6 +331,11 @@ const tracking = createRoute({
   getParentRoute: () => settings,
   path: '/tracking',
   component: lazyRouteComponent(() => import('./features/settings/tracking-page.tsx'), 'TrackingPage'),
+})
+const brand = createRoute({
+  getParentRoute: () => settings,
+  path: '/brand',
+  component: lazyRouteComponent(() => import('./features/settings/brand-page.tsx'), 'BrandPage'),
 })
 const sessions = createRoute({
   getParentRoute: () => settings,
@@ -400,8 +416,10 @@ export const router = createRouter({
         doctor,
         domains,
         suppressions,
+        webhooks,
+        webhookEndpoint,
         sandbox,
-        settings.addChildren([general, tracking, keys, team, billing, security, audit, sessions]),
+        settings.addChildren([general, brand, tracking, keys, team, billing, security, audit, sessions]),
       ]),
     ]),
   ]),

@@ -25,6 +25,14 @@ const sizeOf = (file: string) => {
   return statSync(existsSync(`${path}.br`) ? `${path}.br` : path).size
 }
 
+test('the visual editor takes at most 150 KB more, and the first page does not load it', () => {
+  const first = new Set(FIRST_PAGE.flatMap((name) => [...chunksOf(name)]))
+  const own = [...chunksOf('src/design/design-editor.tsx')].filter((name) => !first.has(name))
+  expect(own).toContain('src/design/design-editor.tsx')
+  const files = own.flatMap((name) => [manifest[name]!.file, ...(manifest[name]!.css ?? [])])
+  expect(files.reduce((sum, file) => sum + sizeOf(file), 0)).toBeLessThanOrEqual(150 * 1024)
+})
+
 describe('the first page', () => {
   const chunks = new Set(FIRST_PAGE.flatMap((name) => [...chunksOf(name)]))
   const built = [...chunks].flatMap((name) => [manifest[name]!.file, ...(manifest[name]!.css ?? []), ...(manifest[name]!.assets ?? [])])
