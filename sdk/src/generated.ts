@@ -147,6 +147,58 @@ export type AnalyticsTotals = {
   deletedContacts: number
 }
 
+export type ApiKey = {
+  /** `public` and `secret` for the pair. */
+  id: string
+  name: string
+  kind: 'secret' | 'public'
+  /** One of the two keys of the project, which only `regenerate-keys` changes. */
+  isPair: boolean
+  /** Null for public keys. */
+  scopes: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+  /** Null: every verified domain. */
+  senderDomains: string[] | null
+  /** CIDRs. Null: from anywhere. */
+  networks: string[] | null
+  expiresAt: string | null
+  /** To the minute. */
+  lastUsedAt: string | null
+  /** Id of a user. */
+  createdBy: string | null
+  createdAt: string
+  /** The beginning of the key. */
+  prefix: string
+  /** Until then the key from before the last rotation works, too. */
+  graceUntil: string | null
+}
+
+export type ApiKeyWithSecret = {
+  /** `public` and `secret` for the pair. */
+  id: string
+  name: string
+  kind: 'secret' | 'public'
+  /** One of the two keys of the project, which only `regenerate-keys` changes. */
+  isPair: boolean
+  /** Null for public keys. */
+  scopes: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+  /** Null: every verified domain. */
+  senderDomains: string[] | null
+  /** CIDRs. Null: from anywhere. */
+  networks: string[] | null
+  expiresAt: string | null
+  /** To the minute. */
+  lastUsedAt: string | null
+  /** Id of a user. */
+  createdBy: string | null
+  createdAt: string
+  /** The beginning of the key. */
+  prefix: string
+  /** Until then the key from before the last rotation works, too. */
+  graceUntil: string | null
+  /** Shown only once. */
+  key: string
+}
+
 export type AuditEntry = {
   id: string
   at: string
@@ -1468,6 +1520,7 @@ export type Error = {
       | 'INVALID_SIGNATURE'
       | 'BILLING_LIMIT_EXCEEDED'
       | 'FORBIDDEN'
+      | 'INSUFFICIENT_SCOPE'
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
       | 'DOMAIN_NOT_VERIFIED'
@@ -4681,6 +4734,108 @@ export interface Operations {
     }
   }
 
+  /**
+   * List API keys
+   *
+   * The pair of the project, then the others, newest first.
+   */
+  'GET /projects/{id}/keys': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: ApiKey[]
+  }
+
+  /**
+   * Create an API key
+   *
+   * The key itself is only in this answer. At most 50 of a project.
+   */
+  'POST /projects/{id}/keys': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      kind: 'secret' | 'public'
+      name: string
+      /** Of a secret key; `full` by default. */
+      scopes?: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+      /** Of a secret key: the domains it may send from. */
+      senderDomains?: string[] | null
+      /** IP addresses and CIDRs that the key works from. */
+      networks?: string[] | null
+      /** In the future. Null: never. */
+      expiresAt?: string | null
+    }
+    response: ApiKeyWithSecret
+  }
+
+  /**
+   * Update an API key
+   *
+   * Holds for the next request, on every node.
+   */
+  'PATCH /projects/{id}/keys/{keyId}': {
+    params: {
+      id: string
+      keyId: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      name?: string
+      /** Of a secret key; `full` by default. */
+      scopes?: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+      /** Of a secret key: the domains it may send from. */
+      senderDomains?: string[] | null
+      /** IP addresses and CIDRs that the key works from. */
+      networks?: string[] | null
+      /** In the future. Null: never. */
+      expiresAt?: string | null
+    }
+    response: ApiKey
+  }
+
+  /**
+   * Revoke an API key
+   *
+   * When this responds, the key no longer works on any node.
+   */
+  'DELETE /projects/{id}/keys/{keyId}': {
+    params: {
+      id: string
+      keyId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * Rotate an API key
+   *
+   * Keeps its id and its settings. The key before works for `graceHours` more, earlier ones stop at once.
+   */
+  'POST /projects/{id}/keys/{keyId}/rotate': {
+    params: {
+      id: string
+      keyId: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** The key before works this much longer. 0 by default. */
+      graceHours?: number
+    } | undefined
+    response: ApiKeyWithSecret
+  }
+
   /** List members */
   'GET /projects/{id}/members': {
     params: {
@@ -7646,6 +7801,30 @@ export class ProjectsApi extends Resource {
   /** Get when the API keys were last used */
   readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>
     this.call('GET /projects/{id}/key-usage', { params: { id } }, options)
+
+  /** List API keys. The pair of the project, then the others, newest first. */
+  readonly listKeys = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/keys'>> =>
+    this.call('GET /projects/{id}/keys', { params: { id } }, options)
+
+  /** Iterates over all items of `listKeys`. */
+  readonly allKeys = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/keys'>[number]> =>
+    iterateWhole(() => this.listKeys(id, options), { max })
+
+  /** Create an API key. The key itself is only in this answer. At most 50 of a project. */
+  readonly createKey = (id: string, body: Body<'POST /projects/{id}/keys'>, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/keys'>> =>
+    this.call('POST /projects/{id}/keys', { params: { id }, body }, options)
+
+  /** Update an API key. Holds for the next request, on every node. */
+  readonly updateKey = (id: string, keyId: string, body: Body<'PATCH /projects/{id}/keys/{keyId}'>, options: CallOptions = {}): Promise<Result<'PATCH /projects/{id}/keys/{keyId}'>> =>
+    this.call('PATCH /projects/{id}/keys/{keyId}', { params: { id, keyId }, body }, options)
+
+  /** Revoke an API key. When this responds, the key no longer works on any node. */
+  readonly deleteKey = (id: string, keyId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/keys/{keyId}'>> =>
+    this.call('DELETE /projects/{id}/keys/{keyId}', { params: { id, keyId } }, options)
+
+  /** Rotate an API key. Keeps its id and its settings. The key before works for `graceHours` more, earlier ones stop at once. */
+  readonly rotateKey = (id: string, keyId: string, body: Body<'POST /projects/{id}/keys/{keyId}/rotate'> = {}, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/keys/{keyId}/rotate'>> =>
+    this.call('POST /projects/{id}/keys/{keyId}/rotate', { params: { id, keyId }, body }, options)
 
   /** Get the reputation of a project. Bounce and complaint rates, their levels, and when the project was disabled because of them. */
   readonly security = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/security'>> =>

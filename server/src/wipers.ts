@@ -26,6 +26,7 @@ import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeLedgerChecks } from './ledger/checks.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
+import { wipeApiKeys } from './projects/api-keys/api-key.ts'
 import { wipeEmailCounts } from './projects/email-counts.ts'
 import { wipeSuspensions } from './projects/suspensions.ts'
 import type { Wiper } from './projects/wipe.ts'
@@ -52,6 +53,7 @@ export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeKeyUsage,
   wipeAudit,
+  wipeApiKeys,
   wipeJobs,
   wipeCampaigns,
   wipeCampaignExcluded,

@@ -43,7 +43,7 @@ const isSearch = ({ query }: FastifyRequest) => {
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
-  const route = routesOf(app, { tags: ['Contacts'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Contacts'], caller: 'project', scope: 'contacts' })
 
   route.get(
     '/contacts',

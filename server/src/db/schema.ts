@@ -21,6 +21,22 @@ export interface Schema {
   activities: { project_id: string; id: string; type: string; contact_id: string | null; data: unknown; created_at: Date }
   activity_count_deltas: { project_id: string; id: string; type: string; day: Date; count: string }
   activity_counts: { project_id: string; type: string; day: Date; count: string }
+  api_key_hashes: { project_id: string; key_id: string; id: string; hash: Buffer; sealed: Buffer; valid_until: Date | null }
+  api_key_uses: { project_id: string; key_id: string; used_at: Date }
+  api_keys: {
+    project_id: string
+    id: string
+    kind: string
+    name: string
+    scopes: string[] | null
+    sender_domains: string[] | null
+    networks: string[] | null
+    expires_at: Date | null
+    prefix: string
+    version: number
+    created_by: string | null
+    created_at: Date
+  }
   attachments: {
     project_id: string
     content_id: string

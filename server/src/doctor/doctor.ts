@@ -19,6 +19,7 @@ import { readMasterKeys } from '../lib/master-key.ts'
 import { isLocalHost } from '../lib/network/network.ts'
 import { deriveSecrets, type Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
+import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
 
@@ -237,6 +238,7 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
   ...(await checkPauses(db)),
   await checkReactions(db),
+  ...(await checkKeys(db)),
   ...(await checkCounts(db)),
   ...checkBilling(config),
   ...(await checkUsageReports(config, db)),
@@ -316,6 +318,12 @@ async function checkReactions(db: Pool) {
   if (overdue) return warn('reactions', `${overdue} wait for more than five minutes, so segments are out of date; check that a worker runs`)
   if (failing) return warn('reactions', `${failing} failed and are tried again; the log of the workers says why`)
   return ok('reactions', 'none is overdue')
+}
+
+/** API keys that are in use and stop working soon. */
+async function checkKeys(db: Pool): Promise<Check[]> {
+  const expiring = await countExpiringKeys(db)
+  return expiring ? [warn('keys', `${expiring} API keys in use expire within 14 days; their projects should rotate or prolong them`)] : []
 }
 
 /** Counts that were not those of what they count. */

@@ -19,7 +19,7 @@ import { createIdentities } from './ses-identity.ts'
 const DomainId = z.object({ id: Id('domain') })
 
 export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKey = newDkimKey) {
-  const route = routesOf(app, { tags: ['Domains'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Domains'], caller: 'project', scope: 'full' })
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const checkNow = createCheckNow({ db, dns, log, identities })

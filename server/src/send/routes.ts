@@ -4,6 +4,7 @@ import { explainOversizedData } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
 import { contentFrom } from '../delivery/outbox/content.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
 import { readIdempotencyKey } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY } from '../http/openapi/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -35,6 +36,7 @@ export function sendRoutes(app: App, { db, config }: Deps) {
     {
       config: {
         caller: 'secret-key',
+        scope: 'send',
         keyCheckedLater: true,
         takesHeaders: [IDEMPOTENCY_KEY],
         refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED', 'BILLING_LIMIT_EXCEEDED'],
@@ -54,10 +56,14 @@ export function sendRoutes(app: App, { db, config }: Deps) {
     async (req) => {
       const key = readIdempotencyKey(req)
       if (req.body.subject !== undefined || req.body.body !== undefined) await assertRenderable(req.project.id, req.body)
-      const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
-        refuseUnlessRepeat(db, { project: req.project, key }, config.idempotencyTtlHours, reason),
-      )
-      return acceptor.submit({ ...readRequest(req, req.body), content, key }).then(answer, explainOversizedData)
+      const accepted = req.withCheckedKey(async () => {
+        const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
+          refuseUnlessRepeat(db, { project: req.project, key }, config.idempotencyTtlHours, reason),
+        )
+        requireSenderDomain(req.project, content.fromAddress)
+        return acceptor.submit({ ...readRequest(req, req.body), content, key })
+      })
+      return accepted.then(answer, explainOversizedData)
     },
   )
 }

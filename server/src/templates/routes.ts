@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
@@ -53,7 +54,7 @@ function assertOwnFromName({ from, fromName }: { from?: string | null | undefine
 
 export function templateRoutes(app: App, deps: Deps) {
   const { db } = deps
-  const common = { tags: ['Templates'], caller: 'project' as const }
+  const common = { tags: ['Templates'], caller: 'project' as const, scope: 'templates' as const }
   const route = routesOf(app, common)
   const find = (req: FastifyRequest, { id }: { id: string }) => getTemplate(db, req.project.id, id)
   const template = resource(app, { ...common, params: TemplateId, find })
@@ -73,6 +74,7 @@ export function templateRoutes(app: App, deps: Deps) {
       const template = { ...content, body: content.body ?? missingBody() }
       await assertRenderable(req.project.id, template)
       assertOwnFromName(template)
+      requireSenderDomain(req.project, template.from)
       if (template.from) await assertVerified(db, req.project.id, template.from)
       const created = await transact(req.db, (tx) => createTemplate(tx, req.project.id, template, { savedBy: req.person?.userId }))
       return reply.status(201).send(created)
@@ -124,6 +126,7 @@ export function templateRoutes(app: App, deps: Deps) {
     const [projectId, { id }] = [req.project.id, stored]
     await assertRenderable(projectId, changes)
     if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
+    requireSenderDomain(req.project, changes.from === undefined ? stored.from : changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
     return (await transact(req.db, (tx) => changeTemplate(tx, edit))) ?? failStale((await getTemplate(db, projectId, id)).updatedAt)

@@ -51,16 +51,18 @@ export function trackRoutes(app: App, { db, config }: Deps) {
   app.addHook('onClose', () => tracker.drain())
 
   const submit = (req: FastifyRequest, body: TrackBody, rest: Pick<TrackRequest, 'source' | 'key'>) =>
-    tracker
-      .submit({
-        project: req.project,
-        email: body.email,
-        event: body.event,
-        subscribed: body.subscribed,
-        patch: body.data ?? NO_DATA,
-        size: Math.min(req.bodySize, MAX_EVENT_DATA + MAX_OVERHEAD),
-        ...rest,
-      })
+    req
+      .withCheckedKey(() =>
+        tracker.submit({
+          project: req.project,
+          email: body.email,
+          event: body.event,
+          subscribed: body.subscribed,
+          patch: body.data ?? NO_DATA,
+          size: Math.min(req.bodySize, MAX_EVENT_DATA + MAX_OVERHEAD),
+          ...rest,
+        }),
+      )
       .then(answer, explainOversizedData)
 
   route.post(
@@ -97,6 +99,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
       }),
       response: { 200: Answer, 201: EventRecord },
       caller: 'project',
+      scope: 'events',
       refusals: ['CONTACT_NOT_FOUND'],
       preValidation: refuseLargeData,
     },

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../../db/index.ts'
+import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import { routesOf } from '../../http/resource.ts'
@@ -23,7 +24,7 @@ const isFiltered = ({ query }: FastifyRequest) => {
 }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = routesOf(app, { tags: ['Emails'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Emails'], caller: 'project', scope: 'send' })
   const previews = { db, secrets, publicUrl }
 
   route.get(
@@ -45,6 +46,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
       body: EmailExportBody,
       audit: 'email_export.create',
+      scope: 'full',
       response: { 202: Queued },
       bodyOptional: true,
     },
@@ -99,7 +101,9 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       const projectId = req.project.id
       const email = await transact(req.db, async (tx) => {
         const resent = await resendEmail(tx, { projectId, id: req.params.id })
-        return resent ? findEmail(tx, projectId, resent) : undefined
+        const found = resent ? await findEmail(tx, projectId, resent) : undefined
+        requireSenderDomain(req.project, found?.from)
+        return found
       })
       return reply.status(201).send(email ?? notFound('email', req.params.id))
     },

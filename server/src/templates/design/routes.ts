@@ -19,7 +19,7 @@ const MAX_ISSUES = 200
 const DESIGN_BODY_LIMIT = 1_024 * KB
 
 export function designRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Designs'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Designs'], caller: 'project', scope: 'templates' })
 
   route.post(
     '/designs/render',
