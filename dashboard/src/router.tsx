@@ -281,6 +281,17 @@ const suppressions = createRoute({
   component: lazyRouteComponent(() => import('./features/suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
   validateSearch: listSearch('reason'),
 })
+const webhooks = createRoute({
+  getParentRoute: inProject,
+  path: '/webhooks',
+  component: lazyRouteComponent(() => import('./features/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+})
+const webhookEndpoint = createRoute({
+  getParentRoute: inProject,
+  path: '/webhooks/$endpointId',
+  component: lazyRouteComponent(() => import('./features/webhooks/endpoint-page.tsx'), 'EndpointPage'),
+  validateSearch: listSearch('status', 'type'),
+})
 const sandbox = createRoute({
   getParentRoute: inProject,
   path: '/sandbox',
@@ -385,6 +396,8 @@ export const router = createRouter({
         doctor,
         domains,
         suppressions,
+        webhooks,
+        webhookEndpoint,
         sandbox,
         settings.addChildren([general, brand, tracking, keys, team, billing, security, audit, sessions]),
       ]),

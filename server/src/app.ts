@@ -22,6 +22,7 @@ import { notificationRoutes } from './delivery/feedback/ses/routes.ts'
 import { amazonSns, type SnsClient } from './delivery/feedback/ses/sns-client.ts'
 import { doctorRoutes } from './doctor/routes.ts'
 import type { DomainKey } from './domains/dkim-key.ts'
+import { linkHostRoutes } from './domains/link-hosts/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
@@ -48,6 +49,8 @@ import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { verifyRoutes } from './verify/routes.ts'
+import { WEBHOOK_REQUESTS } from './webhook-endpoints/payload-schemas.ts'
+import { webhookEndpointRoutes } from './webhook-endpoints/routes.ts'
 import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { stopWorkflowsOf } from './workflows/executions/wiped.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
@@ -79,7 +82,7 @@ export async function buildApp(
   { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey, onUnaudited }: Options = {},
 ): Promise<App> {
   const app = await createServer(deps, readiness, onUnaudited)
-  await describeApi(app, deps.config)
+  await describeApi(app, deps.config, WEBHOOK_REQUESTS)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)
   authRoutes(app, deps, passwords)
@@ -95,6 +98,7 @@ export async function buildApp(
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps, segmentAccess)
   domainRoutes(app, deps, newDkimKey)
+  linkHostRoutes(app, deps)
   verifyRoutes(app, deps)
   eventRoutes(app, deps)
   trackRoutes(app, deps)
@@ -126,6 +130,7 @@ export async function buildApp(
   workflowVersionRoutes(app, deps)
   workflowWebhookTestRoutes(app, deps)
   webhookSecretRoutes(app, deps)
+  webhookEndpointRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)

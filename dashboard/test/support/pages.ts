@@ -25,6 +25,7 @@ export const PAGES: Record<string, string> = {
   analytics: '/app/p/{p}/analytics',
   domains: '/app/p/{p}/domains',
   suppressions: '/app/p/{p}/suppressions',
+  webhooks: '/app/p/{p}/webhooks',
   sandbox: '/app/p/{p}/sandbox',
   general: '/app/p/{p}/settings',
   brand: '/app/p/{p}/settings/brand',
