@@ -1,8 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Mail } from 'lucide-react'
+import { useState } from 'react'
+import { TemplatePicker } from '../../../content/template-picker.tsx'
 import { templateNamesQuery } from '../../../data/templates.ts'
 import { useProject } from '../../../projects/current.ts'
+import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { describeReason } from '../editor/describe.ts'
@@ -30,6 +33,7 @@ export const sendEmailView: StepView = {
 }
 
 function SendEmailForm(props: StepFormProps) {
+  const [picking, setPicking] = useState(false)
   const project = useProject()
   const templates = useQuery(templateNamesQuery(project.id)).data ?? {}
   const { config } = props.step
@@ -68,6 +72,16 @@ function SendEmailForm(props: StepFormProps) {
           />
         </Field>
       </div>
+      <Button size="sm" onClick={() => setPicking(true)}>
+        Choose by picture, or make one…
+      </Button>
+      <TemplatePicker
+        open={picking}
+        onOpenChange={setPicking}
+        templateId={templateId || undefined}
+        newName={props.step.name}
+        onTemplate={(chosen) => set({ templateId: chosen })}
+      />
       {recipient.type === 'CUSTOM' && (
         <Field name="customEmail" label="Address" hint="Gets the email with the data of the contact, such as a note to your team.">
           <Input
