@@ -5355,6 +5355,26 @@ export interface Operations {
     }
   }
 
+  /**
+   * Apply the brand to saved designs
+   *
+   * Starts a job that renders the designs of templates and draft campaigns again, in the brand as it is now. A template gets a new version; campaigns that are scheduled or were sent never change. With `dryRun` the job changes nothing, and its result (`templates`, `campaigns`, `changedTemplates`, `changedCampaigns`) says what it would change.
+   */
+  'POST /projects/{id}/brand/apply': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      dryRun?: boolean
+    } | undefined
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
   /** List pending invitations */
   'GET /projects/{id}/invitations': {
     params: {
@@ -8658,6 +8678,10 @@ export class ProjectsApi extends Resource {
       (page) => page.data,
       { max, pageSize: query.limit },
     )
+
+  /** Apply the brand to saved designs. Starts a job that renders the designs of templates and draft campaigns again, in the brand as it is now. A template gets a new version; campaigns that are scheduled or were sent never change. With `dryRun` the job changes nothing, and its result (`templates`, `campaigns`, `changedTemplates`, `changedCampaigns`) says what it would change. */
+  readonly applyBrand = (id: string, body: Body<'POST /projects/{id}/brand/apply'> = {}, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/brand/apply'>> =>
+    this.call('POST /projects/{id}/brand/apply', { params: { id }, body }, options)
 
   /** Get when the API keys were last used */
   readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>

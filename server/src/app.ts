@@ -7,6 +7,7 @@ import { endMeters } from './billing/meters.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { stripeWebhookRoutes } from './billing/webhook.ts'
 import { campaignActionRoutes } from './campaigns/action-routes.ts'
+import { brandRoutes } from './campaigns/brand-routes.ts'
 import { campaignCheckRoutes } from './campaigns/check-routes.ts'
 import { campaignLedgerRoutes } from './campaigns/ledger-routes.ts'
 import { campaignRoutes } from './campaigns/routes.ts'
@@ -113,6 +114,7 @@ export async function buildApp(
   conditionRoutes(app, deps)
   segmentMemberRoutes(app, deps)
   campaignRoutes(app, deps)
+  brandRoutes(app, deps)
   campaignActionRoutes(app, deps)
   campaignLedgerRoutes(app, deps)
   campaignCheckRoutes(app, deps)

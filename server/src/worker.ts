@@ -4,6 +4,7 @@ import { addToMeters } from './billing/meters.ts'
 import { reportUsage, sendReports } from './billing/reports.ts'
 import { endSubscription, syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
+import { continueApplyBrand } from './campaigns/draft/apply-brand.ts'
 import { continueCopyToSegment } from './campaigns/ledger/copy-to-segment.ts'
 import { addToCampaigns, lockCampaigns } from './campaigns/ledger/counters.ts'
 import { campaignExport } from './campaigns/ledger/export.ts'
@@ -82,6 +83,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
   'billing.cancel': async (cancellation) => config.stripe && endSubscription(db, config.stripe, log, cancellation),
   'billing.sync': async ({ customer }) => config.stripe && syncAndReport({ db, log }, config.stripe, customer),
+  'campaigns.apply-brand': (job) => continueApplyBrand(db, job),
   'campaigns.copy-to-segment': (job) => continueCopyToSegment(db, job),
   'campaigns.export': (job) => continueCsvExport(db, campaignExport, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),

@@ -8,6 +8,7 @@ import { OWNER_FLAG } from './job-shares.ts'
 export type Jobs = {
   'billing.cancel': { subscription: string; projectId: string }
   'billing.sync': { customer: string }
+  'campaigns.apply-brand': { projectId: string; jobId: string }
   'campaigns.copy-to-segment': { projectId: string; jobId: string }
   'campaigns.export': { projectId: string; jobId: string }
   'contacts.bulk': { projectId: string; jobId: string }

@@ -33,7 +33,7 @@ import { sendTest, TestAnswer } from './send-test.ts'
 
 const EndpointId = z.object({ id: Id('webhook endpoint') })
 const DeliveryId = EndpointId.extend({ deliveryId: Id('delivery') })
-const COMMON = { tags: ['Webhooks'], caller: 'project' as const, role: 'ADMIN' as const }
+const COMMON = { tags: ['Webhooks'], caller: 'project' as const, scope: 'full' as const, role: 'ADMIN' as const }
 
 export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
   const route = routesOf(app, COMMON)

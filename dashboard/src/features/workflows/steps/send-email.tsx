@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Mail, PenLine } from 'lucide-react'
 import { useState } from 'react'
+import { TemplatePicker } from '../../../content/template-picker.tsx'
 import { offeredTemplatesQuery, storeTemplate, templateQuery } from '../../../data/templates.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { Button } from '../../../ui/form/button.tsx'
@@ -73,6 +74,7 @@ function EmailOfStep({ step, workflow, templateId, onTemplate }: EmailOfStepProp
   const api = useApi()
   const queries = useQueryClient()
   const [writtenId, setWrittenId] = useState<string>()
+  const [picking, setPicking] = useState(false)
   const template = useQuery({ ...templateQuery(project.id, templateId), enabled: templateId !== '' })
   const name = !templateId ? 'Choose a template' : (template.data?.name ?? (template.isError ? 'a deleted template' : '…'))
   const write = useMutation({
@@ -101,12 +103,24 @@ function EmailOfStep({ step, workflow, templateId, onTemplate }: EmailOfStepProp
         </p>
       </div>
       {write.error && <Banner tone="danger">{explain(write.error)}</Banner>}
-      {!templateId && (
-        <Button size="sm" busy={write.isPending} onClick={() => write.mutate()}>
-          <PenLine aria-hidden="true" />
-          Write it here
+      <div className="flex flex-wrap gap-2">
+        {!templateId && (
+          <Button size="sm" busy={write.isPending} onClick={() => write.mutate()}>
+            <PenLine aria-hidden="true" />
+            Write it here
+          </Button>
+        )}
+        <Button size="sm" onClick={() => setPicking(true)}>
+          Choose by picture, or make one…
         </Button>
-      )}
+      </div>
+      <TemplatePicker
+        open={picking}
+        onOpenChange={setPicking}
+        templateId={templateId || undefined}
+        newName={step.name}
+        onTemplate={onTemplate}
+      />
       {templateId && <EmailHere key={templateId} templateId={templateId} startsOpen={templateId === writtenId} />}
     </div>
   )
