@@ -1366,7 +1366,7 @@ export type Domain = {
     type: 'TXT' | 'CNAME'
     name: string
     value: string
-    purpose: 'dkim' | 'dmarc'
+    purpose: 'dkim' | 'dmarc' | 'link'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
@@ -1376,6 +1376,10 @@ export type Domain = {
   }[]
   lastCheckedAt: string | null
   lastError: string | null
+  /** Host of the links of emails from this domain, while it is verified. */
+  linkHost: string | null
+  linkHostStatus: 'pending' | 'verified' | 'failed' | null
+  linkHostError: string | null
   dkimTokens: string[]
   projectId: string
   createdAt: string
@@ -1395,7 +1399,7 @@ export type DomainCheck = {
     type: 'TXT' | 'CNAME'
     name: string
     value: string
-    purpose: 'dkim' | 'dmarc'
+    purpose: 'dkim' | 'dmarc' | 'link'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
@@ -1405,6 +1409,10 @@ export type DomainCheck = {
   }[]
   lastCheckedAt: string | null
   lastError: string | null
+  /** Host of the links of emails from this domain, while it is verified. */
+  linkHost: string | null
+  linkHostStatus: 'pending' | 'verified' | 'failed' | null
+  linkHostError: string | null
 }
 
 export type DomainFigures = {
@@ -1954,6 +1962,665 @@ export type User = {
   /** Looks after this installation: may call `GET /doctor`. */
   operator: boolean
   createdAt: string
+}
+
+export type WebhookCampaignPaused = {
+  type: 'campaign.paused'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+      reason: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookCampaignSent = {
+  type: 'campaign.sent'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+      totalRecipients: number
+      sentCount: number
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookCampaignStarted = {
+  type: 'campaign.started'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactCreated = {
+  type: 'contact.created'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      subscribed: boolean
+      source: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactDeleted = {
+  type: 'contact.deleted'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactSubscribed = {
+  type: 'contact.subscribed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactUnsubscribed = {
+  type: 'contact.unsubscribed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      reason?: 'bounce' | 'complaint'
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookDelivery = {
+  /** The `webhook-id` of every attempt. */
+  id: string
+  type: string
+  status: 'pending' | 'delivered' | 'failed'
+  /** The oldest first; at most 50. */
+  attempts: {
+    at: string
+    /** Of the reply; null without one. */
+    status: number | null
+    durationMs: number
+    error: string | null
+  }[]
+  nextAttemptAt: string | null
+  /** Null if it is no longer kept. */
+  payload: WebhookPayload | null
+  createdAt: string
+}
+
+export type WebhookDomainFailed = {
+  type: 'domain.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      domainId: string
+      domain: string
+      linkHost?: string
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookDomainVerified = {
+  type: 'domain.verified'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      domainId: string
+      domain: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailBounce = {
+  type: 'email.bounce'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      bounceType: 'Permanent' | 'Transient'
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailClick = {
+  type: 'email.click'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      link: string
+      clicks: number
+      isFirstClick: boolean
+      /** Caused by a scanner, a prefetcher or a privacy proxy. */
+      machine: boolean
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailComplaint = {
+  type: 'email.complaint'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailDelivery = {
+  type: 'email.delivery'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      deliveredAt: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailFailed = {
+  type: 'email.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      reason: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailOpen = {
+  type: 'email.open'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      opens: number
+      isFirstOpen: boolean
+      /** Caused by a scanner, a prefetcher or a privacy proxy. */
+      machine: boolean
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailReceived = {
+  type: 'email.received'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      to: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailSent = {
+  type: 'email.sent'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      sentAt: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEndpoint = {
+  id: string
+  url: string
+  description: string | null
+  events: string[]
+  enabled: boolean
+  /** Why Sterna disabled it: it answered 410, failed for five days, or more than a million deliveries waited. */
+  disabledReason: 'gone' | 'failing' | 'backlog' | null
+  /** Signs requests by Standard Webhooks (HMAC-SHA256). */
+  secret: string
+  /** After a rotation, requests are also signed with the secret before, until this time. */
+  previousSecretUntil: string | null
+  /** The first failure since the last request that succeeded. */
+  failingSince: string | null
+  /** Attempts of the last 24 hours. */
+  health: {
+    succeeded: number
+    failed: number
+    /** Share of attempts that succeeded, 0 to 1; null without attempts. */
+    successRate: number | null
+    /** Mean time from the request to the reply, or to its failure. */
+    averageMs: number | null
+  }
+  createdAt: string
+  updatedAt: string
+}
+
+/** A webhook about something that Sterna itself does. */
+export type WebhookOwnEvent =
+  | WebhookEmailSent
+  | WebhookEmailDelivery
+  | WebhookEmailOpen
+  | WebhookEmailClick
+  | WebhookEmailBounce
+  | WebhookEmailComplaint
+  | WebhookEmailFailed
+  | WebhookEmailReceived
+  | WebhookContactSubscribed
+  | WebhookContactUnsubscribed
+  | WebhookContactCreated
+  | WebhookContactDeleted
+  | WebhookCampaignStarted
+  | WebhookCampaignSent
+  | WebhookCampaignPaused
+  | WebhookWorkflowCompleted
+  | WebhookWorkflowFailed
+  | WebhookDomainVerified
+  | WebhookDomainFailed
+  | WebhookProjectDisabled
+  | WebhookProjectEnabled
+
+export type WebhookPayload = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: WebhookRecord
+}
+
+export type WebhookProjectDisabled = {
+  type: 'project.disabled'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      reason: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookProjectEnabled = {
+  type: 'project.enabled'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookRecord = {
+  id: string
+  name: string
+  data: Record<string, unknown>
+  contactId: string | null
+  emailId: string | null
+  projectId: string
+  createdAt: string
+  contact: {
+    id: string
+    email: string | null
+  } | null
+}
+
+export type WebhookSegment = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      segmentId: string
+      segmentName: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookTrackedEvent = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookWorkflowCompleted = {
+  type: 'workflow.completed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      workflowId: string
+      executionId: string
+      exitReason?: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookWorkflowFailed = {
+  type: 'workflow.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      workflowId: string
+      executionId: string
+      exitReason?: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
 }
 
 export type Workflow = {
@@ -4077,6 +4744,24 @@ export interface Operations {
     response: Domain[]
   }
 
+  /**
+   * Set the link host of a domain
+   *
+   * Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.
+   */
+  'PATCH /domains/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** A host below the domain, such as `links.example.com`, for the links of its emails. Null removes it. */
+      linkHost?: string | null
+    }
+    response: Domain
+  }
+
   /** Delete a domain */
   'DELETE /domains/{id}': {
     params: {
@@ -4665,6 +5350,23 @@ export interface Operations {
   }
 
   /**
+   * Ask whether a host may get a certificate
+   *
+   * For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name.
+   */
+  'GET /link-hosts/allowed': {
+    params: undefined
+    query: {
+      domain?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      domain: string
+    }
+  }
+
+  /**
    * List who changed what, newest first
    *
    * Every change but tracked events, sent emails, and contacts and members of segments that were changed by an API key. Kept for 400 days. With `format=csv` the answer is a CSV file of all entries.
@@ -4691,6 +5393,26 @@ export interface Operations {
       cursor: string | null
       hasMore: boolean
       total: number
+    }
+  }
+
+  /**
+   * Apply the brand to saved designs
+   *
+   * Starts a job that renders the designs of templates and draft campaigns again, in the brand as it is now. A template gets a new version; campaigns that are scheduled or were sent never change. With `dryRun` the job changes nothing, and its result (`templates`, `campaigns`, `changedTemplates`, `changedCampaigns`) says what it would change.
+   */
+  'POST /projects/{id}/brand/apply': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      dryRun?: boolean
+    } | undefined
+    response: {
+      message: string
+      jobId: string
     }
   }
 
@@ -6418,6 +7140,179 @@ export interface Operations {
     }
   }
 
+  /** List webhook endpoints */
+  'GET /webhook-endpoints': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookEndpoint[]
+  }
+
+  /**
+   * Create a webhook endpoint
+   *
+   * Sterna tells it what happens in the project, by POST requests signed as Standard Webhooks describes. At most 20.
+   */
+  'POST /webhook-endpoints': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      /** http or https. A host of a private network is refused. */
+      url: string
+      description?: string | null
+      /** `["*"]` for everything, or types: those under `webhooks` in this document, `segment.<slug>.entry`, `segment.<slug>.exit`, `event.<name>` for tracked events, and groups such as `email.*`. */
+      events?: string[]
+      enabled?: boolean
+    }
+    response: WebhookEndpoint
+  }
+
+  /** Get a webhook endpoint */
+  'GET /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookEndpoint
+  }
+
+  /**
+   * Change a webhook endpoint
+   *
+   * Deliveries that waited when a request disabled it go on once it is enabled.
+   */
+  'PATCH /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** http or https. A host of a private network is refused. */
+      url?: string
+      description?: string | null
+      /** `["*"]` for everything, or types: those under `webhooks` in this document, `segment.<slug>.entry`, `segment.<slug>.exit`, `event.<name>` for tracked events, and groups such as `email.*`. */
+      events?: string[]
+      enabled?: boolean
+    }
+    response: WebhookEndpoint
+  }
+
+  /** Delete a webhook endpoint */
+  'DELETE /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * List deliveries of a webhook endpoint
+   *
+   * The newest first. Those that failed are kept for 30 days, those that succeeded for 3.
+   */
+  'GET /webhook-endpoints/{id}/deliveries': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      status?: 'pending' | 'delivered' | 'failed'
+      type?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: WebhookDelivery[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Make a delivery again
+   *
+   * With the same `webhook-id` and payload, and with all attempts of a new delivery.
+   */
+  'POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay': {
+    params: {
+      id: string
+      deliveryId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookDelivery
+  }
+
+  /** Make the deliveries of a period again */
+  'POST /webhook-endpoints/{id}/replay': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** Deliveries of what happened from this time on. */
+      from: string
+      /** And up to this one; without it, up to now. */
+      to?: string
+      /** Without it, deliveries that failed and those that succeeded. */
+      status?: 'delivered' | 'failed'
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /**
+   * Rotate the secret of a webhook endpoint
+   *
+   * For `graceHours` requests are signed with both secrets.
+   */
+  'POST /webhook-endpoints/{id}/rotate-secret': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      graceHours?: number
+    } | undefined
+    response: WebhookEndpoint
+  }
+
+  /**
+   * Send a test request to a webhook endpoint
+   *
+   * A signed request of the type `test`, now and once. It is not a delivery.
+   */
+  'POST /webhook-endpoints/{id}/test': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      /** Of the reply; null without one. */
+      status: number | null
+      durationMs: number
+      error: string | null
+    }
+  }
+
   /** List workflows */
   'GET /workflows': {
     params: undefined
@@ -7608,6 +8503,10 @@ export class DomainsApi extends Resource {
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
+  /** Set the link host of a domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. */
+  readonly update = (id: string, body: Body<'PATCH /domains/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /domains/{id}'>> =>
+    this.call('PATCH /domains/{id}', { params: { id }, body }, options)
+
   /** Delete a domain */
   readonly remove = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /domains/{id}'>> =>
     this.call('DELETE /domains/{id}', { params: { id } }, options)
@@ -7793,6 +8692,12 @@ export class JobsApi extends Resource {
     this.call('GET /jobs/{jobId}', { params: { jobId } }, options)
 }
 
+export class LinkHostsApi extends Resource {
+  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name. */
+  readonly allowed = (query: Query<'GET /link-hosts/allowed'> = {}, options: CallOptions = {}): Promise<Result<'GET /link-hosts/allowed'>> =>
+    this.call('GET /link-hosts/allowed', { query }, options)
+}
+
 export class MembersApi extends Resource {
   /** List members */
   readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/members'>> =>
@@ -7827,6 +8732,10 @@ export class ProjectsApi extends Resource {
       (page) => page.data,
       { max, pageSize: query.limit },
     )
+
+  /** Apply the brand to saved designs. Starts a job that renders the designs of templates and draft campaigns again, in the brand as it is now. A template gets a new version; campaigns that are scheduled or were sent never change. With `dryRun` the job changes nothing, and its result (`templates`, `campaigns`, `changedTemplates`, `changedCampaigns`) says what it would change. */
+  readonly applyBrand = (id: string, body: Body<'POST /projects/{id}/brand/apply'> = {}, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/brand/apply'>> =>
+    this.call('POST /projects/{id}/brand/apply', { params: { id }, body }, options)
 
   /** Get when the API keys were last used */
   readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>
@@ -8217,6 +9126,60 @@ export class UsersApi extends Resource {
     this.call('DELETE /users/@me/sessions/{sessionId}', { params: { sessionId } }, options)
 }
 
+export class WebhookEndpointsApi extends Resource {
+  /** List webhook endpoints */
+  readonly list = (options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints'>> =>
+    this.call('GET /webhook-endpoints', {}, options)
+
+  /** Iterates over all items of `list`. */
+  readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /webhook-endpoints'>[number]> =>
+    iterateWhole(() => this.list(options), { max })
+
+  /** Create a webhook endpoint. Sterna tells it what happens in the project, by POST requests signed as Standard Webhooks describes. At most 20. */
+  readonly create = (body: Body<'POST /webhook-endpoints'>, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints'>> =>
+    this.call('POST /webhook-endpoints', { body }, options)
+
+  /** Get a webhook endpoint */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints/{id}'>> =>
+    this.call('GET /webhook-endpoints/{id}', { params: { id } }, options)
+
+  /** Change a webhook endpoint. Deliveries that waited when a request disabled it go on once it is enabled. */
+  readonly update = (id: string, body: Body<'PATCH /webhook-endpoints/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /webhook-endpoints/{id}'>> =>
+    this.call('PATCH /webhook-endpoints/{id}', { params: { id }, body }, options)
+
+  /** Delete a webhook endpoint */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /webhook-endpoints/{id}'>> =>
+    this.call('DELETE /webhook-endpoints/{id}', { params: { id } }, options)
+
+  /** List deliveries of a webhook endpoint. The newest first. Those that failed are kept for 30 days, those that succeeded for 3. */
+  readonly deliveries = (id: string, query: Query<'GET /webhook-endpoints/{id}/deliveries'> = {}, options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints/{id}/deliveries'>> =>
+    this.call('GET /webhook-endpoints/{id}/deliveries', { params: { id }, query }, options)
+
+  /** Iterates over all items of `deliveries`, page by page. */
+  readonly allDeliveries = (id: string, query: Omit<Query<'GET /webhook-endpoints/{id}/deliveries'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /webhook-endpoints/{id}/deliveries'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.deliveries(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Make a delivery again. With the same `webhook-id` and payload, and with all attempts of a new delivery. */
+  readonly replayDelivery = (id: string, deliveryId: string, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay'>> =>
+    this.call('POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay', { params: { id, deliveryId } }, options)
+
+  /** Make the deliveries of a period again */
+  readonly replay = (id: string, body: Body<'POST /webhook-endpoints/{id}/replay'>, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/replay'>> =>
+    this.call('POST /webhook-endpoints/{id}/replay', { params: { id }, body }, options)
+
+  /** Rotate the secret of a webhook endpoint. For `graceHours` requests are signed with both secrets. */
+  readonly rotateSecret = (id: string, body: Body<'POST /webhook-endpoints/{id}/rotate-secret'> = {}, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/rotate-secret'>> =>
+    this.call('POST /webhook-endpoints/{id}/rotate-secret', { params: { id }, body }, options)
+
+  /** Send a test request to a webhook endpoint. A signed request of the type `test`, now and once. It is not a delivery. */
+  readonly test = (id: string, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/test'>> =>
+    this.call('POST /webhook-endpoints/{id}/test', { params: { id } }, options)
+}
+
 export class WorkflowsApi extends Resource {
   /** List workflows */
   readonly list = (query: Query<'GET /workflows'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows'>> =>
@@ -8247,7 +9210,7 @@ export class WorkflowsApi extends Resource {
     iterateWhole(() => this.listRecipes(options).then(({ data }) => data), { max })
 
   /** Create a workflow from a recipe. Makes its templates, in the look of the project, a segment if it runs by a schedule, and the workflow, which is disabled. The sender of the templates is that of the template changed last, else one of the first verified domain. */
-  readonly createRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
+  readonly createFromRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
     this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
 
   /** Get a workflow with its steps and transitions */
@@ -8355,11 +9318,11 @@ export class WorkflowsApi extends Resource {
     this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
 
   /** Show the request of a webhook. As it would be made for this contact and event, without the signature. Calls nothing. */
-  readonly webhookPreview = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
+  readonly previewWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
     this.call('POST /workflows/{id}/webhook-preview', { params: { id }, body }, options)
 
   /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. */
-  readonly webhookTest = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
+  readonly testWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
     this.call('POST /workflows/{id}/webhook-test', { params: { id }, body }, options)
 }
 
@@ -8380,6 +9343,7 @@ export class Resources {
   readonly health: HealthApi
   readonly invitations: InvitationsApi
   readonly jobs: JobsApi
+  readonly linkHosts: LinkHostsApi
   readonly members: MembersApi
   readonly projects: ProjectsApi
   readonly ready: ReadyApi
@@ -8390,6 +9354,7 @@ export class Resources {
   readonly templates: TemplatesApi
   readonly uploads: UploadsApi
   readonly users: UsersApi
+  readonly webhookEndpoints: WebhookEndpointsApi
   readonly workflows: WorkflowsApi
 
   constructor(call: Call) {
@@ -8408,6 +9373,7 @@ export class Resources {
     this.health = new HealthApi(call)
     this.invitations = new InvitationsApi(call)
     this.jobs = new JobsApi(call)
+    this.linkHosts = new LinkHostsApi(call)
     this.members = new MembersApi(call)
     this.projects = new ProjectsApi(call)
     this.ready = new ReadyApi(call)
@@ -8418,6 +9384,7 @@ export class Resources {
     this.templates = new TemplatesApi(call)
     this.uploads = new UploadsApi(call)
     this.users = new UsersApi(call)
+    this.webhookEndpoints = new WebhookEndpointsApi(call)
     this.workflows = new WorkflowsApi(call)
   }
 }

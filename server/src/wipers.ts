@@ -36,6 +36,9 @@ import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeTemplateVersions } from './templates/versions.ts'
 import { wipeUploads } from './uploads/wipe.ts'
+import { wipeWebhookDelivered, wipeWebhookDeliveries, wipeWebhookHours, wipeWebhookMessages } from './webhook-endpoints/deliveries.ts'
+import { wipeEndpoints } from './webhook-endpoints/endpoint.ts'
+import { wipeWebhookOutbox } from './webhooks/facts.ts'
 import {
   wipeEntries,
   wipeExecutions,
@@ -101,5 +104,11 @@ export const WIPERS: Wiper[] = [
   wipeReputations,
   wipeSuspensions,
   wipeBilling,
+  wipeWebhookOutbox,
+  wipeWebhookDeliveries,
+  wipeWebhookDelivered,
+  wipeWebhookMessages,
+  wipeWebhookHours,
+  wipeEndpoints,
   wipeLedgerChecks,
 ]

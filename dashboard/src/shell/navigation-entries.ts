@@ -13,6 +13,7 @@ import {
   Shapes,
   Stethoscope,
   Users,
+  Webhook,
   Workflow,
   Zap,
 } from 'lucide-react'
@@ -32,6 +33,7 @@ export type Entry = {
     | '/app/p/$projectId/doctor'
     | '/app/p/$projectId/domains'
     | '/app/p/$projectId/suppressions'
+    | '/app/p/$projectId/webhooks'
     | '/app/p/$projectId/sandbox'
     | '/app/p/$projectId/settings'
   label: string
@@ -76,6 +78,7 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
     entries: [
       { to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d', creates: 'Add a domain' },
       { to: '/app/p/$projectId/suppressions', label: 'Suppressions', icon: Ban, keys: 'g x', creates: 'Suppress an address or a domain' },
+      { to: '/app/p/$projectId/webhooks', label: 'Webhooks', icon: Webhook, keys: 'g k', creates: 'Add a webhook endpoint' },
       { to: '/app/p/$projectId/sandbox', label: 'Sandbox', icon: Inbox, keys: 'g i', onlyInSandbox: true },
     ],
   },

@@ -229,6 +229,14 @@ export interface Schema {
     check_began_at: Date | null
     created_at: Date
     updated_at: Date
+    link_host: string | null
+    link_host_status: string | null
+    link_host_pointed: boolean
+    link_host_finding: unknown | null
+    link_host_error: string | null
+    link_host_failures: number
+    link_host_since: Date | null
+    link_host_next_check_at: Date | null
   }
   email_counts: { project_id: string; kind: string; hour: Date; count: string }
   email_days: {
@@ -657,6 +665,69 @@ export interface Schema {
     operator: boolean
     created_at: Date
     updated_at: Date
+  }
+  webhook_delivered: {
+    project_id: string
+    id: string
+    endpoint_id: string
+    message_id: string
+    type: string
+    attempts: unknown
+    payload: unknown | null
+    delivered_at: Date
+    created_at: Date
+  }
+  webhook_deliveries: {
+    project_id: string
+    id: string
+    endpoint_id: string
+    message_id: string
+    type: string
+    status: string
+    tries: number
+    attempts: unknown
+    due_at: Date
+    payload: unknown | null
+    created_at: Date
+  }
+  webhook_endpoints: {
+    project_id: string
+    id: string
+    url: string
+    description: string | null
+    events: string[]
+    enabled: boolean
+    disabled_reason: string | null
+    secret: Buffer
+    previous: Buffer | null
+    previous_until: Date | null
+    failing_since: Date | null
+    leased_until: Date | null
+    created_at: Date
+    updated_at: Date
+  }
+  webhook_hours: { project_id: string; endpoint_id: string; hour: Date; succeeded: number; failed: number; duration_ms: string }
+  webhook_messages: {
+    project_id: string
+    id: string
+    type: string
+    name: string
+    contact_id: string | null
+    contact_email: string | null
+    email_id: string | null
+    data: unknown
+    created_at: Date
+  }
+  webhook_outbox: {
+    project_id: string
+    id: string
+    type: string
+    name: string
+    contact_id: string | null
+    contact_email: string | null
+    email_id: string | null
+    data: unknown
+    created_at: Date
   }
   webhook_secrets: { project_id: string; secret: Buffer; previous: Buffer | null; previous_until: Date | null; created_at: Date }
   workflow_days: { project_id: string; workflow_id: string; day: Date; started: string; created_at: Date }

@@ -33,6 +33,7 @@ import { limitLargeAnswers } from './limits/large-answers.ts'
 import { createLargeBodyParser, isLargeBody } from './limits/large-bodies.ts'
 import { limitLargeRequests } from './limits/large-requests.ts'
 import { limitSlowReads } from './limits/slow-reads.ts'
+import { guardLinkHosts } from './link-host-guard.ts'
 import { compileValidator } from './validate.ts'
 
 export type App = FastifyInstance<
@@ -100,6 +101,7 @@ export async function createServer(deps: Deps, readiness?: Readiness, onUnaudite
     done(readiness?.isStarting && !HEALTH_PATHS.has(req.routeOptions.url ?? '') ? stillStarting() : undefined)
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
+  guardLinkHosts(app, deps)
   allowCors(app)
   authenticate(app, deps)
   auditRequests(app, deps.db, onUnaudited ?? ((route) => deps.log.error({ route }, 'changed something without an audit entry')))

@@ -5,6 +5,7 @@ import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { NO_CONTENT } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
+import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newTransition, replaceGraph, type StepInput } from './definition/edit-graph.ts'
 import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS } from './definition/graph.ts'
 import { BARE_PLACES, editGraph, type Places } from './definition/save-graph.ts'
@@ -13,7 +14,6 @@ import { showTransition, Transition, Workflow, workflowNotFound } from './defini
 import { describeWorkflow } from './routes.ts'
 import { NewStep } from './step-routes.ts'
 import { ALL_STEP_TYPES } from './steps/kinds.ts'
-import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 import { workflowResource } from './workflow-resource.ts'
 
 const Branch = z.string().min(1).max(100).nullish()

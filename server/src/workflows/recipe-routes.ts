@@ -3,6 +3,7 @@ import { transact } from '../db/index.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
+import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { TRIGGER_TYPES } from './definition/trigger.ts'
 import { Workflow } from './definition/workflow.ts'
@@ -12,7 +13,6 @@ import { findRecipe, RECIPES, snippetOf } from './recipes/recipes.ts'
 import { describeWorkflow } from './routes.ts'
 import { ALL_STEP_TYPES } from './steps/kinds.ts'
 import { ListenedEvent } from './steps/wait-for-event.ts'
-import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 
 const WorkflowRecipe = z
   .object({

@@ -16,6 +16,7 @@ import { MessageFrame } from '../../ui/message/message-frame.tsx'
 import { Banner } from '../../ui/page/banner.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { explain } from '../../ui/text/explain.ts'
+import { ApplyBrand } from './apply-brand.tsx'
 import { brandProblemOf, isImageAddress, withBrand } from './brand-values.ts'
 import { useSettingsDraft } from './use-settings-draft.ts'
 
@@ -34,6 +35,7 @@ export function BrandPage() {
       draft={draft as BrandDraft}
       consequence="New and changed emails get this look. Emails that are saved keep theirs until you apply it to them."
       {...(problem && { problem })}
+      actions={mayManage && <ApplyBrand isDirty={draft.isDirty} />}
     >
       <div className="grid max-w-[1280px] grid-cols-1 gap-6 px-4 py-6 sm:px-6 lg:px-8 xl:grid-cols-[minmax(0,1fr)_minmax(0,30rem)]">
         <div className="min-w-0 space-y-4">

@@ -1,4 +1,5 @@
 import type { Pool } from '../../db/index.ts'
+import { urlOnHost } from '../../domains/link-hosts/link-host.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { storable } from '../../lib/text/storable.ts'
@@ -20,7 +21,7 @@ import { variablesFor } from '../outbox/own-variables.ts'
 import type { Settlement } from '../outbox/settle.ts'
 import { needsConsent } from '../rules/may-send.ts'
 import type { OutgoingMessage } from '../transport/transport.ts'
-import type { Admitted } from './gate.ts'
+import type { Admitted, Signer } from './gate.ts'
 import type { OwnerOf } from './limits/capacity.ts'
 import { afterFailedRendering, afterTimeout, idOf, retryLater } from './settlements.ts'
 import { createSigningKeys } from './signing-keys.ts'
@@ -85,9 +86,12 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
     }
   }
 
-  const recipientOf = ({ email, contact }: Admitted): Recipient =>
+  /** Undefined without a link host of the sender domain. */
+  const linkUrlOf = ({ linkHost }: Signer) => (linkHost === null ? undefined : urlOnHost(publicUrl, linkHost))
+
+  const recipientOf = ({ email, contact, signer }: Admitted): Recipient =>
     Object.assign(
-      preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
+      preferenceLinks(secrets, linkUrlOf(signer) ?? publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
       variablesFor(
         {
           id: contact.id,
@@ -120,6 +124,7 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
         ...unsubscribeHeaders(type, recipient, content.headers),
       },
       tracking,
+      linkUrl: linkUrlOf(signer),
       returnPath,
       signer: signs ? await keyOf(projectId, signer) : undefined,
     }

@@ -61,8 +61,8 @@ const formOf = ({ field, fields = {} }: { field: string; fields?: Record<string,
   required: [field],
 })
 
-/** Must be registered before the routes it describes. */
-export async function describeApi(app: App, { publicUrl }: Config) {
+/** Must be registered before the routes it describes. `webhooks`: requests that Sterna makes. */
+export async function describeApi(app: App, { publicUrl }: Config, webhooks: Record<string, object> = {}) {
   const optionalBodies = new Set<string>()
   await app.register(swagger, {
     openapi: {
@@ -100,7 +100,8 @@ export async function describeApi(app: App, { publicUrl }: Config) {
         },
       }
     },
-    transformObject: (document) => tidy(markOptionalBodies(nameResponses(jsonSchemaTransformObject(document)), optionalBodies)),
+    transformObject: (document) =>
+      tidy({ ...markOptionalBodies(nameResponses(jsonSchemaTransformObject(document)), optionalBodies), webhooks }),
   })
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())

@@ -1,5 +1,5 @@
-import type { Config } from '../../lib/config.ts'
-import { readNetworks, type WebhookTarget } from '../../lib/network/webhook-target.ts'
+import type { Config } from '../lib/config.ts'
+import { readNetworks, type WebhookTarget } from '../lib/network/webhook-target.ts'
 
 /** Where webhooks of this installation may go. */
 export const webhookTargetOf = ({ webhookAllowPrivate, publicUrl }: Pick<Config, 'webhookAllowPrivate' | 'publicUrl'>): WebhookTarget => ({
