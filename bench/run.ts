@@ -17,6 +17,7 @@ import { timeInsight } from './paths/insight.ts'
 import { timeLatency } from './paths/latency.ts'
 import { timeNotifications } from './paths/notifications.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
+import { timeReceivers } from './paths/receivers.ts'
 import { timeRendering } from './paths/render.ts'
 import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
@@ -51,6 +52,7 @@ const PARTS = {
   insight: timeInsightParts,
   sending: timeSending,
   'campaign-drain': timeCampaigns,
+  receivers: timeReceiverParts,
   campaigns: timeRealCampaigns,
   workflows: timeWorkflows,
   rendering: async () => void timings.push(...(await timeRendering())),
@@ -151,6 +153,18 @@ async function timeCampaigns() {
       }
     }
     timings.push(...(await timeSplit(product, sink, { scale: dataScale, databaseUrl: await databaseUrl(), totals })))
+  })
+  await sink.stop()
+}
+
+/** One worker, which signs. */
+async function timeReceiverParts() {
+  const sink = await startSink()
+  await withProduct('api', { SMTP_URL: sink.url }, async (product) => {
+    await emptyQueue(product)
+    await ownDomain(product, DOMAIN)
+    const worker = await startWorker(product, sink.url)
+    timings.push(...(await timeReceivers(product, worker, sink, dataScale).finally(worker.stop)))
   })
   await sink.stop()
 }

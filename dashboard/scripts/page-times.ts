@@ -1,5 +1,6 @@
 /**
  * Times the change from page to page in a project with as many contacts, events and emails as the benchmark has: `npm run page-times`.
+ * Then measures the work of typing in the largest forms; `npm run page-times -- typing` prints that alone, from a small project.
  * `BENCH_SCALE` is 0.1 unless set: 100,000 contacts and emails, 1,000,000 events. Writes dashboard/page-times.md.
  */
 import { execFileSync } from 'node:child_process'
@@ -14,9 +15,11 @@ import { launchBrowser } from '../../server/test/support/processes/launch-browse
 import { openPage, signUp, visitPage } from '../test/support/browser.ts'
 import { FULL_ONLY, fillPath, PAGES } from '../test/support/pages.ts'
 import { seedProject } from '../test/support/seed.ts'
+import { measureTyping } from './typing-times.ts'
 
 const ROUNDS = 5
 const GOAL_MS = 300
+const ONLY_TYPING = process.argv.includes('typing')
 const scale = Number(process.env.BENCH_SCALE ?? 0.1)
 const [contacts, events, emails] = [scaled(1_000_000, scale), scaled(10_000_000, scale), scaled(1_000_000, scale)]
 
@@ -44,6 +47,15 @@ async function seedLargeProject(dataDir: string, projectId: string, emailId: str
 }
 
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+const printTyping = (ratios: [string, number][]) => `## Typing
+
+Work of the browser's main thread, as a ratio to a key in the only field of an empty page.
+
+| what | ratio |
+|---|---|
+${ratios.map(([what, ratio]) => `| ${what} | ${ratio.toFixed(1)} |`).join('\n')}
+`
 
 function printReport(times: Map<string, number[]>) {
   const sorted = [...times].map(([name, all]) => [name, median(all)] as const).sort(([, a], [, b]) => b - a)
@@ -73,18 +85,19 @@ try {
   const page = await openPage(browser, sterna.url, errors, { viewport: { width: 1440, height: 900 } })
   const project = await signUp(page, 'owner@example.com', 'Large')
   const { ids } = await seedProject(page, project)
-  await seedLargeProject(data, project.id, ids.email)
+  if (!ONLY_TYPING) await seedLargeProject(data, project.id, ids.email)
   const times = new Map<string, number[]>()
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < (ONLY_TYPING ? 0 : ROUNDS); round++) {
     for (const [name, path] of Object.entries({ ...PAGES, ...FULL_ONLY })) {
       const ms = await visitPage(page, fillPath(path, project.id, ids))
       // The first round loads the code of each page; 0 means that the whole dashboard was loaded anew.
       if (round > 0 && ms > 0) times.set(name, [...(times.get(name) ?? []), ms])
     }
   }
-  const report = printReport(times)
+  const typing = printTyping(await measureTyping(page, project.id, ids))
+  const report = ONLY_TYPING ? typing : `${printReport(times)}\n${typing}`
   console.log(report)
-  writeFileSync(join(import.meta.dirname, '../page-times.md'), report)
+  if (!ONLY_TYPING) writeFileSync(join(import.meta.dirname, '../page-times.md'), report)
 } finally {
   await browser.close()
   await sterna.stop()

@@ -206,7 +206,25 @@ const workflow = createRoute({
   getParentRoute: inProject,
   path: '/workflows/$workflowId',
   component: lazyRouteComponent(workflowPage, 'WorkflowPage'),
-  validateSearch: ({ step }: Search): { step?: string } => ({ ...(text(step) && { step: text(step)! }) }),
+  validateSearch: ({ step, restore }: Search): { step?: string; restore?: number } => ({
+    ...(text(step) && { step: text(step)! }),
+    ...(Number(restore) > 0 && { restore: Number(restore) }),
+  }),
+})
+const liveWorkflow = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/live',
+  component: lazyRouteComponent(workflowPage, 'LiveWorkflowPage'),
+  validateSearch: ({ execution, person }: Search): { execution?: string; person?: string } => ({
+    ...(text(execution) && { execution: text(execution)! }),
+    ...(text(person) && { person: text(person)! }),
+  }),
+})
+const workflowVersions = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/versions',
+  component: lazyRouteComponent(workflowPage, 'WorkflowVersionsPage'),
+  validateSearch: ({ version }: Search): { version?: number } => ({ ...(Number(version) > 0 && { version: Number(version) }) }),
 })
 const executions = createRoute({
   getParentRoute: inProject,
@@ -218,7 +236,7 @@ const visits = createRoute({
   getParentRoute: inProject,
   path: '/workflows/$workflowId/steps/$stepId',
   component: lazyRouteComponent(workflowPage, 'VisitsPage'),
-  validateSearch: listSearch('outcome'),
+  validateSearch: listSearch('outcome', 'next'),
 })
 const tryWorkflow = createRoute({
   getParentRoute: inProject,
@@ -281,6 +299,17 @@ const suppressions = createRoute({
   component: lazyRouteComponent(() => import('./features/suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
   validateSearch: listSearch('reason'),
 })
+const webhooks = createRoute({
+  getParentRoute: inProject,
+  path: '/webhooks',
+  component: lazyRouteComponent(() => import('./features/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+})
+const webhookEndpoint = createRoute({
+  getParentRoute: inProject,
+  path: '/webhooks/$endpointId',
+  component: lazyRouteComponent(() => import('./features/webhooks/endpoint-page.tsx'), 'EndpointPage'),
+  validateSearch: listSearch('status', 'type'),
+})
 const sandbox = createRoute({
   getParentRoute: inProject,
   path: '/sandbox',
@@ -302,6 +331,11 @@ const tracking = createRoute({
   getParentRoute: () => settings,
   path: '/tracking',
   component: lazyRouteComponent(() => import('./features/settings/tracking-page.tsx'), 'TrackingPage'),
+})
+const brand = createRoute({
+  getParentRoute: () => settings,
+  path: '/brand',
+  component: lazyRouteComponent(() => import('./features/settings/brand-page.tsx'), 'BrandPage'),
 })
 const sessions = createRoute({
   getParentRoute: () => settings,
@@ -371,6 +405,8 @@ export const router = createRouter({
         executions,
         visits,
         tryWorkflow,
+        liveWorkflow,
+        workflowVersions,
         workflowSettings,
         emails,
         email,
@@ -380,8 +416,10 @@ export const router = createRouter({
         doctor,
         domains,
         suppressions,
+        webhooks,
+        webhookEndpoint,
         sandbox,
-        settings.addChildren([general, tracking, keys, team, billing, security, audit, sessions]),
+        settings.addChildren([general, brand, tracking, keys, team, billing, security, audit, sessions]),
       ]),
     ]),
   ]),

@@ -58,7 +58,7 @@ test('a new user gets from signing up to a tested template: first email, domain,
 
   await page.keyboard.type('gt')
   await button(page, 'Write your first template').click()
-  await page.getByLabel('Begin with').selectOption('paste')
+  await page.getByText('Paste HTML', { exact: true }).click()
   await fillAndSubmit(page, { Name: 'Hello', HTML: '<p>Hello {{ firstName ?? "you" }}, plan {{ Tarif }}</p>' }, 'Create template')
   await heading(page, 'Hello')
   await page.getByText(/^Sender and description/).click()

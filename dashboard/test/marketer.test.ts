@@ -37,7 +37,7 @@ test('a marketer builds a segment, starts a campaign to it from a starter, accep
 
   await page.keyboard.type('gm')
   await button(page, 'Write your first campaign').click()
-  await page.getByLabel('Start from').selectOption('Announcement')
+  await page.getByText('Announcement', { exact: true }).click()
   await fillAndSubmit(page, { Name: 'New plans' }, 'Create draft')
   await page.getByLabel('A segment').check()
   await page.getByLabel('Segment', { exact: true }).selectOption('Swiss or large')

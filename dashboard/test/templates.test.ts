@@ -17,7 +17,7 @@ test('a template is written with completion, checked, previewed as a person, sav
   await page.goto(`/app/p/${project.id}/templates`)
   await heading(page, 'No templates yet')
   await button(page, 'Write your first template').click()
-  await page.getByLabel('Begin with').selectOption('paste')
+  await page.getByText('Paste HTML', { exact: true }).click()
   await fillAndSubmit(page, { Name: 'Plan', HTML: '<h1>Your plan</h1>\n<p>It is ' }, 'Create template')
   await heading(page, 'Plan')
 

@@ -25,6 +25,14 @@ const sizeOf = (file: string) => {
   return statSync(existsSync(`${path}.br`) ? `${path}.br` : path).size
 }
 
+test('the visual editor takes at most 150 KB more, and the first page does not load it', () => {
+  const first = new Set(FIRST_PAGE.flatMap((name) => [...chunksOf(name)]))
+  const own = [...chunksOf('src/design/design-editor.tsx')].filter((name) => !first.has(name))
+  expect(own).toContain('src/design/design-editor.tsx')
+  const files = own.flatMap((name) => [manifest[name]!.file, ...(manifest[name]!.css ?? [])])
+  expect(files.reduce((sum, file) => sum + sizeOf(file), 0)).toBeLessThanOrEqual(150 * 1024)
+})
+
 describe('the first page', () => {
   const chunks = new Set(FIRST_PAGE.flatMap((name) => [...chunksOf(name)]))
   const built = [...chunks].flatMap((name) => [manifest[name]!.file, ...(manifest[name]!.css ?? []), ...(manifest[name]!.assets ?? [])])
@@ -40,4 +48,14 @@ describe('the first page', () => {
     const texts = files.filter((file) => !file.endsWith('.woff2'))
     expect(texts.filter((file) => !existsSync(join(DIST, `${file}.br`)) || !existsSync(join(DIST, `${file}.gz`)))).toEqual([])
   })
+})
+
+test('the canvas of workflows is loaded with its own page only, and takes at most 110 KB', () => {
+  const entry = 'src/features/workflows/canvas/workflow-canvas.tsx'
+  const firstPage = new Set(FIRST_PAGE.flatMap((name) => [...chunksOf(name)]))
+  const page = chunksOf('src/features/workflows/workflow-page.tsx')
+  expect([firstPage.has(entry), page.has(entry)]).toEqual([false, false])
+  const own = [...chunksOf(entry)].filter((name) => !firstPage.has(name) && !page.has(name))
+  const files = own.flatMap((name) => [manifest[name]!.file, ...(manifest[name]!.css ?? [])])
+  expect(files.reduce((sum, file) => sum + sizeOf(file), 0)).toBeLessThanOrEqual(110 * 1024)
 })

@@ -147,6 +147,58 @@ export type AnalyticsTotals = {
   deletedContacts: number
 }
 
+export type ApiKey = {
+  /** `public` and `secret` for the pair. */
+  id: string
+  name: string
+  kind: 'secret' | 'public'
+  /** One of the two keys of the project, which only `regenerate-keys` changes. */
+  isPair: boolean
+  /** Null for public keys. */
+  scopes: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+  /** Null: every verified domain. */
+  senderDomains: string[] | null
+  /** CIDRs. Null: from anywhere. */
+  networks: string[] | null
+  expiresAt: string | null
+  /** To the minute. */
+  lastUsedAt: string | null
+  /** Id of a user. */
+  createdBy: string | null
+  createdAt: string
+  /** The beginning of the key. */
+  prefix: string
+  /** Until then the key from before the last rotation works, too. */
+  graceUntil: string | null
+}
+
+export type ApiKeyWithSecret = {
+  /** `public` and `secret` for the pair. */
+  id: string
+  name: string
+  kind: 'secret' | 'public'
+  /** One of the two keys of the project, which only `regenerate-keys` changes. */
+  isPair: boolean
+  /** Null for public keys. */
+  scopes: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+  /** Null: every verified domain. */
+  senderDomains: string[] | null
+  /** CIDRs. Null: from anywhere. */
+  networks: string[] | null
+  expiresAt: string | null
+  /** To the minute. */
+  lastUsedAt: string | null
+  /** Id of a user. */
+  createdBy: string | null
+  createdAt: string
+  /** The beginning of the key. */
+  prefix: string
+  /** Until then the key from before the last rotation works, too. */
+  graceUntil: string | null
+  /** Shown only once. */
+  key: string
+}
+
 export type AuditEntry = {
   id: string
   at: string
@@ -556,6 +608,7 @@ export type CampaignPreflight = {
       | 'broken_link'
       | 'insecure_link'
       | 'image_without_alt'
+      | 'no_picture'
       | 'too_large'
       | 'no_unsubscribe_link'
     severity: 'error' | 'warning' | 'info'
@@ -1313,7 +1366,7 @@ export type Domain = {
     type: 'TXT' | 'CNAME'
     name: string
     value: string
-    purpose: 'dkim' | 'dmarc'
+    purpose: 'dkim' | 'dmarc' | 'link'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
@@ -1323,6 +1376,10 @@ export type Domain = {
   }[]
   lastCheckedAt: string | null
   lastError: string | null
+  /** Host of the links of emails from this domain, while it is verified. */
+  linkHost: string | null
+  linkHostStatus: 'pending' | 'verified' | 'failed' | null
+  linkHostError: string | null
   dkimTokens: string[]
   projectId: string
   createdAt: string
@@ -1342,7 +1399,7 @@ export type DomainCheck = {
     type: 'TXT' | 'CNAME'
     name: string
     value: string
-    purpose: 'dkim' | 'dmarc'
+    purpose: 'dkim' | 'dmarc' | 'link'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
@@ -1352,6 +1409,10 @@ export type DomainCheck = {
   }[]
   lastCheckedAt: string | null
   lastError: string | null
+  /** Host of the links of emails from this domain, while it is verified. */
+  linkHost: string | null
+  linkHostStatus: 'pending' | 'verified' | 'failed' | null
+  linkHostError: string | null
 }
 
 export type DomainFigures = {
@@ -1408,6 +1469,8 @@ export type Email = {
   campaignId: string | null
   workflowExecutionId: string | null
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
+  /** When it is to be sent, if its request gave a time. */
+  sendAt: string | null
   sentAt: string | null
   deliveredAt: string | null
   openedAt: string | null
@@ -1467,6 +1530,7 @@ export type Error = {
       | 'INVALID_SIGNATURE'
       | 'BILLING_LIMIT_EXCEEDED'
       | 'FORBIDDEN'
+      | 'INSUFFICIENT_SCOPE'
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
       | 'DOMAIN_NOT_VERIFIED'
@@ -1859,7 +1923,7 @@ export type TopCampaign = {
 
 export type UpcomingActivity = {
   id: string
-  type: 'campaign.scheduled' | 'workflow.email.scheduled'
+  type: 'campaign.scheduled' | 'workflow.email.scheduled' | 'email.scheduled'
   /** When it is due. */
   timestamp: string
   contactId: string | null
@@ -1898,6 +1962,665 @@ export type User = {
   /** Looks after this installation: may call `GET /doctor`. */
   operator: boolean
   createdAt: string
+}
+
+export type WebhookCampaignPaused = {
+  type: 'campaign.paused'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+      reason: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookCampaignSent = {
+  type: 'campaign.sent'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+      totalRecipients: number
+      sentCount: number
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookCampaignStarted = {
+  type: 'campaign.started'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      campaignId: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactCreated = {
+  type: 'contact.created'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      subscribed: boolean
+      source: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactDeleted = {
+  type: 'contact.deleted'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactSubscribed = {
+  type: 'contact.subscribed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookContactUnsubscribed = {
+  type: 'contact.unsubscribed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      reason?: 'bounce' | 'complaint'
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookDelivery = {
+  /** The `webhook-id` of every attempt. */
+  id: string
+  type: string
+  status: 'pending' | 'delivered' | 'failed'
+  /** The oldest first; at most 50. */
+  attempts: {
+    at: string
+    /** Of the reply; null without one. */
+    status: number | null
+    durationMs: number
+    error: string | null
+  }[]
+  nextAttemptAt: string | null
+  /** Null if it is no longer kept. */
+  payload: WebhookPayload | null
+  createdAt: string
+}
+
+export type WebhookDomainFailed = {
+  type: 'domain.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      domainId: string
+      domain: string
+      linkHost?: string
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookDomainVerified = {
+  type: 'domain.verified'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      domainId: string
+      domain: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailBounce = {
+  type: 'email.bounce'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      bounceType: 'Permanent' | 'Transient'
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailClick = {
+  type: 'email.click'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      link: string
+      clicks: number
+      isFirstClick: boolean
+      /** Caused by a scanner, a prefetcher or a privacy proxy. */
+      machine: boolean
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailComplaint = {
+  type: 'email.complaint'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      reason?: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailDelivery = {
+  type: 'email.delivery'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      deliveredAt: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailFailed = {
+  type: 'email.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      reason: string | null
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailOpen = {
+  type: 'email.open'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      opens: number
+      isFirstOpen: boolean
+      /** Caused by a scanner, a prefetcher or a privacy proxy. */
+      machine: boolean
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailReceived = {
+  type: 'email.received'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      to: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEmailSent = {
+  type: 'email.sent'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      emailId: string
+      messageId: string | null
+      /** As rendered. */
+      subject: string | null
+      from: string
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      sentAt: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookEndpoint = {
+  id: string
+  url: string
+  description: string | null
+  events: string[]
+  enabled: boolean
+  /** Why Sterna disabled it: it answered 410, failed for five days, or more than a million deliveries waited. */
+  disabledReason: 'gone' | 'failing' | 'backlog' | null
+  /** Signs requests by Standard Webhooks (HMAC-SHA256). */
+  secret: string
+  /** After a rotation, requests are also signed with the secret before, until this time. */
+  previousSecretUntil: string | null
+  /** The first failure since the last request that succeeded. */
+  failingSince: string | null
+  /** Attempts of the last 24 hours. */
+  health: {
+    succeeded: number
+    failed: number
+    /** Share of attempts that succeeded, 0 to 1; null without attempts. */
+    successRate: number | null
+    /** Mean time from the request to the reply, or to its failure. */
+    averageMs: number | null
+  }
+  createdAt: string
+  updatedAt: string
+}
+
+/** A webhook about something that Sterna itself does. */
+export type WebhookOwnEvent =
+  | WebhookEmailSent
+  | WebhookEmailDelivery
+  | WebhookEmailOpen
+  | WebhookEmailClick
+  | WebhookEmailBounce
+  | WebhookEmailComplaint
+  | WebhookEmailFailed
+  | WebhookEmailReceived
+  | WebhookContactSubscribed
+  | WebhookContactUnsubscribed
+  | WebhookContactCreated
+  | WebhookContactDeleted
+  | WebhookCampaignStarted
+  | WebhookCampaignSent
+  | WebhookCampaignPaused
+  | WebhookWorkflowCompleted
+  | WebhookWorkflowFailed
+  | WebhookDomainVerified
+  | WebhookDomainFailed
+  | WebhookProjectDisabled
+  | WebhookProjectEnabled
+
+export type WebhookPayload = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: WebhookRecord
+}
+
+export type WebhookProjectDisabled = {
+  type: 'project.disabled'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      reason: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookProjectEnabled = {
+  type: 'project.enabled'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookRecord = {
+  id: string
+  name: string
+  data: Record<string, unknown>
+  contactId: string | null
+  emailId: string | null
+  projectId: string
+  createdAt: string
+  contact: {
+    id: string
+    email: string | null
+  } | null
+}
+
+export type WebhookSegment = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      segmentId: string
+      segmentName: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookTrackedEvent = {
+  type: string
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookWorkflowCompleted = {
+  type: 'workflow.completed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      workflowId: string
+      executionId: string
+      exitReason?: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
+}
+
+export type WebhookWorkflowFailed = {
+  type: 'workflow.failed'
+  /** When it happened. */
+  timestamp: string
+  data: {
+    id: string
+    name: string
+    data: {
+      workflowId: string
+      executionId: string
+      exitReason?: string
+    } & Record<string, unknown>
+    contactId: string | null
+    emailId: string | null
+    projectId: string
+    createdAt: string
+    contact: {
+      id: string
+      email: string | null
+    } | null
+  }
 }
 
 export type Workflow = {
@@ -2060,6 +2783,33 @@ export type WorkflowItem = {
   }
 }
 
+export type WorkflowRecipe = {
+  key: string
+  name: string
+  description: string
+  triggerType: 'EVENT' | 'MANUAL' | 'SCHEDULE'
+  /** The event that starts it. Null: a schedule does. */
+  eventName: string | null
+  /** Events to track and fields of contacts, without which it does nothing. */
+  needs: {
+    kind: 'event' | 'field'
+    name: string
+    when: string
+    /** A request that brings it. Null: Sterna records it by itself. */
+    snippet: string | null
+  }[]
+  emails: {
+    name: string
+    subject: string
+    type: 'MARKETING' | 'TRANSACTIONAL'
+  }[]
+  /** In the order of the outline. */
+  steps: {
+    type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+    name: string
+  }[]
+}
+
 export type WorkflowStep = {
   id: string
   workflowId: string
@@ -2092,6 +2842,16 @@ export type WorkflowTransition = {
   createdAt: string
 }
 
+export type WorkflowVersion = {
+  version: number
+  isCurrent: boolean
+  /** Number of steps, with the TRIGGER step. */
+  steps: number
+  /** Address of the person who saved it. Null for an API key. */
+  savedBy: string | null
+  savedAt: string
+}
+
 export type WorkflowVisit = {
   id: string
   executionId: string
@@ -2109,6 +2869,12 @@ export type WorkflowVisit = {
   scheduledFor: string | null
   startedAt: string
   completedAt: string | null
+  /** Of a WEBHOOK step: the last reply. `status` null: there was none. */
+  webhook: {
+    status: number | null
+    durationMs: number
+    attempts: number
+  } | null
   /** Null: the contact was deleted. */
   contact: {
     id: string
@@ -3978,6 +4744,24 @@ export interface Operations {
     response: Domain[]
   }
 
+  /**
+   * Set the link host of a domain
+   *
+   * Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.
+   */
+  'PATCH /domains/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** A host below the domain, such as `links.example.com`, for the links of its emails. Null removes it. */
+      linkHost?: string | null
+    }
+    response: Domain
+  }
+
   /** Delete a domain */
   'DELETE /domains/{id}': {
     params: {
@@ -4031,6 +4815,8 @@ export interface Operations {
       factFrom?: string
       /** The fact happened at this time or earlier. Counts only with `fact`. */
       factTo?: string
+      /** Emails that wait for the time that their request gave. */
+      scheduled?: 'true'
       /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
       search?: string
       /** One or several, also separated by commas. */
@@ -4086,6 +4872,8 @@ export interface Operations {
         factFrom?: string
         /** The fact happened at this time or earlier. Counts only with `fact`. */
         factTo?: string
+        /** Emails that wait for the time that their request gave. */
+        scheduled?: 'true'
         /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
         search?: string
         status?: (
@@ -4168,6 +4956,8 @@ export interface Operations {
         | 'COMPLAINED'
         | 'FAILED'
         | 'SKIPPED'
+      /** When it is to be sent, if its request gave a time. */
+      sendAt: string | null
       sentAt: string | null
       deliveredAt: string | null
       openedAt: string | null
@@ -4216,6 +5006,39 @@ export interface Operations {
         details: Record<string, unknown>
       }[]
     }
+  }
+
+  /**
+   * Move a scheduled email
+   *
+   * Refused with 409 once a worker has taken it.
+   */
+  'PATCH /emails/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** At most 30 days ahead. Null: now. */
+      sendAt: string | null
+    }
+    response: Email
+  }
+
+  /**
+   * Cancel a scheduled email
+   *
+   * Refused with 409 once a worker has taken it. Its usage is returned. A second time responds the same.
+   */
+  'POST /emails/{id}/cancel': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Email
   }
 
   /**
@@ -4527,6 +5350,23 @@ export interface Operations {
   }
 
   /**
+   * Ask whether a host may get a certificate
+   *
+   * For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name.
+   */
+  'GET /link-hosts/allowed': {
+    params: undefined
+    query: {
+      domain?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      domain: string
+    }
+  }
+
+  /**
    * List who changed what, newest first
    *
    * Every change but tracked events, sent emails, and contacts and members of segments that were changed by an API key. Kept for 400 days. With `format=csv` the answer is a CSV file of all entries.
@@ -4553,6 +5393,26 @@ export interface Operations {
       cursor: string | null
       hasMore: boolean
       total: number
+    }
+  }
+
+  /**
+   * Apply the brand to saved designs
+   *
+   * Starts a job that renders the designs of templates and draft campaigns again, in the brand as it is now. A template gets a new version; campaigns that are scheduled or were sent never change. With `dryRun` the job changes nothing, and its result (`templates`, `campaigns`, `changedTemplates`, `changedCampaigns`) says what it would change.
+   */
+  'POST /projects/{id}/brand/apply': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      dryRun?: boolean
+    } | undefined
+    response: {
+      message: string
+      jobId: string
     }
   }
 
@@ -4615,6 +5475,108 @@ export interface Operations {
         lastUsedAt: string | null
       }
     }
+  }
+
+  /**
+   * List API keys
+   *
+   * The pair of the project, then the others, newest first.
+   */
+  'GET /projects/{id}/keys': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: ApiKey[]
+  }
+
+  /**
+   * Create an API key
+   *
+   * The key itself is only in this answer. At most 50 of a project.
+   */
+  'POST /projects/{id}/keys': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      kind: 'secret' | 'public'
+      name: string
+      /** Of a secret key; `full` by default. */
+      scopes?: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+      /** Of a secret key: the domains it may send from. */
+      senderDomains?: string[] | null
+      /** IP addresses and CIDRs that the key works from. */
+      networks?: string[] | null
+      /** In the future. Null: never. */
+      expiresAt?: string | null
+    }
+    response: ApiKeyWithSecret
+  }
+
+  /**
+   * Update an API key
+   *
+   * Holds for the next request, on every node.
+   */
+  'PATCH /projects/{id}/keys/{keyId}': {
+    params: {
+      id: string
+      keyId: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      name?: string
+      /** Of a secret key; `full` by default. */
+      scopes?: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
+      /** Of a secret key: the domains it may send from. */
+      senderDomains?: string[] | null
+      /** IP addresses and CIDRs that the key works from. */
+      networks?: string[] | null
+      /** In the future. Null: never. */
+      expiresAt?: string | null
+    }
+    response: ApiKey
+  }
+
+  /**
+   * Revoke an API key
+   *
+   * When this responds, the key no longer works on any node.
+   */
+  'DELETE /projects/{id}/keys/{keyId}': {
+    params: {
+      id: string
+      keyId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * Rotate an API key
+   *
+   * Keeps its id and its settings. The key before works for `graceHours` more, earlier ones stop at once.
+   */
+  'POST /projects/{id}/keys/{keyId}/rotate': {
+    params: {
+      id: string
+      keyId: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** The key before works this much longer. 0 by default. */
+      graceHours?: number
+    } | undefined
+    response: ApiKeyWithSecret
   }
 
   /** List members */
@@ -5484,6 +6446,7 @@ export interface Operations {
           | 'broken_link'
           | 'insecure_link'
           | 'image_without_alt'
+          | 'no_picture'
           | 'too_large'
           | 'no_unsubscribe_link'
         severity: 'error' | 'warning' | 'info'
@@ -5642,6 +6605,7 @@ export interface Operations {
           | 'broken_link'
           | 'insecure_link'
           | 'image_without_alt'
+          | 'no_picture'
           | 'too_large'
           | 'no_unsubscribe_link'
         severity: 'error' | 'warning' | 'info'
@@ -6070,7 +7034,7 @@ export interface Operations {
   /**
    * Send an email
    *
-   * Sends one email to each recipient. Responds when all of them are durably queued. Send an `Idempotency-Key` header to make retries safe.
+   * Sends one email to each recipient, at once or at the time `sendAt`. Responds when all of them are durably queued. Send an `Idempotency-Key` header to make retries safe.
    */
   'POST /v1/send': {
     params: undefined
@@ -6078,6 +7042,8 @@ export interface Operations {
     headers: {
       /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, with the ids that the first request created. */
       'Idempotency-Key'?: string
+      /** `true`: a repeat with the same Idempotency-Key and the same body is answered like the first request, with the header `Idempotency-Replayed: true`. */
+      'Idempotency-Replay'?: string
     }
     body: {
       to: string | {
@@ -6109,6 +7075,7 @@ export interface Operations {
         contentId?: string
         disposition?: 'attachment' | 'inline'
       }[]
+      sendAt?: string | null
     }
     response: {
       success: true
@@ -6136,6 +7103,8 @@ export interface Operations {
     headers: {
       /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, with the ids that the first request created. */
       'Idempotency-Key'?: string
+      /** `true`: a repeat with the same Idempotency-Key and the same body is answered like the first request, with the header `Idempotency-Replayed: true`. */
+      'Idempotency-Replay'?: string
     }
     body: {
       email: string
@@ -6168,6 +7137,179 @@ export interface Operations {
     response: {
       success: true
       data: AddressVerification
+    }
+  }
+
+  /** List webhook endpoints */
+  'GET /webhook-endpoints': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookEndpoint[]
+  }
+
+  /**
+   * Create a webhook endpoint
+   *
+   * Sterna tells it what happens in the project, by POST requests signed as Standard Webhooks describes. At most 20.
+   */
+  'POST /webhook-endpoints': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      /** http or https. A host of a private network is refused. */
+      url: string
+      description?: string | null
+      /** `["*"]` for everything, or types: those under `webhooks` in this document, `segment.<slug>.entry`, `segment.<slug>.exit`, `event.<name>` for tracked events, and groups such as `email.*`. */
+      events?: string[]
+      enabled?: boolean
+    }
+    response: WebhookEndpoint
+  }
+
+  /** Get a webhook endpoint */
+  'GET /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookEndpoint
+  }
+
+  /**
+   * Change a webhook endpoint
+   *
+   * Deliveries that waited when a request disabled it go on once it is enabled.
+   */
+  'PATCH /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** http or https. A host of a private network is refused. */
+      url?: string
+      description?: string | null
+      /** `["*"]` for everything, or types: those under `webhooks` in this document, `segment.<slug>.entry`, `segment.<slug>.exit`, `event.<name>` for tracked events, and groups such as `email.*`. */
+      events?: string[]
+      enabled?: boolean
+    }
+    response: WebhookEndpoint
+  }
+
+  /** Delete a webhook endpoint */
+  'DELETE /webhook-endpoints/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * List deliveries of a webhook endpoint
+   *
+   * The newest first. Those that failed are kept for 30 days, those that succeeded for 3.
+   */
+  'GET /webhook-endpoints/{id}/deliveries': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      status?: 'pending' | 'delivered' | 'failed'
+      type?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: WebhookDelivery[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Make a delivery again
+   *
+   * With the same `webhook-id` and payload, and with all attempts of a new delivery.
+   */
+  'POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay': {
+    params: {
+      id: string
+      deliveryId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WebhookDelivery
+  }
+
+  /** Make the deliveries of a period again */
+  'POST /webhook-endpoints/{id}/replay': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** Deliveries of what happened from this time on. */
+      from: string
+      /** And up to this one; without it, up to now. */
+      to?: string
+      /** Without it, deliveries that failed and those that succeeded. */
+      status?: 'delivered' | 'failed'
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /**
+   * Rotate the secret of a webhook endpoint
+   *
+   * For `graceHours` requests are signed with both secrets.
+   */
+  'POST /webhook-endpoints/{id}/rotate-secret': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      graceHours?: number
+    } | undefined
+    response: WebhookEndpoint
+  }
+
+  /**
+   * Send a test request to a webhook endpoint
+   *
+   * A signed request of the type `test`, now and once. It is not a delivery.
+   */
+  'POST /webhook-endpoints/{id}/test': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      /** Of the reply; null without one. */
+      status: number | null
+      durationMs: number
+      error: string | null
     }
   }
 
@@ -6243,6 +7385,40 @@ export interface Operations {
       }[]
       count: number
     }
+  }
+
+  /**
+   * List recipes for workflows
+   *
+   * Complete workflows with their emails, to begin with and to change.
+   */
+  'GET /workflows/recipes': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: WorkflowRecipe[]
+    }
+  }
+
+  /**
+   * Create a workflow from a recipe
+   *
+   * Makes its templates, in the look of the project, a segment if it runs by a schedule, and the workflow, which is disabled. The sender of the templates is that of the template changed last, else one of the first verified domain.
+   */
+  'POST /workflows/recipes/{key}': {
+    params: {
+      key: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      name?: string
+      /** Instead of the event of the recipe. Ignored for a schedule. */
+      eventName?: string
+    } | undefined
+    response: Workflow
   }
 
   /** Get a workflow with its steps and transitions */
@@ -6512,7 +7688,7 @@ export interface Operations {
   /**
    * Simulate a workflow for a contact
    *
-   * Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.
+   * Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout, unless `answers` say otherwise.
    */
   'POST /workflows/{id}/simulate': {
     params: {
@@ -6535,6 +7711,10 @@ export interface Operations {
       }
       /** When the execution starts; now by default. */
       at?: string
+      /** Branches to take instead of those that the steps would, by the id of the step. Of a WAIT_FOR_EVENT also `event`: it happens at once. */
+      answers?: Record<string, string>
+      /** Position in the path of a step to look into: what it sees, and the email that it sends. */
+      inspect?: number
     } | undefined
     response: {
       path: {
@@ -6551,6 +7731,25 @@ export interface Operations {
       end: 'COMPLETED' | 'EXITED' | 'FAILED' | 'WAITING'
       reason: string | null
       endsAt: string
+      /** What the step at `inspect` of the path sees, as earlier steps have left it. */
+      inspected: {
+        contact: {
+          email: string
+          subscribed: boolean
+          data: Record<string, unknown>
+        }
+        /** The event that started the execution. */
+        event: unknown
+        context: Record<string, unknown>
+        /** The email of a SEND_EMAIL step, if it is sent. */
+        email: {
+          subject: string
+          html: string
+          text: string
+          /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+          frameUrl?: string
+        } | null
+      } | null
     }
   }
 
@@ -6690,6 +7889,8 @@ export interface Operations {
       cursor?: string
       /** One or several, also separated by commas. All of them by default: the figure `entered`. */
       outcome?: ('waiting' | 'completed' | 'skipped' | 'failed' | 'cancelled')[]
+      /** Only those after which the execution came to this step. */
+      nextStepId?: string
     }
     headers: undefined
     body: undefined
@@ -6730,6 +7931,115 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /**
+   * List the versions of a workflow
+   *
+   * Newest first. The last 50 are kept, and those that executions follow.
+   */
+  'GET /workflows/{id}/versions': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: WorkflowVersion[]
+    }
+  }
+
+  /**
+   * Get the steps of a version
+   *
+   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`.
+   */
+  'GET /workflows/{id}/versions/{version}': {
+    params: {
+      id: string
+      version: number
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      version: number
+      isCurrent: boolean
+      /** Address of the person who saved it. Null for an API key. */
+      savedBy: string | null
+      savedAt: string
+      steps: WorkflowStep[]
+      transitions: WorkflowTransition[]
+    }
+  }
+
+  /**
+   * Show the request of a webhook
+   *
+   * As it would be made for this contact and event, without the signature. Calls nothing.
+   */
+  'POST /workflows/{id}/webhook-preview': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** The config of a WEBHOOK step, saved or not. */
+      config: unknown
+      /** The contact of the execution; a made-up one by default. */
+      contactId?: string
+      /** The event that started the execution. */
+      event?: {
+        name: string
+        /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+        data?: Record<string, unknown>
+      }
+    }
+    response: {
+      url: string
+      method: string
+      headers: Record<string, string>
+      body: string | null
+    }
+  }
+
+  /**
+   * Call a webhook
+   *
+   * Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project.
+   */
+  'POST /workflows/{id}/webhook-test': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** The config of a WEBHOOK step, saved or not. */
+      config: unknown
+      /** The contact of the execution; a made-up one by default. */
+      contactId?: string
+      /** The event that started the execution. */
+      event?: {
+        name: string
+        /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+        data?: Record<string, unknown>
+      }
+    }
+    response: {
+      /** Null: there was no reply. */
+      status: number | null
+      durationMs: number
+      error: string | null
+      request: {
+        url: string
+        method: string
+        headers: Record<string, string>
+        body: string | null
+      }
+    }
   }
 }
 
@@ -7193,6 +8503,10 @@ export class DomainsApi extends Resource {
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
+  /** Set the link host of a domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. */
+  readonly update = (id: string, body: Body<'PATCH /domains/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /domains/{id}'>> =>
+    this.call('PATCH /domains/{id}', { params: { id }, body }, options)
+
   /** Delete a domain */
   readonly remove = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /domains/{id}'>> =>
     this.call('DELETE /domains/{id}', { params: { id } }, options)
@@ -7230,6 +8544,14 @@ export class EmailsApi extends Resource {
   /** Get an email with its timeline */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}'>> =>
     this.call('GET /emails/{id}', { params: { id } }, options)
+
+  /** Move a scheduled email. Refused with 409 once a worker has taken it. */
+  readonly update = (id: string, body: Body<'PATCH /emails/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /emails/{id}'>> =>
+    this.call('PATCH /emails/{id}', { params: { id }, body }, options)
+
+  /** Cancel a scheduled email. Refused with 409 once a worker has taken it. Its usage is returned. A second time responds the same. */
+  readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /emails/{id}/cancel'>> =>
+    this.call('POST /emails/{id}/cancel', { params: { id } }, options)
 
   /** Preview an email. Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. */
   readonly preview = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}/preview'>> =>
@@ -7370,6 +8692,12 @@ export class JobsApi extends Resource {
     this.call('GET /jobs/{jobId}', { params: { jobId } }, options)
 }
 
+export class LinkHostsApi extends Resource {
+  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name. */
+  readonly allowed = (query: Query<'GET /link-hosts/allowed'> = {}, options: CallOptions = {}): Promise<Result<'GET /link-hosts/allowed'>> =>
+    this.call('GET /link-hosts/allowed', { query }, options)
+}
+
 export class MembersApi extends Resource {
   /** List members */
   readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/members'>> =>
@@ -7405,9 +8733,37 @@ export class ProjectsApi extends Resource {
       { max, pageSize: query.limit },
     )
 
+  /** Apply the brand to saved designs. Starts a job that renders the designs of templates and draft campaigns again, in the brand as it is now. A template gets a new version; campaigns that are scheduled or were sent never change. With `dryRun` the job changes nothing, and its result (`templates`, `campaigns`, `changedTemplates`, `changedCampaigns`) says what it would change. */
+  readonly applyBrand = (id: string, body: Body<'POST /projects/{id}/brand/apply'> = {}, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/brand/apply'>> =>
+    this.call('POST /projects/{id}/brand/apply', { params: { id }, body }, options)
+
   /** Get when the API keys were last used */
   readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>
     this.call('GET /projects/{id}/key-usage', { params: { id } }, options)
+
+  /** List API keys. The pair of the project, then the others, newest first. */
+  readonly listKeys = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/keys'>> =>
+    this.call('GET /projects/{id}/keys', { params: { id } }, options)
+
+  /** Iterates over all items of `listKeys`. */
+  readonly allKeys = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/keys'>[number]> =>
+    iterateWhole(() => this.listKeys(id, options), { max })
+
+  /** Create an API key. The key itself is only in this answer. At most 50 of a project. */
+  readonly createKey = (id: string, body: Body<'POST /projects/{id}/keys'>, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/keys'>> =>
+    this.call('POST /projects/{id}/keys', { params: { id }, body }, options)
+
+  /** Update an API key. Holds for the next request, on every node. */
+  readonly updateKey = (id: string, keyId: string, body: Body<'PATCH /projects/{id}/keys/{keyId}'>, options: CallOptions = {}): Promise<Result<'PATCH /projects/{id}/keys/{keyId}'>> =>
+    this.call('PATCH /projects/{id}/keys/{keyId}', { params: { id, keyId }, body }, options)
+
+  /** Revoke an API key. When this responds, the key no longer works on any node. */
+  readonly deleteKey = (id: string, keyId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/keys/{keyId}'>> =>
+    this.call('DELETE /projects/{id}/keys/{keyId}', { params: { id, keyId } }, options)
+
+  /** Rotate an API key. Keeps its id and its settings. The key before works for `graceHours` more, earlier ones stop at once. */
+  readonly rotateKey = (id: string, keyId: string, body: Body<'POST /projects/{id}/keys/{keyId}/rotate'> = {}, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/keys/{keyId}/rotate'>> =>
+    this.call('POST /projects/{id}/keys/{keyId}/rotate', { params: { id, keyId }, body }, options)
 
   /** Get the reputation of a project. Bounce and complaint rates, their levels, and when the project was disabled because of them. */
   readonly security = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/security'>> =>
@@ -7770,6 +9126,60 @@ export class UsersApi extends Resource {
     this.call('DELETE /users/@me/sessions/{sessionId}', { params: { sessionId } }, options)
 }
 
+export class WebhookEndpointsApi extends Resource {
+  /** List webhook endpoints */
+  readonly list = (options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints'>> =>
+    this.call('GET /webhook-endpoints', {}, options)
+
+  /** Iterates over all items of `list`. */
+  readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /webhook-endpoints'>[number]> =>
+    iterateWhole(() => this.list(options), { max })
+
+  /** Create a webhook endpoint. Sterna tells it what happens in the project, by POST requests signed as Standard Webhooks describes. At most 20. */
+  readonly create = (body: Body<'POST /webhook-endpoints'>, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints'>> =>
+    this.call('POST /webhook-endpoints', { body }, options)
+
+  /** Get a webhook endpoint */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints/{id}'>> =>
+    this.call('GET /webhook-endpoints/{id}', { params: { id } }, options)
+
+  /** Change a webhook endpoint. Deliveries that waited when a request disabled it go on once it is enabled. */
+  readonly update = (id: string, body: Body<'PATCH /webhook-endpoints/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /webhook-endpoints/{id}'>> =>
+    this.call('PATCH /webhook-endpoints/{id}', { params: { id }, body }, options)
+
+  /** Delete a webhook endpoint */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /webhook-endpoints/{id}'>> =>
+    this.call('DELETE /webhook-endpoints/{id}', { params: { id } }, options)
+
+  /** List deliveries of a webhook endpoint. The newest first. Those that failed are kept for 30 days, those that succeeded for 3. */
+  readonly deliveries = (id: string, query: Query<'GET /webhook-endpoints/{id}/deliveries'> = {}, options: CallOptions = {}): Promise<Result<'GET /webhook-endpoints/{id}/deliveries'>> =>
+    this.call('GET /webhook-endpoints/{id}/deliveries', { params: { id }, query }, options)
+
+  /** Iterates over all items of `deliveries`, page by page. */
+  readonly allDeliveries = (id: string, query: Omit<Query<'GET /webhook-endpoints/{id}/deliveries'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /webhook-endpoints/{id}/deliveries'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.deliveries(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Make a delivery again. With the same `webhook-id` and payload, and with all attempts of a new delivery. */
+  readonly replayDelivery = (id: string, deliveryId: string, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay'>> =>
+    this.call('POST /webhook-endpoints/{id}/deliveries/{deliveryId}/replay', { params: { id, deliveryId } }, options)
+
+  /** Make the deliveries of a period again */
+  readonly replay = (id: string, body: Body<'POST /webhook-endpoints/{id}/replay'>, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/replay'>> =>
+    this.call('POST /webhook-endpoints/{id}/replay', { params: { id }, body }, options)
+
+  /** Rotate the secret of a webhook endpoint. For `graceHours` requests are signed with both secrets. */
+  readonly rotateSecret = (id: string, body: Body<'POST /webhook-endpoints/{id}/rotate-secret'> = {}, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/rotate-secret'>> =>
+    this.call('POST /webhook-endpoints/{id}/rotate-secret', { params: { id }, body }, options)
+
+  /** Send a test request to a webhook endpoint. A signed request of the type `test`, now and once. It is not a delivery. */
+  readonly test = (id: string, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/test'>> =>
+    this.call('POST /webhook-endpoints/{id}/test', { params: { id } }, options)
+}
+
 export class WorkflowsApi extends Resource {
   /** List workflows */
   readonly list = (query: Query<'GET /workflows'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows'>> =>
@@ -7790,6 +9200,18 @@ export class WorkflowsApi extends Resource {
   /** List fields for conditions. Fields of contacts, and with `eventName` those of the last events of this name. */
   readonly fields = (query: Query<'GET /workflows/fields'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows/fields'>> =>
     this.call('GET /workflows/fields', { query }, options)
+
+  /** List recipes for workflows. Complete workflows with their emails, to begin with and to change. */
+  readonly listRecipes = (options: CallOptions = {}): Promise<Result<'GET /workflows/recipes'>> =>
+    this.call('GET /workflows/recipes', {}, options)
+
+  /** Iterates over all items of `listRecipes`. */
+  readonly allRecipes = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/recipes'>['data'][number]> =>
+    iterateWhole(() => this.listRecipes(options).then(({ data }) => data), { max })
+
+  /** Create a workflow from a recipe. Makes its templates, in the look of the project, a segment if it runs by a schedule, and the workflow, which is disabled. The sender of the templates is that of the template changed last, else one of the first verified domain. */
+  readonly createFromRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
+    this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
 
   /** Get a workflow with its steps and transitions */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}'>> =>
@@ -7843,7 +9265,7 @@ export class WorkflowsApi extends Resource {
   readonly updateGraph = (id: string, body: Body<'PUT /workflows/{id}/graph'>, options: RevisionOptions = {}): Promise<Result<'PUT /workflows/{id}/graph'>> =>
     this.call('PUT /workflows/{id}/graph', { params: { id }, body }, options)
 
-  /** Simulate a workflow for a contact. Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout. */
+  /** Simulate a workflow for a contact. Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout, unless `answers` say otherwise. */
   readonly simulate = (id: string, body: Body<'POST /workflows/{id}/simulate'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/simulate'>> =>
     this.call('POST /workflows/{id}/simulate', { params: { id }, body }, options)
 
@@ -7882,6 +9304,26 @@ export class WorkflowsApi extends Resource {
   /** Delete a transition */
   readonly deleteTransition = (id: string, transitionId: string, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}/transitions/{transitionId}'>> =>
     this.call('DELETE /workflows/{id}/transitions/{transitionId}', { params: { id, transitionId } }, options)
+
+  /** List the versions of a workflow. Newest first. The last 50 are kept, and those that executions follow. */
+  readonly listVersions = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/versions'>> =>
+    this.call('GET /workflows/{id}/versions', { params: { id } }, options)
+
+  /** Iterates over all items of `listVersions`. */
+  readonly allVersions = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/{id}/versions'>['data'][number]> =>
+    iterateWhole(() => this.listVersions(id, options).then(({ data }) => data), { max })
+
+  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. */
+  readonly getVersion = (id: string, version: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/versions/{version}'>> =>
+    this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
+
+  /** Show the request of a webhook. As it would be made for this contact and event, without the signature. Calls nothing. */
+  readonly previewWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
+    this.call('POST /workflows/{id}/webhook-preview', { params: { id }, body }, options)
+
+  /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. */
+  readonly testWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
+    this.call('POST /workflows/{id}/webhook-test', { params: { id }, body }, options)
 }
 
 /** All resources of the API. */
@@ -7901,6 +9343,7 @@ export class Resources {
   readonly health: HealthApi
   readonly invitations: InvitationsApi
   readonly jobs: JobsApi
+  readonly linkHosts: LinkHostsApi
   readonly members: MembersApi
   readonly projects: ProjectsApi
   readonly ready: ReadyApi
@@ -7911,6 +9354,7 @@ export class Resources {
   readonly templates: TemplatesApi
   readonly uploads: UploadsApi
   readonly users: UsersApi
+  readonly webhookEndpoints: WebhookEndpointsApi
   readonly workflows: WorkflowsApi
 
   constructor(call: Call) {
@@ -7929,6 +9373,7 @@ export class Resources {
     this.health = new HealthApi(call)
     this.invitations = new InvitationsApi(call)
     this.jobs = new JobsApi(call)
+    this.linkHosts = new LinkHostsApi(call)
     this.members = new MembersApi(call)
     this.projects = new ProjectsApi(call)
     this.ready = new ReadyApi(call)
@@ -7939,6 +9384,7 @@ export class Resources {
     this.templates = new TemplatesApi(call)
     this.uploads = new UploadsApi(call)
     this.users = new UsersApi(call)
+    this.webhookEndpoints = new WebhookEndpointsApi(call)
     this.workflows = new WorkflowsApi(call)
   }
 }

@@ -12,12 +12,15 @@ import {
   type Result,
   send,
 } from './request.ts'
+import { Webhooks } from './webhooks.ts'
 
 export type SternaOptions = ConnectionOptions & {
   /** The secret key of a project, `sk_…`. Without one the browser's session cookie authenticates the user. */
   apiKey?: string | undefined
   /** The public key of the project, `pk_…`. Only `track` uses it. */
   publicKey?: string | undefined
+  /** The secret of a webhook endpoint, `whsec_…`. Only `webhooks.verify` uses it. */
+  webhookSecret?: string | undefined
   /** The project of a signed-in user, for endpoints without a project in their path. */
   projectId?: string | undefined
 }
@@ -29,6 +32,8 @@ export type SternaOptions = ConnectionOptions & {
 export class Sterna extends Resources {
   readonly #options: SternaOptions
   readonly #connection: Connection
+  /** Checks webhooks that your server receives. */
+  readonly webhooks: Webhooks
 
   constructor(options: SternaOptions = {}) {
     const { apiKey, projectId } = options
@@ -37,6 +42,7 @@ export class Sterna extends Resources {
     super((operation, parts, handling) => call(connection, operation, parts, handling))
     this.#options = options
     this.#connection = connection
+    this.webhooks = new Webhooks(options.webhookSecret)
   }
 
   /** The same client for one project of the signed-in user. */

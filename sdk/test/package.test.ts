@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -65,8 +65,8 @@ describe('the packed SDK', () => {
     expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@sterna'])
   })
 
-  test('uses nothing of Node, and neither names nor maps its sources', () => {
-    for (const file of readdirSync(installed('dist'))) {
+  test('uses nothing of Node but in its command, and neither names nor maps its sources', () => {
+    for (const file of readdirSync(installed('dist')).filter((name) => name !== 'cli')) {
       const code = readFileSync(installed('dist', file), 'utf8')
       expect(code).not.toMatch(/from ['"](?!\.\/[\w-]+\.js['"])/)
       expect(code).not.toMatch(/\brequire\(|\bprocess\.|\bBuffer\b|sourceMappingURL|import\(/)
@@ -81,6 +81,86 @@ describe('the packed SDK', () => {
     ['browsers, for bundlers', { lib: ['es2022', 'dom', 'dom.iterable'], types: [], module: 'esnext', moduleResolution: 'bundler' }],
   ])('has types for %s', async (name, options) => {
     await compile(name, { 'use.ts': TYPED_USE }, options)
+  })
+})
+
+describe('its command for templates', () => {
+  const templates = async (verb: string, ...options: string[]) => {
+    const args = ['--offline', '@sterna/sdk', 'templates', verb, 'emails', ...options]
+    const {
+      stdout,
+      stderr,
+      code = 0,
+    } = await run('npx', args, { cwd: folder, env: { ...process.env, ...env } }).catch((failure) => failure)
+    return { text: stdout + stderr, code }
+  }
+  const file = (name: string) => join(folder, 'emails', name)
+  const write = (name: string, content: string | object) =>
+    writeFileSync(file(name), typeof content === 'string' ? content : JSON.stringify(content))
+  const listed = async () => {
+    const { body } = await project.call('GET', '/templates')
+    return Object.fromEntries(body.data.map((template: { name: string }) => [template.name, template]))
+  }
+
+  beforeAll(() => {
+    mkdirSync(file('node_modules/@react-email'), { recursive: true })
+    // The packages of a customer's project.
+    for (const name of ['mjml', 'react', 'react-dom', 'esbuild', '@react-email/render'])
+      symlinkSync(join(ROOT, 'node_modules', name), file(`node_modules/${name}`))
+  })
+
+  test('renders React and MJML with the packages of the project, and creates the templates after a plan', async () => {
+    write('welcome.json', { name: 'Welcome', subject: 'Hello {{ name ?? "you" }}', type: 'TRANSACTIONAL' })
+    write('title.tsx', 'export const Title = () => <h1>Hello {\'{{ name ?? "you" }}\'}</h1>')
+    write(
+      'welcome.tsx',
+      `import { Title } from './title.tsx'
+       export default () => <html lang="en"><body><Title /><a href={'https://example.com/{{ plan ?? "free" }}'}>Open</a></body></html>`,
+    )
+    write('receipt.json', { name: 'Receipt', subject: 'Your receipt', type: 'TRANSACTIONAL' })
+    write(
+      'receipt.mjml',
+      '<mjml><mj-body><mj-section><mj-column><mj-text>Paid: {{ amount ?? "0" }}</mj-text></mj-column></mj-section></mj-body></mjml>',
+    )
+    const plan = await templates('plan')
+    expect([plan.text, plan.code]).toEqual([expect.stringContaining('+ welcome.tsx  "Welcome"  create'), 0])
+    expect(await listed()).toEqual({})
+    expect(await templates('push')).toEqual({ text: expect.stringContaining('push needs --yes'), code: 2 })
+    expect(await templates('push', '--yes')).toEqual({ text: expect.stringContaining('2 templates written.'), code: 0 })
+    const { Welcome, Receipt } = await listed()
+    expect(Welcome.body).toContain("Hello {{ name ?? 'you' }}")
+    expect(Welcome.body).toContain(`href="https://example.com/{{ plan ?? 'free' }}"`)
+    expect(Receipt.body).toContain('Paid: {{ amount ?? "0" }}')
+    expect((await templates('push', '--yes')).text).toContain('0 templates written.')
+    expect(readdirSync(file('.')).filter((name) => name.startsWith('.sterna-'))).toEqual([])
+  })
+
+  test('pulls templates made elsewhere, and shows who changed what', async () => {
+    const { body: news } = await project.call('POST', '/templates', {
+      name: 'News',
+      subject: 'News',
+      type: 'MARKETING',
+      body: '<p>One</p>',
+    })
+    expect((await templates('pull')).text).toContain('1 template written.')
+    expect([readFileSync(file('news.html'), 'utf8'), existsSync(file('welcome.html'))]).toEqual(['<p>One</p>', false])
+    write('news.html', '<p>Two</p>')
+    expect((await templates('plan')).text).toContain('~ news.html  "News"  update')
+    await project.call('PATCH', `/templates/${news.id}`, { body: '<p>Three</p>' })
+    expect(await templates('push', '--yes')).toEqual({ text: expect.stringContaining('! news.html'), code: 1 })
+    expect((await listed()).News.body).toBe('<p>Three</p>')
+    expect((await templates('pull', '--force')).code).toBe(0)
+    expect(readFileSync(file('news.html'), 'utf8')).toBe('<p>Three</p>')
+  })
+
+  test('names what is wrong', async () => {
+    write('broken.json', { name: 'Broken', subject: '{{ name', type: 'TRANSACTIONAL' })
+    write('broken.html', '<p>{% if %}</p>')
+    const refused = await templates('push', '--yes')
+    expect([refused.code, refused.text]).toEqual([1, expect.stringContaining('subject:')])
+    write('broken.mjml', '<mjml></mjml>')
+    expect(await templates('plan')).toEqual({ text: expect.stringContaining('broken.json needs one content file'), code: 1 })
+    for (const name of ['broken.json', 'broken.html', 'broken.mjml']) rmSync(file(name))
   })
 })
 

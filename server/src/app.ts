@@ -7,6 +7,7 @@ import { endMeters } from './billing/meters.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { stripeWebhookRoutes } from './billing/webhook.ts'
 import { campaignActionRoutes } from './campaigns/action-routes.ts'
+import { brandRoutes } from './campaigns/brand-routes.ts'
 import { campaignCheckRoutes } from './campaigns/check-routes.ts'
 import { campaignLedgerRoutes } from './campaigns/ledger-routes.ts'
 import { campaignRoutes } from './campaigns/routes.ts'
@@ -21,6 +22,7 @@ import { notificationRoutes } from './delivery/feedback/ses/routes.ts'
 import { amazonSns, type SnsClient } from './delivery/feedback/ses/sns-client.ts'
 import { doctorRoutes } from './doctor/routes.ts'
 import type { DomainKey } from './domains/dkim-key.ts'
+import { linkHostRoutes } from './domains/link-hosts/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
@@ -47,13 +49,19 @@ import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { verifyRoutes } from './verify/routes.ts'
+import { WEBHOOK_REQUESTS } from './webhook-endpoints/payload-schemas.ts'
+import { webhookEndpointRoutes } from './webhook-endpoints/routes.ts'
 import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { stopWorkflowsOf } from './workflows/executions/wiped.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
 import { workflowInsightRoutes } from './workflows/insight-routes.ts'
+import { workflowRecipeRoutes } from './workflows/recipe-routes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { webhookSecretRoutes } from './workflows/secret-routes.ts'
+import { workflowSimulateRoutes } from './workflows/simulate-routes.ts'
 import { workflowStepRoutes } from './workflows/step-routes.ts'
+import { workflowVersionRoutes } from './workflows/version-routes.ts'
+import { workflowWebhookTestRoutes } from './workflows/webhook-test-routes.ts'
 
 /** Adds routes for tests. */
 export type Extend = (app: App, deps: Deps) => void
@@ -74,7 +82,7 @@ export async function buildApp(
   { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey, onUnaudited }: Options = {},
 ): Promise<App> {
   const app = await createServer(deps, readiness, onUnaudited)
-  await describeApi(app, deps.config)
+  await describeApi(app, deps.config, WEBHOOK_REQUESTS)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)
   authRoutes(app, deps, passwords)
@@ -90,6 +98,7 @@ export async function buildApp(
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps, segmentAccess)
   domainRoutes(app, deps, newDkimKey)
+  linkHostRoutes(app, deps)
   verifyRoutes(app, deps)
   eventRoutes(app, deps)
   trackRoutes(app, deps)
@@ -105,6 +114,7 @@ export async function buildApp(
   conditionRoutes(app, deps)
   segmentMemberRoutes(app, deps)
   campaignRoutes(app, deps)
+  brandRoutes(app, deps)
   campaignActionRoutes(app, deps)
   campaignLedgerRoutes(app, deps)
   campaignCheckRoutes(app, deps)
@@ -115,7 +125,12 @@ export async function buildApp(
   workflowGraphRoutes(app, deps)
   workflowExecutionRoutes(app, deps)
   workflowInsightRoutes(app, deps)
+  workflowRecipeRoutes(app, deps)
+  workflowSimulateRoutes(app, deps)
+  workflowVersionRoutes(app, deps)
+  workflowWebhookTestRoutes(app, deps)
   webhookSecretRoutes(app, deps)
+  webhookEndpointRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)

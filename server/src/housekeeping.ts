@@ -16,6 +16,7 @@ import { dropOldJobs } from './jobs/job.ts'
 import { dropOldPieces } from './jobs/pieces.ts'
 import { runEach } from './lib/concurrency/run-each.ts'
 import type { Log } from './lib/log.ts'
+import { dropOldKeyHashes } from './projects/api-keys/api-key.ts'
 import { dropOldEmailCounts } from './projects/email-counts.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { dropOldMarks } from './projects/suspension-marks.ts'
@@ -43,6 +44,7 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
     {
       sessions: () => transact(db, (tx) => dropExpiredSessions(tx)),
       tokens: () => transact(db, (tx) => dropExpiredTokens(tx)),
+      'keys before their rotation': () => transact(db, (tx) => dropOldKeyHashes(tx)),
       invitations: () => transact(db, (tx) => dropExpiredInvitations(tx)),
       'account emails': () => transact(db, (tx) => dropOldAccountEmails(tx)),
       attempts: () => transact(db, (tx) => dropEndedAttempts(tx)),

@@ -26,6 +26,7 @@ import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeLedgerChecks } from './ledger/checks.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
+import { wipeApiKeys } from './projects/api-keys/api-key.ts'
 import { wipeEmailCounts } from './projects/email-counts.ts'
 import { wipeSuspensions } from './projects/suspensions.ts'
 import type { Wiper } from './projects/wipe.ts'
@@ -35,6 +36,9 @@ import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeTemplateVersions } from './templates/versions.ts'
 import { wipeUploads } from './uploads/wipe.ts'
+import { wipeWebhookDelivered, wipeWebhookDeliveries, wipeWebhookHours, wipeWebhookMessages } from './webhook-endpoints/deliveries.ts'
+import { wipeEndpoints } from './webhook-endpoints/endpoint.ts'
+import { wipeWebhookOutbox } from './webhooks/facts.ts'
 import {
   wipeEntries,
   wipeExecutions,
@@ -52,6 +56,7 @@ export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeKeyUsage,
   wipeAudit,
+  wipeApiKeys,
   wipeJobs,
   wipeCampaigns,
   wipeCampaignExcluded,
@@ -99,5 +104,11 @@ export const WIPERS: Wiper[] = [
   wipeReputations,
   wipeSuspensions,
   wipeBilling,
+  wipeWebhookOutbox,
+  wipeWebhookDeliveries,
+  wipeWebhookDelivered,
+  wipeWebhookMessages,
+  wipeWebhookHours,
+  wipeEndpoints,
   wipeLedgerChecks,
 ]

@@ -4,6 +4,7 @@ import { addToMeters } from './billing/meters.ts'
 import { reportUsage, sendReports } from './billing/reports.ts'
 import { endSubscription, syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
+import { continueApplyBrand } from './campaigns/draft/apply-brand.ts'
 import { continueCopyToSegment } from './campaigns/ledger/copy-to-segment.ts'
 import { addToCampaigns, lockCampaigns } from './campaigns/ledger/counters.ts'
 import { campaignExport } from './campaigns/ledger/export.ts'
@@ -29,6 +30,7 @@ import { createSesTransport } from './delivery/transport/ses.ts'
 import { createSmtpTransport } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
+import { checkDueLinkHosts } from './domains/link-hosts/check-link-host.ts'
 import { removeIdentity } from './domains/remove-identity.ts'
 import { removeOldEmails } from './email-retention.ts'
 import { dropOldActivities } from './events/activities.ts'
@@ -60,12 +62,17 @@ import { continueCompute, forgetMembers } from './segments/tracking/compute.ts'
 import { recheckSegments } from './segments/tracking/recheck.ts'
 import { startSweep } from './segments/tracking/sweep.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
+import { startDeliveries } from './webhook-endpoints/deliver.ts'
+import { startFanOut } from './webhook-endpoints/fan-out.ts'
+import { continueReplay } from './webhook-endpoints/replay.ts'
+import { abandonDeliveries, createWebhookPartitions, dropOldWebhooks, forgetEndpoint } from './webhook-endpoints/retention.ts'
+import { checkBacklogs } from './webhook-endpoints/switch-off.ts'
+import { webhookTargetOf } from './webhooks/target-of.ts'
 import { WIPERS } from './wipers.ts'
 import { startWorkflowEngine } from './workflows/executions/engine.ts'
 import { continueErasing } from './workflows/executions/erase.ts'
 import { continueFiring, startFirings } from './workflows/executions/fire.ts'
 import { reactForWorkflows } from './workflows/executions/react.ts'
-import { webhookTargetOf } from './workflows/webhooks/webhook-target-of.ts'
 import { startWebhooks } from './workflows/webhooks/webhooks.ts'
 
 /** Enough for three batches of marks and three of settlements at once, one of each for bulk. */
@@ -76,6 +83,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
   'billing.cancel': async (cancellation) => config.stripe && endSubscription(db, config.stripe, log, cancellation),
   'billing.sync': async ({ customer }) => config.stripe && syncAndReport({ db, log }, config.stripe, customer),
+  'campaigns.apply-brand': (job) => continueApplyBrand(db, job),
   'campaigns.copy-to-segment': (job) => continueCopyToSegment(db, job),
   'campaigns.export': (job) => continueCsvExport(db, campaignExport, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
@@ -96,6 +104,9 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'segments.count': (what) => countStaleSegments(db, what),
   'segments.forget-members': (segment) => forgetMembers(db, segment),
   'uploads.remove': ({ keys }) => storage.remove(keys),
+  'webhooks.abandon': (endpoint) => abandonDeliveries(db, endpoint),
+  'webhooks.forget': (endpoint) => forgetEndpoint(db, endpoint),
+  'webhooks.replay': (job) => continueReplay(db, job),
   'workflows.erase': (workflow) => continueErasing(db, workflow),
   'workflows.fire': (firing) => continueFiring(db, firing),
 })
@@ -118,6 +129,7 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.check-ledgers', match: '41 * * * *', run: () => checkLedgers(db, log, LEDGERS) },
   { name: 'cron.trim-domains', match: '11 * * * *', run: () => trimDomains(db) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
+  { name: 'cron.check-link-hosts', match: '* * * * *', run: () => checkDueLinkHosts(linkHostDeps({ db, config, log, secrets })) },
   { name: 'cron.email-retention', match: '23 * * * *', run: () => removeOldEmails(db, log, { months: config.emailRetentionMonths }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
   {
@@ -125,6 +137,8 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
     match: '* * * * *',
     run: () => judgeDueProjects(db, { ...accountEmailDeps({ config, log, secrets }), autoDisable: config.autoDisable }),
   },
+  { name: 'cron.webhook-retention', match: '17 * * * *', run: () => keepWebhooks(db, log) },
+  { name: 'cron.webhook-backlogs', match: '* * * * *', run: () => checkBacklogs(db, accountEmailDeps({ config, log, secrets })) },
   { name: 'cron.report-usage', match: '*/5 * * * *', run: async () => config.stripe && reportUsage(db, config.stripe, log) },
 ]
 
@@ -145,7 +159,10 @@ export async function startWorker(
 ) {
   const { key: livenessKey, isHeld } = presence
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
-  await reach('create partitions', () => createPartitions(deps.db, deps.log))
+  await reach('create partitions', async () => {
+    await createPartitions(deps.db, deps.log)
+    await createWebhookPartitions(deps.db, deps.log)
+  })
   // First, because its port may be taken: then nothing else was started.
   const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
@@ -162,6 +179,8 @@ export async function startWorker(
   const workflows = startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: intervals.timeoutAfterMs })
   const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
   const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
+  const deliveries = startDeliveries({ ...deps, isHeld, safeFetch, accountEmails: accountEmailDeps(deps) })
+  const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake })
   const firings = startFirings(deps.db, deps.log, isHeld)
   const emailLedger = addUpEmailsEvery(intervals.campaigns?.countMs ?? ADD_UP_MS, deps, isHeld)
   return {
@@ -173,6 +192,8 @@ export async function startWorker(
         campaignWork.stop(),
         workflows.stop(),
         webhooks.stop(),
+        fanOut.stop(),
+        deliveries.stop(),
         firings.stop(),
         emailLedger.stop(),
         notifications.stop(),
@@ -241,6 +262,19 @@ const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { ke
   config.mailFrom && sendsAccountEmails(config)
     ? startAccountEmails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
     : undefined
+
+const linkHostDeps = ({ db, config, log, secrets }: Deps) => ({
+  db,
+  log,
+  secrets,
+  dns: createDns({ servers: config.dnsServers }),
+  publicUrl: config.publicUrl,
+})
+
+async function keepWebhooks(db: Pool, log: Log) {
+  await createWebhookPartitions(db, log)
+  await dropOldWebhooks(db)
+}
 
 async function keepPartitions(db: Pool, log: Log, months: number) {
   await createPartitions(db, log)

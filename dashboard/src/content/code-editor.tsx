@@ -27,7 +27,7 @@ import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
 import { FILTERS, placeOf, STANDARD_VARIABLES, TAGS, type Word } from './completion.ts'
 import { lineSeparatorOf } from './content-values.ts'
 
-export type CodeIssue = { severity: 'error' | 'warning' | 'info'; message: string; line?: number }
+export type CodeIssue = { severity: 'error' | 'warning' | 'info'; message: string; line?: number; blockId?: string }
 export type CodeEditorHandle = { goToLine: (line: number) => void }
 
 type CodeEditorProps = {

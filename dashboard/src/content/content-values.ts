@@ -1,8 +1,13 @@
+import type { Design } from '@sterna/sdk'
+
 /** What an email is made of, as an editor holds it. An empty text is a field that is not set. */
 export type ContentValues = {
   subject: string
   previewText: string
+  /** HTML. With a design, the HTML of its last save. */
   body: string
+  /** Blocks instead of HTML. */
+  design: Design | null
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
   from: string
   fromName: string
@@ -15,6 +20,9 @@ export const TYPE_HINTS: Record<ContentValues['type'], string> = {
   MARKETING: 'Only to subscribed contacts, with an unsubscribe link: your own, or in a footer.',
   HEADLESS: 'Only to subscribed contacts. No footer: write your own unsubscribe link.',
 }
+
+/** What a request says about the content: the design, or the HTML. */
+export const contentOf = ({ design, body }: Pick<ContentValues, 'design' | 'body'>) => (design ? { design } : { body })
 
 /** True while a tag is being typed: until it is closed, the server could only refuse the content. */
 export function hasOpenTag(text: string): boolean {

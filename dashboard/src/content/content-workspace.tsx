@@ -1,25 +1,22 @@
-import { useQuery } from '@tanstack/react-query'
 import { PanelRightClose, PanelRightOpen } from 'lucide-react'
-import { lazy, Suspense, useMemo, useRef } from 'react'
-import { type FindPeople, fieldsQuery } from '../data/contacts.ts'
+import { useState } from 'react'
+import type { FindPeople } from '../data/contacts.ts'
 import { EVERYONE } from '../people/people.ts'
-import { useProject } from '../projects/current.ts'
 import { usePreference } from '../session/preferences.ts'
 import { IconButton } from '../ui/form/button.tsx'
 import { showKeys, useShortcuts } from '../ui/shortcuts/shortcuts.ts'
-import type { CodeEditorHandle, CodeIssue } from './code-editor.tsx'
-import { fieldWords } from './completion.ts'
+import type { CodeIssue } from './code-editor.tsx'
+import { CodePart } from './code-part.tsx'
 import type { ContentValues } from './content-values.ts'
-import { LintPanel } from './lint-panel.tsx'
+import { type ContentChange, ModeSwitch } from './mode-switch.tsx'
 import { Preview, type PreviewView } from './preview.tsx'
-
-const CodeEditor = lazy(() => import('./code-editor.tsx'))
-
-const NO_ISSUES: CodeIssue[] = []
+import { VisualPart } from './visual-part.tsx'
 
 type ContentWorkspaceProps = {
   values: ContentValues
-  onBody: (body: string) => void
+  /** As it is stored. */
+  saved: Pick<ContentValues, 'design' | 'body'>
+  onContent: (change: ContentChange) => void
   /** What the server found; undefined until its first answer. */
   issues: CodeIssue[] | undefined
   view: PreviewView
@@ -28,53 +25,44 @@ type ContentWorkspaceProps = {
   people?: FindPeople
 }
 
-/** Code and preview side by side; one below the other on small screens. */
-export function ContentWorkspace({ values, onBody, issues, view, onView, people = EVERYONE }: ContentWorkspaceProps) {
-  const project = useProject()
-  const editor = useRef<CodeEditorHandle>(null)
-  const fields = useQuery(fieldsQuery(project.id)).data
-  const variables = useMemo(() => fieldWords(fields ?? []), [fields])
+/** The email, as blocks or as code, and its preview side by side; one below the other on small screens. */
+export function ContentWorkspace({ values, saved, onContent, issues, view, onView, people = EVERYONE }: ContentWorkspaceProps) {
   const [hasPreview, setHasPreview] = usePreference('template-preview', true)
+  const [missing, setMissing] = useState<string[]>([])
+  const [showsCode, setShowsCode] = useState(false)
+  const isVisual = Boolean(values.design)
   const toggle = () => setHasPreview(!hasPreview)
   useShortcuts([{ keys: 'mod+/', label: 'Show or hide the preview', group: 'Editor', run: toggle }])
+  const columns = isVisual ? 'xl:grid-cols-[minmax(0,1fr)_26rem]' : 'xl:grid-cols-2'
+  const bar = (
+    <div className="flex min-h-11 flex-wrap items-center justify-between gap-2 border-line border-b bg-surface px-3 text-muted text-xs">
+      <ModeSwitch values={values} saved={saved} onContent={onContent} showsCode={showsCode} onShowCode={setShowsCode} />
+      <IconButton label={hasPreview ? 'Hide the preview' : 'Show the preview'} hint={showKeys('mod+/')} onClick={toggle}>
+        {hasPreview ? <PanelRightClose /> : <PanelRightOpen />}
+      </IconButton>
+    </div>
+  )
   return (
-    <div className={`grid grid-cols-1 border-line border-y ${hasPreview ? 'xl:grid-cols-2' : ''}`}>
-      <section aria-label="Code" className="flex h-[32rem] min-w-0 flex-col bg-surface xl:h-[max(32rem,calc(100dvh-19rem))]">
-        <div className="flex min-h-11 items-center justify-between border-line border-b px-3 text-muted text-xs">
-          <span>
-            HTML and <code className="font-mono">{'{{ variables }}'}</code>; type <code className="font-mono">{'{{'}</code> for a list
-          </span>
-          <IconButton label={hasPreview ? 'Hide the preview' : 'Show the preview'} hint={showKeys('mod+/')} onClick={toggle}>
-            {hasPreview ? <PanelRightClose /> : <PanelRightOpen />}
-          </IconButton>
-        </div>
-        <div className="min-h-0 flex-1">
-          <Suspense fallback={<Loading />}>
-            <CodeEditor
-              ref={editor}
-              label="Body"
-              value={values.body}
-              onChange={onBody}
-              variables={variables}
-              issues={issues ?? NO_ISSUES}
-            />
-          </Suspense>
-        </div>
-        <LintPanel issues={issues} onJump={(line) => editor.current?.goToLine(line)} />
-      </section>
+    <div className={`grid grid-cols-1 border-line border-y ${hasPreview ? columns : ''}`}>
+      {values.design ? (
+        <VisualPart
+          bar={bar}
+          design={values.design}
+          showsCode={showsCode}
+          onDesign={(design) => onContent({ design })}
+          issues={issues}
+          missing={missing}
+        />
+      ) : (
+        <CodePart bar={bar} body={values.body} onBody={(body) => onContent({ body })} issues={issues} />
+      )}
       {hasPreview && (
-        <div className="h-[36rem] min-w-0 border-line max-xl:border-t xl:h-[max(32rem,calc(100dvh-19rem))] xl:border-l">
-          <Preview values={values} view={view} onView={onView} people={people} />
+        <div
+          className={`min-w-0 border-line max-xl:border-t xl:border-l ${isVisual ? 'h-[36rem] xl:sticky xl:top-14 xl:h-[calc(100dvh-3.5rem)] xl:self-start' : 'h-[36rem] xl:h-[max(32rem,calc(100dvh-19rem))]'}`}
+        >
+          <Preview values={values} view={view} onView={onView} people={people} onMissing={setMissing} />
         </div>
       )}
     </div>
-  )
-}
-
-function Loading() {
-  return (
-    <p className="p-3 text-muted text-ui" role="status">
-      Loading…
-    </p>
   )
 }

@@ -8,23 +8,23 @@ const ICONS = {
   info: <Info className="text-info" aria-label="Hint" />,
 }
 
-/** What the server found in the code. An issue with a line jumps to it. */
-export function LintPanel({ issues, onJump }: { issues: CodeIssue[] | undefined; onJump: (line: number) => void }) {
+/** What the server found in the code. An issue with a line or a block jumps to it. */
+export function LintPanel({ issues, onJump }: { issues: CodeIssue[] | undefined; onJump: (issue: CodeIssue) => void }) {
   return (
-    <section aria-label="Issues in the code" className="border-line border-t bg-surface text-ui">
+    <section aria-label="Issues" className="border-line border-t bg-surface text-ui">
       <p className="px-3 py-1.5 text-muted text-xs" role="status">
         {issues && (issues.length === 0 ? 'No issues found' : countOf(issues.length, { one: 'issue', many: 'issues' }))}
       </p>
       {issues && issues.length > 0 && (
         <ul className="max-h-36 overflow-y-auto pb-1">
-          {issues.map(({ severity, message, line }, index) => (
+          {issues.map((issue, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: two issues may be equal in everything
             <li key={index} className="flex items-start gap-2 px-3 py-1 [&>svg]:mt-0.5 [&>svg]:size-4 [&>svg]:shrink-0">
-              {ICONS[severity]}
-              <span className="min-w-0 flex-1 wrap-break-word">{message}</span>
-              {line !== undefined && (
-                <button type="button" className="link shrink-0 text-xs" onClick={() => onJump(line)}>
-                  Line {line}
+              {ICONS[issue.severity]}
+              <span className="min-w-0 flex-1 wrap-break-word">{issue.message}</span>
+              {(issue.blockId ?? issue.line) !== undefined && (
+                <button type="button" className="link shrink-0 text-xs" onClick={() => onJump(issue)}>
+                  {issue.blockId ? 'Show the block' : `Line ${issue.line}`}
                 </button>
               )}
             </li>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { ChevronDown, Monitor, Moon, Smartphone } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import type { FindPeople } from '../data/contacts.ts'
 import { contentPreviewQuery } from '../data/templates.ts'
 import { PersonPicker } from '../people/person-picker.tsx'
@@ -13,21 +13,30 @@ import { MessageFrame } from '../ui/message/message-frame.tsx'
 import { Banner } from '../ui/page/banner.tsx'
 import { useIsSlow } from '../ui/page/use-is-slow.ts'
 import { explain } from '../ui/text/explain.ts'
-import { type ContentValues, hasOpenTag } from './content-values.ts'
+import { type ContentValues, contentOf, hasOpenTag } from './content-values.ts'
 import { readSample } from './sample-data.ts'
 
 /** How the preview is shown; all of it in the URL. */
 export type PreviewView = { as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
 
-type PreviewProps = { values: ContentValues; view: PreviewView; onView: (view: PreviewView) => void; people: FindPeople }
+type PreviewProps = {
+  values: ContentValues
+  view: PreviewView
+  onView: (view: PreviewView) => void
+  people: FindPeople
+  onMissing?: (missing: string[]) => void
+}
 
 const PREVIEW_AFTER_MS = 300
 
 /** The unsaved content as the server would send it to a person. */
-export function Preview({ values, view, onView, people }: PreviewProps) {
+export function Preview({ values, view, onView, people, onMissing }: PreviewProps) {
   const [sample, setSample] = useState('')
   const data = readSample(sample)
   const preview = usePreview(values, view.as, data ?? {})
+  const missing = preview.data?.missingVariables
+  // biome-ignore lint/correctness/useExhaustiveDependencies: told once per answer, not per rendering
+  useEffect(() => onMissing?.(missing ?? []), [missing])
   const set = (patch: Partial<PreviewView>) => onView({ ...view, ...patch })
   return (
     <section aria-label="Preview" className="flex h-full min-h-0 min-w-0 flex-col bg-surface" aria-busy={preview.isPending}>
@@ -61,7 +70,7 @@ export function Preview({ values, view, onView, people }: PreviewProps) {
           </Toggle>
         </div>
       </div>
-      <Notes error={preview.error} missing={preview.data?.missingVariables ?? []} />
+      <Notes error={preview.error} missing={missing ?? []} />
       {preview.data ? (
         <>
           <p className="border-line border-b px-3 py-2 text-ui">
@@ -105,14 +114,14 @@ function SampleField({ sample, onSample, isInvalid }: SampleFieldProps) {
 }
 
 function usePreview(
-  { subject, previewText, body, type, from, fromName }: ContentValues,
+  { subject, previewText, body, design, type, from, fromName }: ContentValues,
   person: string | undefined,
   data: Record<string, unknown>,
 ) {
   const project = useProject()
   const request = {
     subject,
-    body,
+    ...contentOf({ body, design }),
     type,
     ...(previewText && { previewText }),
     ...(fromName && { fromName }),
@@ -123,12 +132,12 @@ function usePreview(
   }
   // As text: an equal request must not start the timer again.
   const settled = useDebouncedValue(JSON.stringify(request), PREVIEW_AFTER_MS)
-  const shown = JSON.parse(settled) as typeof request
+  const shown = JSON.parse(settled) as { subject: string; body?: string; previewText?: string }
   return useQuery({
     ...contentPreviewQuery(project.id, settled),
     enabled:
-      [shown.subject, shown.body].every((text) => text.trim() !== '') &&
-      [shown.subject, shown.body, shown.previewText ?? ''].every((text) => !hasOpenTag(text)),
+      [shown.subject, shown.body ?? 'blocks'].every((text) => text.trim() !== '') &&
+      [shown.subject, shown.body ?? '', shown.previewText ?? ''].every((text) => !hasOpenTag(text)),
   })
 }
 

@@ -1,17 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
 import { lintQuery } from '../data/templates.ts'
+import { designErrors } from '../design/document/design-errors.ts'
 import { useProject } from '../projects/current.ts'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
+import { fieldIssues } from '../ui/text/explain.ts'
 import type { CodeIssue } from './code-editor.tsx'
-import type { ContentValues } from './content-values.ts'
+import { type ContentValues, contentOf } from './content-values.ts'
 
 const LINT_AFTER_MS = 500
-type Linted = Pick<ContentValues, 'subject' | 'body' | 'type'> & { previewText?: string }
 
-/** What the server finds in the content. Undefined until its first answer. */
-export function useLint({ subject, previewText, body, type }: ContentValues): CodeIssue[] | undefined {
+/** What the server finds in the content. Undefined until its first answer. A design that it refuses has its errors at the blocks. */
+export function useLint({ subject, previewText, body, design, type }: ContentValues): CodeIssue[] | undefined {
   const project = useProject()
-  const linted: Linted = { subject, ...(previewText && { previewText }), body, type }
+  const linted = { subject, ...(previewText && { previewText }), ...contentOf({ body, design }), type }
   const settled = useDebouncedValue(JSON.stringify(linted), LINT_AFTER_MS)
-  return useQuery(lintQuery(project.id, settled)).data
+  const { data, error } = useQuery(lintQuery(project.id, settled))
+  const refused = design && error ? designErrors(design, fieldIssues(error)) : []
+  return refused.length > 0 ? refused : data
 }

@@ -1,7 +1,8 @@
 import type { Result } from '@sterna/sdk'
-import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { apiOf } from '../api.ts'
-import { type Period, splitSeries } from '../figures/period.ts'
+import { type Period, splitSeries, sumOf } from '../figures/period.ts'
+import { configQuery } from './installation.ts'
 import { keysOf } from './keys.ts'
 
 const key = keysOf('analytics')
@@ -85,3 +86,9 @@ export const topCampaignsQuery = (projectId: string) =>
     queryKey: key(projectId, 'top-campaigns'),
     queryFn: () => apiOf(projectId).analytics.topCampaigns({ limit: 5, metric: 'clicks' }),
   })
+
+/** Whether deliveries are known. Plain SMTP reports none: a rate of zero would be wrong. */
+export function useReportsDelivery(days: DayFigures[]): boolean {
+  const transport = useQuery(configQuery).data?.features.email.transport
+  return transport !== 'smtp' || sumOf(days, 'delivered') > 0
+}

@@ -20,6 +20,7 @@ type Noun =
   | 'suppressions'
   | 'team'
   | 'templates'
+  | 'webhooks'
   | 'workflows'
 
 const projectKey = (projectId: string, ...parts: unknown[]) => ['project', projectId, ...parts] as const
@@ -61,6 +62,7 @@ const LISTS = {
   suppressions: 'suppressions',
   templates: 'templates',
   visits: 'workflows',
+  'webhook-deliveries': 'webhooks',
   workflows: 'workflows',
 } as const satisfies Record<string, Noun>
 

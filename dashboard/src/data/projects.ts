@@ -1,6 +1,6 @@
 import type { Result } from '@sterna/sdk'
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { api } from '../api.ts'
+import { api, apiOf } from '../api.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('setup')
@@ -42,3 +42,13 @@ export const invitationsQuery = (projectId: string) =>
   queryOptions({ queryKey: teamKey(projectId, 'invitations'), queryFn: () => api.invitations.list(projectId) })
 
 export const invalidateTeam = (queries: QueryClient, projectId: string) => invalidate(queries, projectId, 'team')
+
+const webhookKey = keysOf('webhooks')
+
+export const endpointsQuery = (projectId: string) =>
+  queryOptions({ queryKey: webhookKey(projectId, 'list', 'endpoints'), queryFn: () => apiOf(projectId).webhookEndpoints.list() })
+
+export const endpointQuery = (projectId: string, id: string) =>
+  queryOptions({ queryKey: webhookKey(projectId, 'endpoint', id), queryFn: () => apiOf(projectId).webhookEndpoints.get(id) })
+
+export const invalidateWebhooks = (queries: QueryClient, projectId: string) => invalidate(queries, projectId, 'webhooks')

@@ -1,4 +1,4 @@
-import type { Body, Template, TemplateListItem } from '@sterna/sdk'
+import type { Body, Design, Template, TemplateListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import { apiOf } from '../api.ts'
 import { byName, namesById } from '../ui/form/options.ts'
@@ -14,6 +14,15 @@ export const offeredTemplatesQuery = (projectId: string) =>
   queryOptions({
     queryKey: key(projectId, 'list', 'offered'),
     queryFn: async () => (await apiOf(projectId).templates.list({ pageSize: MAX_OFFERED, sort: 'updatedAt', dir: 'desc' })).data,
+  })
+
+/** Templates whose name or subject has this text, the last changed first. */
+export const foundTemplatesQuery = (projectId: string, search: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'list', 'found', search),
+    queryFn: async () =>
+      (await apiOf(projectId).templates.list({ pageSize: 20, sort: 'updatedAt', dir: 'desc', ...(search && { search }) })).data,
+    placeholderData: keepPreviousData,
   })
 
 export const templatesByNameQuery = (projectId: string) =>
@@ -91,5 +100,37 @@ export const lintQuery = (projectId: string, content: string) =>
     queryFn: async () => (await apiOf(projectId).templates.lintContent(JSON.parse(content) as Body<'POST /templates/lint'>)).issues,
     placeholderData: keepPreviousData,
     gcTime: 0,
+    refetchOnWindowFocus: false,
+  })
+
+/** Emails to start from, in the look of the project. */
+export const startersQuery = (projectId: string) =>
+  queryOptions({ queryKey: key(projectId, 'starters'), queryFn: () => apiOf(projectId).designs.starters(), staleTime: 5 * 60_000 })
+
+/** The HTML of a design, given as text: an equal one is the same query. */
+export const renderedDesignQuery = (projectId: string, design: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'rendered', design),
+    queryFn: () => apiOf(projectId).designs.render({ design: JSON.parse(design) as Design }),
+    placeholderData: keepPreviousData,
+    gcTime: 0,
+  })
+
+/** Pages in frames expire after 15 minutes. */
+const THUMBNAIL_MS = 10 * 60_000
+
+/** Where a frame can show a content (`{design}` or `{body}`, as text) to nobody in particular. */
+export const thumbnailQuery = (projectId: string, content: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'thumbnail', content),
+    queryFn: async () => {
+      const given = JSON.parse(content) as { design: Design } | { body: string }
+      const { frameUrl } = await apiOf(projectId).templates.previewContent({ subject: 'Picture', ...given, frame: true })
+      return frameUrl ?? null
+    },
+    select: (url) => url ?? undefined,
+    staleTime: THUMBNAIL_MS,
+    gcTime: THUMBNAIL_MS,
+    retry: false,
     refetchOnWindowFocus: false,
   })

@@ -39,6 +39,7 @@ const LABELS: Record<string, string> = {
   'email-export': 'Export emails',
   'suppression-export': 'Export suppressions',
   'campaign-copy-to-segment': 'Copy recipients to a segment',
+  'apply-brand': 'Apply the brand',
   'bulk-subscribe': 'Subscribe contacts',
   'bulk-unsubscribe': 'Unsubscribe contacts',
   'bulk-delete': 'Delete contacts',

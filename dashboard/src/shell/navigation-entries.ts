@@ -13,6 +13,7 @@ import {
   Shapes,
   Stethoscope,
   Users,
+  Webhook,
   Workflow,
   Zap,
 } from 'lucide-react'
@@ -32,6 +33,7 @@ export type Entry = {
     | '/app/p/$projectId/doctor'
     | '/app/p/$projectId/domains'
     | '/app/p/$projectId/suppressions'
+    | '/app/p/$projectId/webhooks'
     | '/app/p/$projectId/sandbox'
     | '/app/p/$projectId/settings'
   label: string
@@ -76,6 +78,7 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
     entries: [
       { to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d', creates: 'Add a domain' },
       { to: '/app/p/$projectId/suppressions', label: 'Suppressions', icon: Ban, keys: 'g x', creates: 'Suppress an address or a domain' },
+      { to: '/app/p/$projectId/webhooks', label: 'Webhooks', icon: Webhook, keys: 'g k', creates: 'Add a webhook endpoint' },
       { to: '/app/p/$projectId/sandbox', label: 'Sandbox', icon: Inbox, keys: 'g i', onlyInSandbox: true },
     ],
   },
@@ -91,6 +94,7 @@ export const ENTRIES = [...NAVIGATION.flatMap(({ entries }) => entries), DOCTOR,
 /** The first one is the entry of the navigation. */
 export const SETTINGS_PAGES = [
   { to: '/app/p/$projectId/settings', label: 'General' },
+  { to: '/app/p/$projectId/settings/brand', label: 'Brand' },
   { to: '/app/p/$projectId/settings/tracking', label: 'Tracking' },
   { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
   { to: '/app/p/$projectId/settings/team', label: 'Team' },

@@ -62,7 +62,7 @@ const TopEvent = z.object({
 })
 
 export function analyticsRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Analytics'], caller: 'project', slowRead: true })
+  const route = routesOf(app, { tags: ['Analytics'], caller: 'project', scope: 'read', slowRead: true })
 
   route.get(
     '/analytics/timeseries',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail } from '../lib/errors.ts'
 import { campaignResource } from './campaign-resource.ts'
@@ -32,11 +33,13 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         'A scheduled campaign is scheduled anew.',
       body: Sending,
       audit: 'campaign.send',
+      alsoScope: 'send',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
       bodyOptional: true,
     },
-    async (req, { projectId, id }) => {
+    async (req, { projectId, id, from }) => {
+      requireSenderDomain(req.project, from)
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
       const [key, actor] = [{ projectId, id }, actorOf(req)]
@@ -71,10 +74,14 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       summary: 'Resume a campaign',
       description: 'No recipient gets the email twice.',
       audit: 'campaign.resume',
+      alsoScope: 'send',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
-    (req, campaign) => transact(req.db, (tx) => resumeCampaign(tx, campaign, actorOf(req))),
+    (req, campaign) => {
+      requireSenderDomain(req.project, campaign.from)
+      return transact(req.db, (tx) => resumeCampaign(tx, campaign, actorOf(req)))
+    },
   )
 
   route.put(
@@ -101,10 +108,12 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
       }),
       audit: 'campaign.resend',
+      alsoScope: 'send',
       response,
       bodyOptional: true,
     },
     (req, campaign) => {
+      requireSenderDomain(req.project, campaign.from)
       const resend = { includeUnknown: req.body.includeUnknown ?? false, actor: actorOf(req) }
       return transact(req.db, (tx) => resendCampaign(tx, campaign, resend))
     },

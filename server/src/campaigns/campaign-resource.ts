@@ -12,6 +12,7 @@ export const campaignResource = (app: App, db: Db, refusals: FastifyContextConfi
   resource(app, {
     tags: ['Campaigns'],
     caller: 'project',
+    scope: 'campaigns',
     refusals,
     params: CampaignParam,
     find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -26,10 +27,12 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
       body: z.object({ email: Address }),
       audit: 'campaign.test',
+      scope: 'send',
       response: TestEmailAnswer,
     },
     (req, campaign) => {
       const { projectId, id: campaignId } = campaign
+      requireSenderDomain(req.project, campaign.from)
       const content = contentOfCampaign(campaign)
       const test = { projectId, to: req.body.email, content, sourceType: 'CAMPAIGN' as const, campaignId, requestId: req.id }
       return sendTestEmail({ db: req.db, quotas }, test)

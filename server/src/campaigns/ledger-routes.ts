@@ -82,6 +82,7 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
       body: CopyToSegmentBody,
       audit: 'campaign.copy_to_segment',
+      alsoScope: 'contacts',
       response: { 202: CopiedToSegment },
       refusals: ['CONFLICT'],
     },
@@ -98,6 +99,7 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       description: 'As CSV, by a job. At most two unfinished exports per project.',
       body: CampaignExportBody,
       audit: 'campaign_export.create',
+      scope: 'full',
       response: { 202: Queued },
     },
     async (req, campaign, reply) => {

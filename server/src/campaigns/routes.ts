@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
+import { requireScope, requireSenderDomain } from '../http/auth/scopes.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
@@ -24,7 +25,7 @@ const Replacement = CampaignBody.extend({
 })
 
 export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
-  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project', scope: 'campaigns' })
   const ofCampaign = campaignResource(app, db)
   const bodyLimit = CAMPAIGN_BODY_LIMIT
 
@@ -47,6 +48,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
     async (req) => {
       const content = await checkCampaign(db, req.project.id, req.body)
+      requireSenderDomain(req.project, content.from)
       const created = await transact(req.db, (tx) => createCampaign(tx, req.project.id, content))
       return { success: true as const, data: created }
     },
@@ -69,7 +71,9 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
     async (req, { projectId, id }) => {
       const { scheduledFor, ...given } = req.body
+      if (scheduledFor) requireScope(req.project, 'send')
       const content = await checkCampaign(db, projectId, given)
+      requireSenderDomain(req.project, content.from)
       const edit = { projectId, id, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
       return (await transact(req.db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(id)
     },

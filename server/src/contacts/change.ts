@@ -4,6 +4,7 @@ import { isDuplicate } from '../db/sql-state.ts'
 import { reactToContacts, type Topic } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { failPlainly } from '../lib/errors.ts'
+import { recordFacts } from '../webhooks/facts.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { contactLedger, countRemoved, type RemovedContact } from './counts.ts'
 import type { DataPatch } from './data.ts'
@@ -107,9 +108,9 @@ export async function setSubscription(tx: Tx, { projectId, ids, addresses, subsc
 /** Deletes contacts and their consents; a job deletes their events, which may be many. Returns the ids that existed. */
 export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: string; ids: string[] }) {
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update`.execute(tx)
-  const deleted = await many<RemovedContact>(tx)`
+  const deleted = await many<RemovedContact & { email: string }>(tx)`
     delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
-    returning id, subscribed, created_at as "createdAt", created_by as "createdBy"
+    returning id, email, subscribed, created_at as "createdAt", created_by as "createdBy"
   `
   if (!deleted.length) return []
   const contactIds = deleted.map(({ id }) => id)
@@ -117,6 +118,10 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
   await forgetFormerAddresses(tx, projectId, contactIds)
   await enqueue(tx, 'events.forget-contacts', { projectId, contactIds })
+  await recordFacts(
+    tx,
+    deleted.map(({ id, email }) => ({ projectId, type: 'contact.deleted', contactId: id, contactEmail: email })),
+  )
   await reactToContacts(
     tx,
     projectId,

@@ -44,7 +44,7 @@ const isSearch = ({ query }: FastifyRequest) => {
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
-  const route = routesOf(app, { tags: ['Contacts'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Contacts'], caller: 'project', scope: 'contacts' })
   const batch = createContactBatch(db)
   app.addHook('onClose', () => batch.drain())
 
@@ -76,7 +76,9 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
       const projectId = req.project.id
       const upsert = toUpsert({ projectId, email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA, source: sourceOf(req) })
       // The request of a person is a transaction of its own, with its entry in the audit.
-      const upserted = req.person ? upsertAlone(req.db, upsert) : batch.submit({ project: req.project, upsert, size: req.bodySize })
+      const upserted = req.person
+        ? upsertAlone(req.db, upsert)
+        : req.withCheckedKey(() => batch.submit({ project: req.project, upsert, size: req.bodySize }))
       const { isNew, contact } = await upserted.catch(explainOversizedData)
       return reply.status(isNew ? 201 : 200).send({ ...showContact(contact), _meta: { isNew, isUpdate: !isNew } })
     },

@@ -3,6 +3,7 @@ import { many, prepared, type Tx } from '../db/index.ts'
 import { insertReactionsSql } from '../events/listen.ts'
 import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
+import { insertFactsSql } from '../webhooks/facts.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { TODAY } from './counts.ts'
 import { type DataPatch, mergePatches } from './data.ts'
@@ -178,11 +179,18 @@ export function upsertSql<Result = Row>(
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new),
         ${TODAY}, by, count(*) filter (where is_new), count(*) filter (where is_new and first)
       from upserted where is_new or flipped group by project_id, by
+    ), told as (${insertFactsSql(CREATED_CONTACTS, { contactEmail: sql`f.email` })}
     ), reacted as (${insertReactionsSql(sql`(${CHANGED_CONTACTS} union all ${REVIVED_FIELDS})`)}
     )${events.length ? sql`, ${recordContactEventsCte(positions ?? positionsOf(contacts), events)}` : sql``}${moreCtes ? sql`, ${moreCtes(sql`upserted`)}` : sql``}
     ${result}
   `
 }
+
+/** The id of the contact is also that of the fact: a contact is created once. */
+const CREATED_CONTACTS = sql`(
+  select project_id, id, id as contact_id, email, 'contact.created' as type, 'contact.created' as name, null::uuid as email_id,
+    jsonb_build_object('subscribed', subscribed, 'source', by) as data
+  from upserted where is_new)`
 
 /** What changed, by the keys of the request. */
 const CHANGED_CONTACTS = sql`
@@ -227,10 +235,10 @@ function recordContactEventsCte(positions: Map<string, number>, events: ContactE
   const rows = events.map((event) => ({ n: positions.get(nameOf(event)), id: event.id, name: event.name, data: event.data }))
   return sql`
     new_events as materialized (
-      select u.project_id, e.id, e.name, u.id as contact_id, null::uuid as email_id, e.data
+      select u.project_id, e.id, e.name, u.id as contact_id, null::uuid as email_id, e.data, u.email
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(n int, id uuid, name text, data jsonb)
       join upserted u on u.n = e.n
-    ), ${recordEventsCte(sql`new_events`)}`
+    ), ${recordEventsCte(sql`new_events`, { contactEmail: sql`f.email` })}`
 }
 
 /** Every real change, including those that a later choice of the same batch reverts. */

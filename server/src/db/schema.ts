@@ -21,6 +21,22 @@ export interface Schema {
   activities: { project_id: string; id: string; type: string; contact_id: string | null; data: unknown; created_at: Date }
   activity_count_deltas: { project_id: string; id: string; type: string; day: Date; count: string }
   activity_counts: { project_id: string; type: string; day: Date; count: string }
+  api_key_hashes: { project_id: string; key_id: string; id: string; hash: Buffer; sealed: Buffer; valid_until: Date | null }
+  api_key_uses: { project_id: string; key_id: string; used_at: Date }
+  api_keys: {
+    project_id: string
+    id: string
+    kind: string
+    name: string
+    scopes: string[] | null
+    sender_domains: string[] | null
+    networks: string[] | null
+    expires_at: Date | null
+    prefix: string
+    version: number
+    created_by: string | null
+    created_at: Date
+  }
   attachments: {
     project_id: string
     content_id: string
@@ -213,6 +229,14 @@ export interface Schema {
     check_began_at: Date | null
     created_at: Date
     updated_at: Date
+    link_host: string | null
+    link_host_status: string | null
+    link_host_pointed: boolean
+    link_host_finding: unknown | null
+    link_host_error: string | null
+    link_host_failures: number
+    link_host_since: Date | null
+    link_host_next_check_at: Date | null
   }
   email_counts: { project_id: string; kind: string; hour: Date; count: string }
   email_days: {
@@ -356,6 +380,7 @@ export interface Schema {
     clicks: number
     created_at: Date
     updated_at: Date
+    send_at: Date | null
   }
   event_count_deltas: { project_id: string; id: string; name: string; day: Date; count: number }
   event_counts: { project_id: string; name: string; day: Date; count: string }
@@ -379,7 +404,16 @@ export interface Schema {
     place: string
     held_at: Date
   }
-  idempotency_keys: { project_id: string; key: string; request: string; status_code: number; result: unknown; created_at: Date }
+  idempotency_keys: {
+    project_id: string
+    key: string
+    request: string
+    status_code: number
+    result: unknown
+    created_at: Date
+    lives_from: Date | null
+    body_hash: Buffer | null
+  }
   instance: { singleton: boolean; secret_checks: Buffer[]; transport: string | null; created_at: Date }
   invitations: {
     project_id: string
@@ -632,6 +666,69 @@ export interface Schema {
     created_at: Date
     updated_at: Date
   }
+  webhook_delivered: {
+    project_id: string
+    id: string
+    endpoint_id: string
+    message_id: string
+    type: string
+    attempts: unknown
+    payload: unknown | null
+    delivered_at: Date
+    created_at: Date
+  }
+  webhook_deliveries: {
+    project_id: string
+    id: string
+    endpoint_id: string
+    message_id: string
+    type: string
+    status: string
+    tries: number
+    attempts: unknown
+    due_at: Date
+    payload: unknown | null
+    created_at: Date
+  }
+  webhook_endpoints: {
+    project_id: string
+    id: string
+    url: string
+    description: string | null
+    events: string[]
+    enabled: boolean
+    disabled_reason: string | null
+    secret: Buffer
+    previous: Buffer | null
+    previous_until: Date | null
+    failing_since: Date | null
+    leased_until: Date | null
+    created_at: Date
+    updated_at: Date
+  }
+  webhook_hours: { project_id: string; endpoint_id: string; hour: Date; succeeded: number; failed: number; duration_ms: string }
+  webhook_messages: {
+    project_id: string
+    id: string
+    type: string
+    name: string
+    contact_id: string | null
+    contact_email: string | null
+    email_id: string | null
+    data: unknown
+    created_at: Date
+  }
+  webhook_outbox: {
+    project_id: string
+    id: string
+    type: string
+    name: string
+    contact_id: string | null
+    contact_email: string | null
+    email_id: string | null
+    data: unknown
+    created_at: Date
+  }
   webhook_secrets: { project_id: string; secret: Buffer; previous: Buffer | null; previous_until: Date | null; created_at: Date }
   workflow_days: { project_id: string; workflow_id: string; day: Date; started: string; created_at: Date }
   workflow_entries: { project_id: string; workflow_id: string; contact_id: string; created_at: Date }
@@ -682,6 +779,7 @@ export interface Schema {
     uses: unknown
     pinned: boolean
     created_at: Date
+    saved_by: string | null
   }
   workflow_refusals: {
     project_id: string

@@ -10,6 +10,7 @@ import { borrowDatabase, type Database } from '../db/open.ts'
 import { listPresent } from '../db/presence.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
 import { createSesTransport } from '../delivery/transport/ses.ts'
+import { readLinkHosts } from '../domains/link-hosts/link-host.ts'
 import { countStuckReactions } from '../events/dispatch.ts'
 import { listDrift } from '../ledger/checks.ts'
 import { type Config, ConfigError, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from '../lib/config.ts'
@@ -19,7 +20,9 @@ import { readMasterKeys } from '../lib/master-key.ts'
 import { isLocalHost } from '../lib/network/network.ts'
 import { deriveSecrets, type Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
+import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
+import { countOverdueFacts } from '../webhooks/facts.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
 
 export type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
@@ -237,7 +240,10 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
   ...(await checkPauses(db)),
   await checkReactions(db),
+  ...(await checkKeys(db)),
   ...(await checkCounts(db)),
+  ...(await checkWebhooks(db)),
+  ...(await checkLinkHosts(db)),
   ...checkBilling(config),
   ...(await checkUsageReports(config, db)),
 ]
@@ -316,6 +322,31 @@ async function checkReactions(db: Pool) {
   if (overdue) return warn('reactions', `${overdue} wait for more than five minutes, so segments are out of date; check that a worker runs`)
   if (failing) return warn('reactions', `${failing} failed and are tried again; the log of the workers says why`)
   return ok('reactions', 'none is overdue')
+}
+
+/** What happened is told within a second, unless no worker runs. */
+async function checkWebhooks(db: Pool): Promise<Check[]> {
+  const overdue = await countOverdueFacts(db)
+  return overdue ? [warn('webhooks', `${overdue} facts wait for more than five minutes; check that a worker runs`)] : []
+}
+
+const MAX_HOSTS_SHOWN = 10
+
+/** Their web server is ours: certificates and the proxy are the operator's. */
+async function checkLinkHosts(db: Pool): Promise<Check[]> {
+  const { verified, failing } = await readLinkHosts(db, MAX_HOSTS_SHOWN)
+  if (!verified && !failing.length) return []
+  const why = failing.map(({ host, error }) => `${host} (${error ?? 'not checked yet'})`).join(', ')
+  const advice = 'does the proxy serve every name that /link-hosts/allowed allows? See docs/link-hosts.md'
+  return [
+    failing.length ? warn('link hosts', `pointed here and not verified: ${why}; ${advice}`) : ok('link hosts', `${verified} verified`),
+  ]
+}
+
+/** API keys that are in use and stop working soon. */
+async function checkKeys(db: Pool): Promise<Check[]> {
+  const expiring = await countExpiringKeys(db)
+  return expiring ? [warn('keys', `${expiring} API keys in use expire within 14 days; their projects should rotate or prolong them`)] : []
 }
 
 /** Counts that were not those of what they count. */

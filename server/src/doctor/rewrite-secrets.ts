@@ -4,14 +4,16 @@ import { forgetFormerSecrets } from '../db/instance.ts'
 import { countOfFormerKeys, type KeyedColumn, rewriteSealed, type SealedColumn } from '../db/sealed-columns.ts'
 import { SEALED_DKIM_KEY } from '../domains/add.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { SEALED_KEY_HASHES } from '../projects/api-keys/api-key.ts'
 import { SEALED_API_KEYS } from '../projects/keys.ts'
+import { SEALED_ENDPOINT_SECRETS } from '../webhook-endpoints/endpoint.ts'
 import { SEALED_WEBHOOK_SECRETS } from '../workflows/webhooks/webhook-secret.ts'
 
 /** Every column of sealed values. */
 const SEALED: Record<string, SealedColumn[]> = {
-  'API keys': SEALED_API_KEYS,
+  'API keys': [...SEALED_API_KEYS, SEALED_KEY_HASHES],
   'DKIM keys': [SEALED_DKIM_KEY],
-  'webhook secrets': SEALED_WEBHOOK_SECRETS,
+  'webhook secrets': [...SEALED_WEBHOOK_SECRETS, ...SEALED_ENDPOINT_SECRETS],
   'account emails': [SEALED_ACCOUNT_EMAIL],
 }
 

@@ -31,6 +31,7 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
   database: 'database',
   reactions: 'database',
   counts: 'database',
+  keys: 'reachability',
   billing: 'billing',
   'usage report': 'billing',
 }

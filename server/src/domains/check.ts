@@ -5,6 +5,7 @@ import { isPermanent } from '../db/sql-state.ts'
 import type { Log } from '../lib/log.ts'
 import type { Dns } from '../lib/network/dns.ts'
 import { DAY, SECOND } from '../lib/text/units.ts'
+import { type NewFact, recordFacts } from '../webhooks/facts.ts'
 import { DOMAIN_COLUMNS, type DomainRow, findDomain } from './domain.ts'
 import { findRecords, judgeRecord, type RecordFinding, recordsFor, type SendingMethod, type Verdict } from './records.ts'
 import { ForeignIdentity, type Identities, type Identity } from './ses-identity.ts'
@@ -152,7 +153,12 @@ type FinishedCheck = StartedCheck & CheckResult & { next: NextState }
 
 /** A batch holds domains of many projects. If the database rejects the data of one, they are stored one by one. */
 async function settleAll({ db, log, identities }: Deps, ended: FinishedCheck[]): Promise<DomainRow[]> {
-  const store = (some: FinishedCheck[]) => transact(db, (tx) => settle(tx, some, identities ? 'ses' : 'dns'))
+  const store = (some: FinishedCheck[]) =>
+    transact(db, async (tx) => {
+      const rows = await settle(tx, some, identities ? 'ses' : 'dns')
+      await recordFacts(tx, factsOf(some, rows))
+      return rows
+    })
   try {
     return await store(ended)
   } catch (err) {
@@ -168,6 +174,18 @@ async function settleAll({ db, log, identities }: Deps, ended: FinishedCheck[]):
     }
   }
   return rows
+}
+
+/** A domain that is verified, or is so no longer, or has failed. */
+function factsOf(before: StartedCheck[], rows: DomainRow[]): NewFact[] {
+  const statuses = new Map(before.map(({ id, status }) => [id, status]))
+  return rows.flatMap(({ projectId, id, domain, status, lastError }): NewFact[] => {
+    const was = statuses.get(id)
+    if (was === status) return []
+    if (status === 'verified') return [{ projectId, type: 'domain.verified', data: { domainId: id, domain } }]
+    const failed = was === 'verified' || status === 'failed'
+    return failed ? [{ projectId, type: 'domain.failed', data: { domainId: id, domain, reason: lastError } }] : []
+  })
 }
 
 function settle(tx: Tx, ended: FinishedCheck[], proof: 'dns' | 'ses') {

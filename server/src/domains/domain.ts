@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, many, maybeOne } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
-import { type RecordFinding, recordsFor, type SendingMethod } from './records.ts'
+import { linkRecord, type RecordFinding, recordsFor, type SendingMethod } from './records.ts'
 
 const STATUSES = ['pending', 'verified', 'failed'] as const
 
@@ -10,7 +10,7 @@ const DomainRecord = z.object({
   type: z.enum(['TXT', 'CNAME']),
   name: z.string(),
   value: z.string(),
-  purpose: z.enum(['dkim', 'dmarc']),
+  purpose: z.enum(['dkim', 'dmarc', 'link']),
   required: z.boolean().describe('The domain is verified when all required records are found.'),
   status: z
     .enum(['pending', 'found', 'missing', 'mismatch', 'unknown', 'sandbox'])
@@ -28,6 +28,9 @@ const commonFields = {
   records: z.array(DomainRecord),
   lastCheckedAt: Timestamp.nullable(),
   lastError: z.string().nullable(),
+  linkHost: z.string().nullable().describe('Host of the links of emails from this domain, while it is verified.'),
+  linkHostStatus: z.enum(STATUSES).nullable(),
+  linkHostError: z.string().nullable(),
 }
 
 export const Domain = z
@@ -60,12 +63,15 @@ export const DOMAIN_COLUMNS = columns('domains', '', [
     'sesZone',
   ] as const),
   ...(['findings', 'lastError', 'lastCheckedAt', 'createdAt', 'updatedAt'] as const),
+  ...(['linkHost', 'linkHostStatus', 'linkHostFinding', 'linkHostError'] as const),
 ])
 export type DomainRow = RowOf<typeof DOMAIN_COLUMNS> & {
   status: (typeof STATUSES)[number]
   verifiedBy: 'dns' | 'ses' | 'sandbox' | null
   sesTokens: string[]
   findings: RecordFinding[]
+  linkHostStatus: (typeof STATUSES)[number] | null
+  linkHostFinding: RecordFinding | null
 }
 
 /** Above the limit of `add.ts`. */
@@ -87,14 +93,25 @@ function showCommonFields(row: DomainRow, method: SendingMethod) {
     verified: row.status === 'verified',
     verifiedBy: row.verifiedBy,
     notice: inSandbox ? SANDBOX_NOTICE : null,
-    records: recordsFor(row, method).map(({ isMatchedBy, ...record }) => {
-      const finding = row.findings.find(({ type, name }) => type === record.type && name === record.name)
-      const status = inSandbox ? ('sandbox' as const) : (finding?.status ?? ('pending' as const))
-      return { ...record, status, found: finding?.found ?? [] }
-    }),
+    records: [
+      ...recordsFor(row, method).map(({ isMatchedBy, ...record }) => {
+        const finding = row.findings.find(({ type, name }) => type === record.type && name === record.name)
+        const status = inSandbox ? ('sandbox' as const) : (finding?.status ?? ('pending' as const))
+        return { ...record, status, found: finding?.found ?? [] }
+      }),
+      ...(row.linkHost ? [showLinkRecord(row, row.linkHost, method)] : []),
+    ],
     lastCheckedAt: row.lastCheckedAt?.toISOString() ?? null,
     lastError: row.lastError,
+    linkHost: row.linkHost,
+    linkHostStatus: row.linkHostStatus,
+    linkHostError: row.linkHostError,
   }
+}
+
+function showLinkRecord({ linkHostFinding: finding }: DomainRow, linkHost: string, { publicUrl }: SendingMethod) {
+  const { isMatchedBy, ...record } = linkRecord(linkHost, publicUrl)
+  return { ...record, status: finding?.status ?? ('pending' as const), found: finding?.found ?? [] }
 }
 
 const tokensOf = (row: DomainRow, { usesSes }: SendingMethod) => (usesSes ? row.sesTokens : [row.dkimSelector])

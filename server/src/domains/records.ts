@@ -7,13 +7,13 @@ type DnsRecord = {
   type: 'TXT' | 'CNAME'
   name: string
   value: string
-  purpose: 'dkim' | 'dmarc'
+  purpose: 'dkim' | 'dmarc' | 'link'
   required: boolean
   isMatchedBy(found: string): boolean
 }
 type DomainKeys = { domain: string; dkimSelector: string; dkimPublicKey: string; sesTokens: string[]; sesZone: string | null }
 /** The part of the configuration that the records depend on. */
-export type SendingMethod = { usesSes: boolean }
+export type SendingMethod = { usesSes: boolean; publicUrl: string }
 export type RecordFinding = { type: string; name: string; status: 'found' | 'missing' | 'mismatch' | 'unknown'; found: string[] }
 /** Result of one check. `unknown`: DNS gave no usable reply. */
 export type Verdict = { is: 'proven' } | { is: 'missing' | 'unknown'; why: string }
@@ -23,7 +23,10 @@ const LOOKUP_MS = 4_000
 const MAX_SHOWN = 10
 const MAX_SHOWN_LENGTH = 500
 
-export const sendingMethodOf = ({ transportKind }: Pick<Config, 'transportKind'>): SendingMethod => ({ usesSes: transportKind === 'ses' })
+export const sendingMethodOf = ({ transportKind, publicUrl }: Pick<Config, 'transportKind' | 'publicUrl'>): SendingMethod => ({
+  usesSes: transportKind === 'ses',
+  publicUrl,
+})
 
 /**
  * The records a domain should publish. Only the DKIM key is required: receivers check it, and because no other project has the same key it
@@ -64,6 +67,13 @@ const dmarc = (domain: string): DnsRecord => ({
   required: false,
   isMatchedBy: (found) => /^v=DMARC1\s*;/i.test(found),
 })
+
+/** Leads the link host of a domain to this installation. */
+export function linkRecord(host: string, publicUrl: string): DnsRecord {
+  const value = new URL(publicUrl).hostname.toLowerCase()
+  const isMatchedBy = (found: string) => found.toLowerCase().replace(/\.$/, '') === value
+  return { type: 'CNAME', name: host, value, purpose: 'link', required: false, isMatchedBy }
+}
 
 /** `v=DKIM1; k=rsa; p=…` by tag. White space within a value is ignored. */
 const readTags = (text: string): Record<string, string | undefined> =>

@@ -11,6 +11,8 @@ import { addDomain } from './add.ts'
 import { createCheckNow } from './check.ts'
 import { newDkimKey } from './dkim-key.ts'
 import { Domain, DomainCheck, findDomain, listDomains, showCheck, showDomain } from './domain.ts'
+import { checkLinkHostNow } from './link-hosts/check-link-host.ts'
+import { LinkHostBody, setLinkHost } from './link-hosts/link-host.ts'
 import { DomainName } from './name.ts'
 import { sendingMethodOf } from './records.ts'
 import { removeDomain } from './remove.ts'
@@ -19,10 +21,11 @@ import { createIdentities } from './ses-identity.ts'
 const DomainId = z.object({ id: Id('domain') })
 
 export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKey = newDkimKey) {
-  const route = routesOf(app, { tags: ['Domains'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Domains'], caller: 'project', scope: 'full' })
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const checkNow = createCheckNow({ db, dns, log, identities })
+  const linkHosts = { db, dns, log, secrets, publicUrl: config.publicUrl }
   const attempts = createQuotaCounter(db, secrets)
   /** An API node may have no transport settings; then those of the installation apply. */
   const readTransportKind = async () => config.transportKind ?? (await readTransport(db))
@@ -82,7 +85,31 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
       const method = sendingMethodOf({ ...config, transportKind: transport })
       const canCheck = transport === 'smtp' || (transport === 'ses' && identities)
       const checked = canCheck ? await checkNow(row, method) : row
-      return showCheck(checked ?? notFound('domain', req.params.id), method)
+      const linked = row.linkHost ? await checkLinkHostNow(linkHosts, row) : undefined
+      return showCheck(linked ?? checked ?? notFound('domain', req.params.id), method)
+    },
+  )
+
+  route.patch(
+    '/domains/:id',
+    {
+      summary: 'Set the link host of a domain',
+      description:
+        'Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.',
+      params: DomainId,
+      body: LinkHostBody,
+      audit: 'domain.update',
+      auditsValues: true,
+      response: Domain,
+      role: 'ADMIN',
+      refusals: ['CONFLICT'],
+    },
+    async (req) => {
+      const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
+      const { linkHost } = req.body
+      req.changesNothing = linkHost === undefined
+      const changed = linkHost === undefined ? row : await transact(req.db, (tx) => setLinkHost(tx, row, linkHost, config.publicUrl))
+      return showDomain(changed ?? notFound('domain', row.id), await readSendingMethod())
     },
   )
 

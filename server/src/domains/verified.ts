@@ -2,10 +2,12 @@ import { sql } from 'kysely'
 import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
 import { AppError } from '../lib/errors.ts'
 import { readAddress } from '../lib/text/address.ts'
+import { VERIFIED_LINK_HOST } from './link-hosts/link-host.ts'
 import { isProven } from './proof.ts'
 
 type Sender = { projectId: string; address: string }
-type SenderDomain = { id: string; domain: string; dkimSelector: string }
+/** `linkHost`: while it is verified. */
+type SenderDomain = { id: string; domain: string; dkimSelector: string; linkHost: string | null }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
@@ -46,7 +48,7 @@ export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: 
   const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))
   const asked = new Map(named.map(({ projectId, name }) => [`${projectId} ${name}`, { projectId, name }]))
   const verified = await many<SenderDomain & { projectId: string }>(db)`${prepared}
-    select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector"
+    select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector", ${VERIFIED_LINK_HOST} as "linkHost"
     from domains d join ${listed([...asked.values()])} on s.project = d.project_id and s.name = d.domain
     where ${isProven}
   `

@@ -1,14 +1,12 @@
 import { sql } from 'kysely'
 import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
-import { lock } from '../ledger/locks.ts'
+import { createRangePartition, dropTable, limitLockWait, listPartitions } from '../ledger/partitions.ts'
 import { lowestId, NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { insertReactionsSql } from './listen.ts'
 
 const MONTHS = 3
 const CHUNK = 5_000
-/** Creating or dropping a partition locks the table. Waiting for that lock blocks all later statements, so the wait is short. */
-const LOCK_TIMEOUT_MS = 500
 
 type Month = { name: string; first: Date; next: Date }
 
@@ -20,7 +18,7 @@ const monthAt = (now: Date, offset: number): Month => {
 
 /** Creates the partitions of this month and the next ones. Safe to run on several nodes at once. */
 export async function createPartitions(db: Pool, log: Log, now = new Date()) {
-  const existing = new Set((await listPartitions(db)).map(({ name }) => name))
+  const existing = new Set((await listPartitions(db, 'events')).map(({ name }) => name))
   for (let offset = 0; offset < MONTHS; offset++) {
     const month = monthAt(now, offset)
     if (existing.has(month.name)) continue
@@ -31,31 +29,14 @@ export async function createPartitions(db: Pool, log: Log, now = new Date()) {
   }
 }
 
-const listPartitions = (db: Pool) =>
-  many<{ name: string }>(db)`
-    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'events'::regclass
-  `
-
-/** Also moves the month's rows out of the default partition, where a wrong clock or a long downtime may have put them. */
-async function createPartition(tx: Tx, { name, first, next }: Month) {
-  await lock(tx, 'event partitions', '')
-  if (await scalar<boolean>(tx)`select to_regclass(${name}) is not null`) return
-  await limitLockWait(tx)
-  await sql`lock table events in access exclusive mode`.execute(tx)
-  const table = sql.table(name)
-  const range = sql`id >= ${sql.lit(lowestId(first))} and id < ${sql.lit(lowestId(next))}`
-  await sql`create table ${table} (like events including all)`.execute(tx)
-  await sql`with moved as (delete from events_default where ${range} returning *) insert into ${table} select * from moved`.execute(tx)
-  await sql`alter table events attach partition ${table} for values from (${sql.lit(lowestId(first))}) to (${sql.lit(lowestId(next))})`.execute(
-    tx,
-  )
-}
+const createPartition = (tx: Tx, { name, first, next }: Month) =>
+  createRangePartition(tx, { table: 'events', column: 'id', name, first: lowestId(first), next: lowestId(next) })
 
 /** Drops a month's partition once all of it is older than the retention; deletes old rows of the default partition in chunks. */
 export async function dropOldEvents(db: Pool, log: Log, { months, now = new Date() }: { months: number; now?: Date }) {
   if (months === 0) return
   const { name: kept, first } = monthAt(now, -months)
-  const old = (await listPartitions(db)).filter(({ name }) => /^events_\d{4}_\d\d$/.test(name) && name < kept)
+  const old = (await listPartitions(db, 'events')).filter(({ name }) => /^events_\d{4}_\d\d$/.test(name) && name < kept)
   for (const { name } of old) {
     await transact(db, (tx) => dropPartition(tx, name))
     log.info({ partition: name }, 'dropped the events of a month older than EVENT_RETENTION_MONTHS')
@@ -69,7 +50,7 @@ export async function dropOldEvents(db: Pool, log: Log, { months, now = new Date
 async function dropPartition(tx: Tx, name: string) {
   await limitLockWait(tx)
   await reactToDrop(tx, name)
-  await sql`drop table if exists ${sql.table(name)}`.execute(tx)
+  await dropTable(tx, name)
 }
 
 type Wanted = { projectId: string; topic: string }
@@ -108,5 +89,3 @@ async function deleteCounts(tx: Tx, before: Date) {
   await sql`delete from event_counts where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)
   await sql`delete from event_count_deltas where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)
 }
-
-const limitLockWait = (tx: Tx) => sql`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`.execute(tx)

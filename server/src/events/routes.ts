@@ -14,7 +14,7 @@ import { isReserved } from './name.ts'
 import { EventNameDetails, listNameDetails } from './name-details.ts'
 
 export function eventRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Events'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Events'], caller: 'project', scope: 'events' })
   const serializerCompiler = () => printEventList
 
   route.get('/events', { summary: 'List events, newest first', querystring: EventsQuery, response: EventList, serializerCompiler }, (req) =>
@@ -83,6 +83,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       description: 'Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest.',
       params: z.object({ eventName: z.string() }),
       audit: 'event.delete_all',
+      scope: 'full',
       response: { 200: z.object({ deletedCount: z.int() }), 400: PlainError },
     },
     async (req) => {

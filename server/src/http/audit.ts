@@ -89,7 +89,10 @@ export const auditSystem = (tx: Tx, entry: Pick<Entry, 'projectId' | 'action' | 
 
 const insertEntry = (tx: Tx, entry: Entry, { onlyIfWritten = false } = {}) => {
   const { id, projectId, action, actorType, actorId = null, targetId = null, targetName = null, changes = [], network = null } = entry
-  const actorName = actorType === 'user' ? sql`(select email from users where id = ${actorId}::uuid)` : sql`null`
+  const actorName =
+    actorType === 'user'
+      ? sql`(select email from users where id = ${actorId}::uuid)`
+      : sql`(select k.name from api_keys k where k.project_id = p.id and k.id = ${actorId}::uuid)`
   return sql`
     insert into audit_entries
       (project_id, id, created_at, actor_type, actor_id, actor_name, action, target_type, target_id, target_name, changes, network)
@@ -104,7 +107,7 @@ const insertEntry = (tx: Tx, entry: Entry, { onlyIfWritten = false } = {}) => {
 }
 
 const actorOfRequest = (req: FastifyRequest): Pick<Entry, 'actorType' | 'actorId' | 'network'> => ({
-  ...(req.person ? { actorType: 'user', actorId: req.person.userId } : { actorType: 'key', actorId: null }),
+  ...(req.person ? { actorType: 'user', actorId: req.person.userId } : { actorType: 'key', actorId: req.project?.keyId ?? null }),
   network: networkOf(req.ip),
 })
 

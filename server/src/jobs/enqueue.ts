@@ -8,6 +8,7 @@ import { OWNER_FLAG } from './job-shares.ts'
 export type Jobs = {
   'billing.cancel': { subscription: string; projectId: string }
   'billing.sync': { customer: string }
+  'campaigns.apply-brand': { projectId: string; jobId: string }
   'campaigns.copy-to-segment': { projectId: string; jobId: string }
   'campaigns.export': { projectId: string; jobId: string }
   'contacts.bulk': { projectId: string; jobId: string }
@@ -27,6 +28,9 @@ export type Jobs = {
   'segments.copy-members': { projectId: string; from: string; to: string; after: string }
   'segments.count': { projectId: string; segmentId?: string }
   'segments.forget-members': { projectId: string; segmentId: string }
+  'webhooks.abandon': { projectId: string; endpointId: string }
+  'webhooks.forget': { projectId: string; endpointId: string }
+  'webhooks.replay': { projectId: string; jobId: string }
   'workflows.erase': { projectId: string; workflowId: string }
   'workflows.fire': { projectId: string; firingId: string; size?: number }
   'uploads.remove': { projectId: string; keys: string[] }

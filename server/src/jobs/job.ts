@@ -62,8 +62,10 @@ export async function findJob(db: Db, { projectId, jobId }: JobId, types?: strin
   return row && showJob(row)
 }
 
-type JobList = { projectId: string; active: boolean }
-const listed = ({ projectId, active }: JobList) => sql`project_id = ${projectId} ${active ? sql`and finished_at is null` : sql``}`
+/** `isOfType`: a condition on the type of a job. */
+type JobList = { projectId: string; active: boolean; isOfType?: RawBuilder<unknown> | undefined }
+const listed = ({ projectId, active, isOfType }: JobList) =>
+  sql`project_id = ${projectId} ${active ? sql`and finished_at is null` : sql``} ${isOfType ? sql`and (${isOfType})` : sql``}`
 
 /** Newest first. */
 export const selectJobs = ({ after, limit, ...list }: JobList & { after: string | undefined; limit: number }) => sql<JobRow>`

@@ -23,7 +23,7 @@ const LOCKS = {
   7357005: 'contact fields',
   // Counts soft bounces of an address, after the row of the email was locked. Its holder locks nothing else.
   7357028: 'soft bounces',
-  7357029: 'event partitions',
+  7357029: 'partitions',
   7357120: 'email retention',
   // Corrects the sums of a ledger for a project: two corrections at a time would both add the difference.
   7357011: 'repair',

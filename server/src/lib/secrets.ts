@@ -20,6 +20,7 @@ export type SecretPurpose =
   | 'return-path'
   | 'webhook-secret'
   | 'preview-frame'
+  | 'link-host'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>

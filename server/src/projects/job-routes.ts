@@ -1,4 +1,6 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
+import type { Scope } from '../http/auth/scopes.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
@@ -9,9 +11,21 @@ import { jobNotFound } from './csv/csv-export-routes.ts'
 
 const JobsQuery = CursorQuery.extend({ active: z.enum(['1', 'true']).optional().describe('Only jobs that have not finished.') })
 
+/** Types of the jobs that a scope may start, as regular expressions. */
+const STARTED_BY: Partial<Record<Scope, string>> = {
+  contacts: '^(import|bulk-.*|delete-field|compute-segment)$',
+  campaigns: '^campaign-copy-to-segment$',
+}
+
+/** A key reads the jobs that it may start. Undefined: all of them. */
+function readableTypes(scopes: readonly Scope[] | null) {
+  if (scopes === null || scopes.includes('full') || scopes.includes('read')) return undefined
+  return scopes.flatMap((scope) => STARTED_BY[scope] ?? []).join('|')
+}
+
 /** Jobs of all features: imports, bulk changes, exports, deletions. */
 export function jobRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Jobs'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Jobs'], caller: 'project', scope: ['contacts', 'campaigns'] })
 
   route.get(
     '/jobs',
@@ -23,13 +37,15 @@ export function jobRoutes(app: App, { db, secrets }: Deps) {
     },
     (req) => {
       const [projectId, active] = [req.project.id, req.query.active !== undefined]
+      const types = readableTypes(req.project.scopes)
+      const isOfType = types === undefined ? undefined : sql`type ~ ${types}`
       return readKeysetPage<JobRow, z.output<typeof JobView>>(db, secrets, {
-        scope: JSON.stringify(['jobs', projectId, active]),
+        scope: JSON.stringify(['jobs', projectId, active, readableTypes(req.project.scopes)]),
         query: req.query,
-        select: ({ after, limit }) => selectJobs({ projectId, active, after: after?.[0] as string | undefined, limit }),
+        select: ({ after, limit }) => selectJobs({ projectId, active, isOfType, after: after?.[0] as string | undefined, limit }),
         positionOf: ({ id }) => [id],
         show: showJob,
-        count: () => countJobs(db, { projectId, active }),
+        count: () => countJobs(db, { projectId, active, isOfType }),
       })
     },
   )
@@ -40,7 +56,8 @@ export function jobRoutes(app: App, { db, secrets }: Deps) {
     async (req) => {
       const { jobId } = req.params
       const job = isId(jobId) ? await findJob(db, { projectId: req.project.id, jobId }) : undefined
-      return job ?? jobNotFound()
+      const types = readableTypes(req.project.scopes)
+      return job && (types === undefined || new RegExp(types).test(job.type)) ? job : jobNotFound()
     },
   )
 }

@@ -8,6 +8,7 @@ import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { sendsAccountEmails } from '../lib/config.ts'
 import { notFound } from '../lib/errors.ts'
+import { keyRoutes } from './api-keys/key-routes.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { KeyUsage, readKeyUsage } from './keys.ts'
 import { memberRoutes, ProjectId } from './member-routes.ts'
@@ -128,6 +129,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { be
     readKeyUsage(db, req.project),
   )
 
+  keyRoutes({ db, secrets, byAdmin: of('ADMIN', ['Keys']) })
   auditRoutes({ db, secrets, byAdmin: of('ADMIN', ['Audit']) })
   memberRoutes({ db, port, attempts, byAdmin: of('ADMIN', ['Members']), byMember: of('MEMBER', ['Members']) })
 }

@@ -3,6 +3,7 @@ import { type AccountEmailDeps, enqueueAccountEmail } from '../account-emails/ac
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
+import { recordFacts } from '../webhooks/facts.ts'
 import { findOwnerMark, listHeirs, listMarksOfOwner, markSuspension, removeMarks } from './suspension-marks.ts'
 
 /** The reason of a project that was disabled because of its bounces or complaints. */
@@ -29,6 +30,7 @@ export async function disableProject(tx: Tx, projectId: string, reason: string):
   if (!disabled) return false
   await sql`insert into suspensions (project_id, id, reason) values (${projectId}, ${newId()}, ${reason})`.execute(tx)
   await markSuspension(tx, projectId, reason)
+  await recordFacts(tx, [{ projectId, type: 'project.disabled', data: { reason } }])
   return true
 }
 
@@ -94,6 +96,7 @@ async function endSuspension(tx: Tx, projectId: string, { by, reason }: Lift): P
   `
   if (!enabled) return false
   await closeSuspensions(tx, projectId, by)
+  await recordFacts(tx, [{ projectId, type: 'project.enabled' }])
   return true
 }
 

@@ -8,7 +8,7 @@ import { ConditionMatch, explainCondition } from './explain.ts'
 
 /** Questions about a condition that is not stored. */
 export function conditionRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Segments'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Segments'], caller: 'project', scope: 'contacts' })
 
   route.post(
     '/segments/explain',

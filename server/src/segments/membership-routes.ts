@@ -61,7 +61,7 @@ export function membershipRoutes(app: App, { db }: Deps) {
     },
   )
 
-  routesOf(app, { tags: ['Segments'], caller: 'project' }).get(
+  routesOf(app, { tags: ['Segments'], caller: 'project', scope: 'contacts' }).get(
     '/contacts/:id/segments',
     {
       summary: 'List the segments of a contact',

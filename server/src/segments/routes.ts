@@ -43,7 +43,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
   const turns = createSegmentTurns({ poolSize })
   const write = <T>({ project, db }: FastifyRequest, work: (tx: Tx) => Promise<T>) =>
     turns.write(project.id, () => transactSurely(db, work))
-  const route = routesOf(app, { tags: ['Segments'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Segments'], caller: 'project', scope: 'contacts' })
   const ofSegment = segmentResource(app, db)
 
   route.get(

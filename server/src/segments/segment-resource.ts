@@ -12,6 +12,7 @@ export const segmentResource = (app: App, db: Db, refusals: FastifyContextConfig
   resource(app, {
     tags: ['Segments'],
     caller: 'project',
+    scope: 'contacts',
     refusals,
     params: SegmentParam,
     find: (req, { id }) => getSegment(db, req.project.id, id),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
 import { contentFrom } from '../delivery/outbox/content.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
@@ -17,7 +18,7 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/templates/:id/test',
     {
-      config: { caller: 'project', audit: 'template.test', refusals: ['CONTACT_NOT_FOUND'] },
+      config: { caller: 'project', scope: 'send', audit: 'template.test', refusals: ['CONTACT_NOT_FOUND'] },
       schema: {
         tags: ['Templates'],
         summary: 'Send a test email of a template',
@@ -36,6 +37,7 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
       const found = isId(req.params.id) ? await findTemplate(db, projectId, req.params.id) : undefined
       const template = found ?? templateNotFound(req.params.id)
       const fromAddress = template.from ?? invalid('from', 'The template has no "from" address.', 'required')
+      requireSenderDomain(req.project, fromAddress)
       const content = contentFrom(template, { fromAddress })
       const vars = contactId === undefined ? {} : await dataOf(projectId, contactId)
       return sendTestEmail({ db: req.db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL', requestId: req.id })

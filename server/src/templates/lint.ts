@@ -4,6 +4,8 @@ import { KB } from '../lib/text/units.ts'
 import { HtmlParser } from '../mime/html-parser.ts'
 import { findAmbiguousNames } from './ambiguous-names.ts'
 import type { Place } from './design/out.ts'
+import { expressionProblems, openEnds } from './design/problems.ts'
+import type { Design } from './design/schema.ts'
 import { findKnownFields, settleByFields } from './known-fields.ts'
 import type { Reference } from './language/prepare.ts'
 import { tokenize } from './language/tokenize.ts'
@@ -21,6 +23,7 @@ export const LintIssue = z.object({
     'broken_link',
     'insecure_link',
     'image_without_alt',
+    'no_picture',
     'too_large',
     'no_unsubscribe_link',
   ]),
@@ -67,6 +70,23 @@ export async function lintTemplate(db: Db, projectId: string, template: Linted) 
   }
   return issues.slice(0, MAX_ISSUES)
 }
+
+/** What only the design shows: expressions that rendering prints as typed, and parts that rendering leaves out. */
+export const lintDesign = (design: Design): Issue[] => [...unreadable(design), ...unfinished(design)].slice(0, MAX_ISSUES)
+
+const unreadable = (design: Design): Issue[] =>
+  expressionProblems(design).map(({ blockId, message }) => ({
+    code: 'syntax_error',
+    severity: 'error',
+    message,
+    ...(blockId && { blockId }),
+  }))
+
+/** A button without a link is found in the HTML. */
+const unfinished = (design: Design): Issue[] =>
+  openEnds(design)
+    .filter(({ code }) => code !== 'empty_link')
+    .map(({ code, blockId, message }) => ({ code, severity: 'warning', message, ...(blockId && { blockId }) }))
 
 const SHOWN_FIELD = { subject: 'Subject: ', previewText: 'Preview text: ', body: '' }
 

@@ -44,7 +44,7 @@ export const getTemplate = async (db: Db, projectId: string, id: string) =>
 
 /** What a template looks like to a recipient, and what is wrong with it. */
 export function templatePreviewRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = routesOf(app, { tags: ['Templates'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Templates'], caller: 'project', scope: 'templates' })
 
   route.post(
     '/templates/:id/preview',

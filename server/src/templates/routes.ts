@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
@@ -12,10 +13,11 @@ import { Address } from '../http/validate.ts'
 import { invalid, notFound } from '../lib/errors.ts'
 import { showsOtherAddress } from '../lib/text/address.ts'
 import { assertRenderable, PreviewText, SenderName, Subject } from './content.ts'
-import { DesignOrBody, missingBody, renderGiven, withRenderedBody } from './design/body.ts'
-import { type Design, GivenDesign } from './design/schema.ts'
+import { DesignOrBody, findBrand, missingBody, withRenderedBody } from './design/body.ts'
+import { renderDesign } from './design/render.ts'
+import { type Design, GivenDesign, readDesign } from './design/schema.ts'
 import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
-import { lintTemplate } from './lint.ts'
+import { lintDesign, lintTemplate } from './lint.ts'
 import { BODY_LIMIT, getTemplate, LintResult, TemplateId, templateNotFound, templatePreviewRoutes } from './preview-routes.ts'
 import {
   changeTemplate,
@@ -52,7 +54,7 @@ function assertOwnFromName({ from, fromName }: { from?: string | null | undefine
 
 export function templateRoutes(app: App, deps: Deps) {
   const { db } = deps
-  const common = { tags: ['Templates'], caller: 'project' as const }
+  const common = { tags: ['Templates'], caller: 'project' as const, scope: 'templates' as const }
   const route = routesOf(app, common)
   const find = (req: FastifyRequest, { id }: { id: string }) => getTemplate(db, req.project.id, id)
   const template = resource(app, { ...common, params: TemplateId, find })
@@ -72,6 +74,7 @@ export function templateRoutes(app: App, deps: Deps) {
       const template = { ...content, body: content.body ?? missingBody() }
       await assertRenderable(req.project.id, template)
       assertOwnFromName(template)
+      requireSenderDomain(req.project, template.from)
       if (template.from) await assertVerified(db, req.project.id, template.from)
       const created = await transact(req.db, (tx) => createTemplate(tx, req.project.id, template, { savedBy: req.person?.userId }))
       return reply.status(201).send(created)
@@ -94,9 +97,11 @@ export function templateRoutes(app: App, deps: Deps) {
       bodyLimit,
     },
     async (req) => {
-      const { design, body = '', ...rest } = req.body
-      const rendered = design ? await renderGiven(db, req.project.id, design) : { html: body }
-      return { issues: await lintTemplate(db, req.project.id, { ...rest, body: rendered.html, ...rendered }) }
+      const { design: given, body = '', ...rest } = req.body
+      const design = given ? readDesign(given) : undefined
+      const rendered = design ? renderDesign(design, await findBrand(db, req.project.id)) : { html: body }
+      const issues = await lintTemplate(db, req.project.id, { ...rest, body: rendered.html, ...rendered })
+      return { issues: [...(design ? lintDesign(design) : []), ...issues] }
     },
   )
 
@@ -121,6 +126,7 @@ export function templateRoutes(app: App, deps: Deps) {
     const [projectId, { id }] = [req.project.id, stored]
     await assertRenderable(projectId, changes)
     if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
+    requireSenderDomain(req.project, changes.from === undefined ? stored.from : changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
     return (await transact(req.db, (tx) => changeTemplate(tx, edit))) ?? failStale((await getTemplate(db, projectId, id)).updatedAt)

@@ -40,7 +40,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
   const admit = createSharedSemaphore({ total: 200, each: 8, maxWaiting: 0, maxWaitMs: 0, refusal })
 
   await withFormFiles(app, (scope) => {
-    routesOf(scope, { tags, caller: 'project' }).post(
+    routesOf(scope, { tags, caller: 'project', scope: 'templates' }).post(
       '/uploads/image',
       {
         summary: 'Upload an image',

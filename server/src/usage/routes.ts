@@ -29,7 +29,7 @@ const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.
 
 /** Shows where a field, event or template is used. Spans features, so it is in a layer above them. */
 export function usageRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Usage'], caller: 'project', slowRead: true })
+  const route = routesOf(app, { tags: ['Usage'], caller: 'project', scope: 'read', slowRead: true })
   const usageOf = async (projectId: string, eventName: string) => ({
     ...(await listUsers(db, projectId, { event: eventName })),
     ...(await readEventUsage(db, projectId, eventName)),
@@ -40,6 +40,7 @@ export function usageRoutes(app: App, { db }: Deps) {
     {
       summary: 'Get the usage of a contact field',
       params: z.object({ field: z.string() }),
+      scope: 'contacts',
       response: z.object({ ...UsedIn, contactCount: z.int(), canDelete: z.boolean() }),
     },
     async (req) => {
@@ -52,11 +53,11 @@ export function usageRoutes(app: App, { db }: Deps) {
 
   route.get(
     '/events/:eventName/usage',
-    { summary: 'Get the usage of an event name', params: z.object({ eventName: z.string() }), response: EventUsage },
+    { summary: 'Get the usage of an event name', params: z.object({ eventName: z.string() }), scope: 'events', response: EventUsage },
     (req) => usageOf(req.project.id, req.params.eventName),
   )
   // Otherwise the router would match the events of a contact with the id "usage".
-  route.get('/events/contact/usage', { hide: true, response: EventUsage }, (req) => usageOf(req.project.id, 'contact'))
+  route.get('/events/contact/usage', { hide: true, scope: 'events', response: EventUsage }, (req) => usageOf(req.project.id, 'contact'))
 
   route.get(
     '/segments/usage',
@@ -64,6 +65,7 @@ export function usageRoutes(app: App, { db }: Deps) {
       summary: 'Count the uses of all segments',
       description:
         'For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days.',
+      scope: 'contacts',
       response: z.object({ data: z.array(SegmentUses) }),
     },
     async (req) => ({ data: await countSegmentUses(db, req.project.id) }),
@@ -71,7 +73,7 @@ export function usageRoutes(app: App, { db }: Deps) {
 
   route.get(
     '/segments/:id/usage',
-    { summary: 'Get the usage of a segment', params: z.object({ id: z.string() }), response: z.object(UsedIn) },
+    { summary: 'Get the usage of a segment', params: z.object({ id: z.string() }), scope: 'contacts', response: z.object(UsedIn) },
     async (req) => {
       const { id } = await getSegment(db, req.project.id, req.params.id)
       return listUsers(db, req.project.id, { segment: id })
@@ -84,6 +86,7 @@ export function usageRoutes(app: App, { db }: Deps) {
       summary: 'Count the uses of several templates',
       description: 'For lists. Ids that the project does not have are left out.',
       querystring: TemplateIds,
+      scope: 'templates',
       response: z.object({
         data: z.array(
           z.object({
@@ -103,6 +106,7 @@ export function usageRoutes(app: App, { db }: Deps) {
     {
       summary: 'Get the usage of a template',
       params: z.object({ id: z.string() }),
+      scope: 'templates',
       response: z.object({
         campaigns: z.array(Named),
         workflowSteps: z.array(Named.extend({ workflowId: z.uuid(), workflowName: z.string() })),

@@ -7,7 +7,7 @@ import { Verification, verifyAddress } from './verify.ts'
 export function verifyRoutes(app: App, { config }: Deps) {
   const dns = createDns({ servers: config.dnsServers })
 
-  routesOf(app, { tags: ['Verify'], caller: 'secret-key' }).post(
+  routesOf(app, { tags: ['Verify'], caller: 'secret-key', scope: 'send' }).post(
     '/v1/verify',
     {
       summary: 'Verify an email address',

@@ -6,6 +6,7 @@ import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { contactNotFound, fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
+import { assertMaySend } from './definition/may-send.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
 import { startExecution } from './executions/enrol.ts'
 import {
@@ -38,10 +39,13 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
       body: z.object({ contactId: z.uuid(), context: Context }),
       audit: 'execution.start',
+      alsoScope: 'send',
       response: { 201: ExecutionDetails },
       refusals: ['CONFLICT', 'CONTACT_NOT_FOUND'],
     },
-    async (req, { id: workflowId, projectId }, reply) => {
+    async (req, workflow, reply) => {
+      const { id: workflowId, projectId } = workflow
+      await assertMaySend(db, req.project, workflow)
       const { contactId, context: given = NO_DATA } = req.body
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)

@@ -5,6 +5,7 @@ import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { NO_CONTENT } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
+import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newTransition, replaceGraph, type StepInput } from './definition/edit-graph.ts'
 import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS } from './definition/graph.ts'
 import { BARE_PLACES, editGraph, type Places } from './definition/save-graph.ts'
@@ -13,7 +14,6 @@ import { showTransition, Transition, Workflow, workflowNotFound } from './defini
 import { describeWorkflow } from './routes.ts'
 import { NewStep } from './step-routes.ts'
 import { ALL_STEP_TYPES } from './steps/kinds.ts'
-import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 import { workflowResource } from './workflow-resource.ts'
 
 const Branch = z.string().min(1).max(100).nullish()
@@ -46,7 +46,9 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
+      const edited = await transact(req.db, (tx) =>
+        editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }),
+      )
       return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
   )
@@ -65,7 +67,9 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
       }
-      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))
+      const edited = await transact(req.db, (tx) =>
+        editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }),
+      )
       return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
     },
   )
@@ -93,7 +97,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         step: (index) => `steps.${index}.`,
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
-      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
+      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, savedBy: req.person?.userId, change }
       return transact(req.db, async (tx) => {
         const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)

@@ -8,6 +8,7 @@ import type { App, Deps } from '../http/server.ts'
 import { invalid } from '../lib/errors.ts'
 import { listWorkflowFields, WorkflowFields } from './definition/fields.ts'
 import type { Graph } from './definition/graph.ts'
+import { assertMaySend } from './definition/may-send.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
@@ -40,7 +41,7 @@ export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) =
   showWorkflow(row, graph, await findProblems(db, row, graph))
 
 export function workflowRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Workflows'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', scope: 'workflows' })
   const ofWorkflow = workflowResource(app, db)
 
   route.get(
@@ -75,7 +76,15 @@ export function workflowRoutes(app: App, { db }: Deps) {
       const { name, eventName, triggerConfig, description = null, allowReentry = false } = req.body
       if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
       const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
-      const workflow = { projectId: req.project.id, name, description, triggerType: 'EVENT' as const, triggerConfig: trigger, allowReentry }
+      const workflow = {
+        projectId: req.project.id,
+        name,
+        description,
+        triggerType: 'EVENT' as const,
+        triggerConfig: trigger,
+        allowReentry,
+        savedBy: req.person?.userId,
+      }
       const created = await transact(req.db, async (tx) => {
         const { row, graph } = await createWorkflow(tx, workflow)
         return describeWorkflow(tx, row, graph)
@@ -102,8 +111,10 @@ export function workflowRoutes(app: App, { db }: Deps) {
       refusals: ['CONFLICT'],
       etag: true,
     },
-    async (req, { projectId, id }) => {
+    async (req, found) => {
+      const { projectId, id } = found
       const { triggerType, triggerConfig, ...changes } = req.body
+      if (changes.enabled) await assertMaySend(db, req.project, found)
       const changesOf = (stored: WorkflowRow) => {
         if (triggerType === undefined && triggerConfig === undefined) return changes
         const type = triggerType ?? stored.triggerType

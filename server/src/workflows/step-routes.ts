@@ -5,13 +5,13 @@ import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { NO_CONTENT } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
+import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newStep, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, stepOf, withoutStep } from './definition/graph.ts'
 import { BARE_PLACES, editGraph, type Places } from './definition/save-graph.ts'
 import { readStepConfig } from './definition/step-config.ts'
 import { readGraph, showStep, WorkflowStep, workflowNotFound } from './definition/workflow.ts'
 import { STEP_TYPES } from './steps/kinds.ts'
-import { webhookTargetOf } from './webhooks/webhook-target-of.ts'
 import { workflowResource } from './workflow-resource.ts'
 
 const MAX_STEP_NAME = 255
@@ -46,7 +46,9 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       const read = await readStepConfig(req.body, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited = (await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, change }))) ?? workflowNotFound(id)
+      const edited =
+        (await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }))) ??
+        workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )
@@ -77,7 +79,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
         if (current && current.type !== stored.type) fail('CONFLICT', { message: 'The step was changed at the same moment.' })
         return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
       }
-      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, change }
+      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, savedBy: req.person?.userId, change }
       const edited = (await transact(req.db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
       return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
     },
@@ -101,7 +103,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
         return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places, change }))
+      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places, savedBy: req.person?.userId, change }))
       return edited ? reply.status(204).send(null) : notFound('step', stepId)
     },
   )

@@ -12,6 +12,7 @@ export const workflowResource = (app: App, db: Db, refusals: FastifyContextConfi
   resource(app, {
     tags: ['Workflows'],
     caller: 'project',
+    scope: 'workflows',
     refusals,
     params: WorkflowParam,
     find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),

@@ -9,6 +9,7 @@ const LAYERS = [
   'mime',
   'db',
   'ledger',
+  'webhooks',
   'http jobs account-emails',
   'events projects',
   'contacts domains uploads',
@@ -17,7 +18,7 @@ const LAYERS = [
   'delivery',
   'segments',
   'track send verify opens-clicks inbound campaigns workflows',
-  'activity analytics usage billing reputation auth',
+  'activity analytics usage billing reputation auth webhook-endpoints',
   'doctor',
 ].map((line) => line.split(' '))
 
@@ -25,7 +26,7 @@ const LAYERS = [
 const ROOMS: Record<string, string[]> = {
   delivery: ['transport', 'rules', 'outbox', 'message', 'feedback', 'emails', 'sender'],
   campaigns: ['draft', 'ledger', 'sending'],
-  workflows: ['steps', 'definition', 'executions', 'webhooks', 'insight'],
+  workflows: ['steps', 'definition', 'recipes', 'executions', 'webhooks', 'insight'],
 }
 const DASHBOARD_LAYERS = [
   'ui',
@@ -38,6 +39,7 @@ const DASHBOARD_LAYERS = [
   'list',
   'editor',
   'conditions',
+  'design',
   'content',
   'features',
   'shell',
@@ -54,6 +56,9 @@ const OWNERS: Record<string, string> = {
   activity_count_deltas: 'events',
   activity_counts: 'events',
   attachments: 'delivery',
+  api_key_hashes: 'projects',
+  api_key_uses: 'http',
+  api_keys: 'projects',
   attempts: 'http',
   audit_entries: 'http',
   billing_meters: 'billing',
@@ -127,6 +132,14 @@ const OWNERS: Record<string, string> = {
   usage_reports: 'billing',
   user_tokens: 'auth',
   users: 'auth',
+  webhook_delivered: 'webhook-endpoints',
+  webhook_delivered_default: 'webhook-endpoints',
+  webhook_deliveries: 'webhook-endpoints',
+  webhook_endpoints: 'webhook-endpoints',
+  webhook_hours: 'webhook-endpoints',
+  webhook_messages: 'webhook-endpoints',
+  webhook_messages_default: 'webhook-endpoints',
+  webhook_outbox: 'webhooks',
   webhook_secrets: 'workflows',
   workflow_days: 'workflows',
   workflow_entries: 'workflows',

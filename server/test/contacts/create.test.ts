@@ -209,6 +209,15 @@ describe('POST /contacts', () => {
     for (const [index, project] of projects.entries()) expect((await project.contacts.list()).total).toBe(index ? 19 : 20)
   })
 
+  test('serves a signed-in person, and tells them what is wrong', async () => {
+    const project = await newProject()
+    const create = (body: object) => project.owner.call('POST', '/contacts', { headers: { 'x-project-id': project.id }, body })
+    expect((await create({ email: 'ada@example.com' })).status).toBe(201)
+    expect((await create({ email: 'ada@example.com', data: { a: 1 } })).body).toMatchObject({ data: { a: 1 }, _meta: { isNew: false } })
+    expect((await create({})).status).toBe(400)
+    expect((await create({ email: 'nobody' })).status).toBe(422)
+  })
+
   test('with more data than a contact may have is a 422 and changes nothing', async () => {
     const project = await newProject()
     const large = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(65_000)]))

@@ -93,7 +93,7 @@ describe('a check of a domain', () => {
   test('stores no unpaired surrogate, neither published nor cut', async () => {
     const records = recordsFor(
       { domain: 'a.example', dkimSelector: 's', dkimPublicKey: 'p', sesTokens: [], sesZone: null },
-      { usesSes: false },
+      { usesSes: false, publicUrl: 'http://localhost' },
     )
     const published = ['a\ud83d', `${'x'.repeat(499)}😀`]
     const lookUp = async () => ({ is: 'found' as const, records: published })
@@ -171,7 +171,7 @@ describe('a check of a domain', () => {
     const row = (await findDomain(sterna.db, project.id, id))!
     const checkNow = createCheckNow({ db, dns: createDns(), log: createLog('silent'), identities: undefined })
 
-    const answers = Array.from({ length: 50 }, () => checkNow(row, { usesSes: false }))
+    const answers = Array.from({ length: 50 }, () => checkNow(row, { usesSes: false, publicUrl: 'http://localhost' }))
     await expect.poll(() => statements).toBeGreaterThanOrEqual(3)
     await sql`update domains set last_checked_at = now(), last_error = 'theirs' where id = ${id}`.execute(sterna.db)
 

@@ -97,7 +97,7 @@ describe('a from address is allowed', () => {
       of(other, `a@${one.domain}`),
     ]
     const findFor = await findVerified(sterna.db, senders)
-    const found = [one, two, three].map(({ id, domain, dkimTokens }) => ({ id, domain, dkimSelector: dkimTokens[0] }))
+    const found = [one, two, three].map(({ id, domain, dkimTokens }) => ({ id, domain, dkimSelector: dkimTokens[0], linkHost: null }))
     expect(senders.map(findFor)).toEqual([...found, undefined, undefined, undefined, undefined])
     expect((await findVerified(sterna.db, []))(senders[0]!)).toBeUndefined()
   })

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { openSession } from '../../src/auth/sessions.ts'
 import { transact } from '../../src/db/index.ts'
 import type { Caller, Role } from '../../src/http/auth/auth.ts'
+import { missingScope, SCOPES, type Scope } from '../../src/http/auth/scopes.ts'
 import { newId } from '../../src/lib/id.ts'
 import { randomToken } from '../../src/lib/secrets.ts'
 import { newKeys, storeKeys } from '../../src/projects/keys.ts'
@@ -23,6 +24,9 @@ type Route = {
   keyCheckedLater: boolean
   audit: string
   onlyReads: boolean
+  scope: Scope | readonly Scope[] | undefined
+  alsoScope: Scope | undefined
+  unreadable: boolean
 }
 
 const routes: Route[] = []
@@ -33,9 +37,30 @@ subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
   withProbes = fastify
   fastify.addHook('onRoute', ({ method, url, config, schema }: RouteOptions) => {
-    const { caller = '-', role = '-', keyCheckedLater = false, audit = '-', onlyReads = false } = config ?? {}
+    const {
+      caller = '-',
+      role = '-',
+      keyCheckedLater = false,
+      audit = '-',
+      onlyReads = false,
+      scope,
+      alsoScope,
+      unreadable = false,
+    } = config ?? {}
     for (const each of [method].flat())
-      routes.push({ method: each, url, caller, role, takesBody: schema?.body !== undefined, keyCheckedLater, audit, onlyReads })
+      routes.push({
+        method: each,
+        url,
+        caller,
+        role,
+        takesBody: schema?.body !== undefined,
+        keyCheckedLater,
+        audit,
+        onlyReads,
+        scope,
+        alsoScope,
+        unreadable,
+      })
   })
 })
 
@@ -493,6 +518,79 @@ describe('every route, called with every credential by', () => {
       error: { ...body.error, requestId: '' },
     }))
     for (const each of essence) expect(each).toEqual(essence[0])
+  })
+})
+
+// Scopes --------------------------------------------------------------------------------------------------------------
+
+describe('every route for secret keys, and every scope', () => {
+  const scoped = () =>
+    routes.flatMap((route) => {
+      const { scope, method } = route
+      return scope === undefined || method === 'HEAD' || isProbe(route) ? [] : [{ ...route, scope }]
+    })
+  type Scoped = ReturnType<typeof scoped>[number]
+  /** The smallest sets of scopes that open a route. */
+  const openedBy = (route: Scoped) => {
+    const single = SCOPES.filter((scope) => !missingScope([scope], route))
+    const { alsoScope } = route
+    const pairs = alsoScope
+      ? [route.scope]
+          .flat()
+          .filter((scope) => !single.includes(scope) && !missingScope([scope, alsoScope], route))
+          .map((scope) => `${scope}+${alsoScope}`)
+      : []
+    return [...single, ...pairs]
+  }
+
+  // Shows new and changed routes as a diff; `vitest -u` accepts them.
+  test('are the reviewed ones', async () => {
+    const lines = scoped().map((route) => `${nameOf(route)}: ${openedBy(route).join(' ')}`)
+    await expect(`${lines.sort().join('\n')}\n`).toMatchFileSnapshot('./scopes.golden.txt')
+  })
+
+  test('a key is let in, or refused with the scope that it lacks', async () => {
+    // The sessions of the others were ended by the tests above.
+    const person = await sterna.newPerson()
+    const project = await sterna.newProject(person)
+    const newKey = async (scopes: Scope[]) =>
+      (await person.call('POST', `/projects/${project.id}/keys`, { body: { name: scopes.join(), kind: 'secret', scopes } })).body
+        .key as string
+    const keys = new Map(await Promise.all(SCOPES.map(async (scope) => [scope, await newKey([scope])] as const)))
+    const wrong: string[] = []
+    // Two scopes for each route: one that opens it and one that does not, in turn.
+    const cases = scoped().flatMap((route, turn) => {
+      const of = (isOpen: boolean) => SCOPES.filter((scope) => (missingScope([scope], route) === undefined) === isOpen)
+      return [of(true), of(false)].flatMap((scopes) => (scopes.length ? [{ route, scope: scopes[turn % scopes.length]! }] : []))
+    })
+    await fewAtOnce(cases, async ({ route, scope }) => {
+      const answer = await send(route, project, bearer(keys.get(scope)!))
+      const missing = missingScope([scope], route)
+      const isRight = missing
+        ? answer.status === 403 && answer.body.error.code === 'INSUFFICIENT_SCOPE' && answer.body.error.details.scope === missing
+        : isIn(answer, route)
+      if (!isRight) wrong.push(`${nameOf(route)} with ${scope}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`)
+    })
+    expect(wrong).toEqual([])
+  })
+
+  test('a key outside its networks, or after its end, is refused by each of them', async () => {
+    const person = await sterna.newPerson()
+    const project = await sterna.newProject(person)
+    const newKey = async (settings: object) =>
+      (await person.call('POST', `/projects/${project.id}/keys`, { body: { name: 'k', kind: 'secret', ...settings } })).body.key as string
+    const far = await newKey({ networks: ['192.0.2.0/24'] })
+    const expired = await newKey({ expiresAt: new Date(Date.now() + 3_600_000).toISOString() })
+    await sql`update api_keys set expires_at = now() where project_id = ${project.id} and expires_at is not null`.execute(sterna.db)
+    const open: string[] = []
+    const cases = scoped().map((route, turn) => ({ route, key: turn % 2 ? far : expired }))
+    await fewAtOnce(cases, async ({ route, key }) => {
+      const answer = await send(route, project, bearer(key))
+      if (verdictOf(answer, route) !== WRONG) open.push(`${nameOf(route)}: ${answer.status}`)
+    })
+    expect(open).toEqual([])
+    const inside = { ...bearer(far), 'x-forwarded-for': '192.0.2.7' }
+    expect((await sterna.call('GET', '/contacts', { headers: inside })).status).toBe(200)
   })
 })
 

@@ -36,7 +36,7 @@ const isProbe = ({ path }: Operation) => path.startsWith('/probe/')
 /** Operations that take no body for an empty one. */
 const BODY_OPTIONAL = [
   ...['POST /campaigns/{id}/send', 'POST /campaigns/{id}/resend', 'POST /templates/{id}/preview', 'POST /workflows/{id}/simulate'],
-  ...['POST /contacts/export', 'POST /emails/export', 'POST /suppressions/export'],
+  ...['POST /contacts/export', 'POST /emails/export', 'POST /suppressions/export', 'POST /webhook-endpoints/{id}/rotate-secret'],
 ]
 const withBody = () => api.operations.filter((operation) => operation.body && !isProbe(operation))
 

@@ -252,7 +252,7 @@ describe('slow reads', () => {
     extend: (app) =>
       void app.get(
         '/probe/slow-read',
-        { config: { caller: 'project', slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
+        { config: { caller: 'project', scope: 'full', slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
         async (req) => {
           if (!('slow' in (req.query as object))) return {}
           count(req.project.owner, 1)
@@ -366,7 +366,7 @@ describe('requests with large bodies', () => {
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
     extend: (app) =>
-      void app.post('/probe/large-body', { config: { caller: 'project' } }, async () => {
+      void app.post('/probe/large-body', { config: { caller: 'project', scope: 'full' } }, async () => {
         most = Math.max(most, ++running)
         await new Promise<void>((resolve) => {
           const before = open
@@ -426,7 +426,7 @@ describe('reads with large responses', () => {
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
     extend: (app) =>
-      void app.get('/probe/large', { config: { caller: 'project' } }, async (req) => {
+      void app.get('/probe/large', { config: { caller: 'project', scope: 'full' } }, async (req) => {
         const { size, hold } = req.query as { size: string; hold?: string }
         const { id } = req.project
         if (hold) await new Promise<void>((resolve) => held.set(id, [...(held.get(id) ?? []), resolve]))

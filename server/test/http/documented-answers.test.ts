@@ -275,6 +275,7 @@ const KNOWN: Record<string, () => object> = {
   'POST /segments': () => ({ condition: CONDITION }),
   'POST /segments/preview': () => ({ condition: CONDITION }),
   'POST /contacts/bulk-add-to-segment': () => ({ segmentId: setting.ids.segments!.own }),
+  'POST /webhook-endpoints': () => ({ url: 'https://hooks.example.com/in', events: ['event.never'] }),
   'POST /workflows/{id}/steps': () => ({ type: 'EXIT', config: {} }),
   'POST /workflows/{id}/transitions': () => ({ fromStepId: setting.ids.steps!.own, toStepId: setting.ids.exits!.own, branch: null }),
 }
@@ -338,6 +339,8 @@ describe('every response matches the document, for valid and invalid requests to
       'DELETE /users/@me/sessions/{sessionId}',
       'GET /contacts/import/{jobId}',
       'GET /contacts/import/{jobId}/errors',
+      // No host points here.
+      'GET /link-hosts/allowed',
       'GET /uploads/{key}',
       // The id of a job is only known after its start.
       'GET /emails/export/{jobId}',

@@ -21,7 +21,7 @@ async function rowsOf({ id }: Project) {
     sterna.db,
     sql<{ name: string }>`
       select table_name as name from information_schema.columns
-      where table_schema = 'public' and column_name = 'project_id' and table_name not in ('memberships', 'domains', 'rate_windows', 'key_usage', 'audit_entries')
+      where table_schema = 'public' and column_name = 'project_id' and table_name not in ('memberships', 'domains', 'rate_windows', 'key_usage', 'audit_entries', 'api_keys', 'api_key_hashes', 'api_key_uses')
     `,
   )
   const counts = await Promise.all(

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fields, outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
+import { until } from '../support/eventually.ts'
 import { newSendingProject } from '../support/project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
@@ -101,6 +102,12 @@ describe('designs that are not saved', () => {
     expect(preview.body.html).toContain('Hi Ada')
     const lint = await project.call('POST', '/templates/lint', { subject: 'S', design: given })
     expect(lint.body.issues).toContainEqual(expect.objectContaining({ code: 'insecure_link', blockId: 'b1' }))
+    const open = design(paragraph('Hi {{ name ?? }}'), { type: 'image', attrs: { id: 'i1', src: '' } })
+    const found = (await project.call('POST', '/templates/lint', { subject: 'S', design: open })).body.issues
+    expect(found.map(({ code, severity, blockId }: Record<string, string>) => [code, severity, blockId])).toEqual([
+      ['syntax_error', 'error', 'p1'],
+      ['no_picture', 'warning', 'i1'],
+    ])
   })
 })
 
@@ -119,6 +126,49 @@ test('starters are complete emails in the look of the project', async () => {
   }
   expect(body[0].html).toContain('#aa0044')
   expect(body[0].html).toContain('Tea &amp; Co')
+})
+
+describe('the brand applied to saved designs', () => {
+  const setBrand = (brand: object) => project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { brand } })
+  async function apply(body?: object) {
+    const { status, body: queued } = await project.owner.call('POST', `/projects/${project.id}/brand/apply`, { ...(body && { body }) })
+    expect(status).toBe(202)
+    return until('the brand is applied', async () => {
+      const { body: job } = await project.call('GET', `/jobs/${queued.jobId}`)
+      return job.state === 'completed' && job.result
+    })
+  }
+
+  test('changes templates as new versions and drafts, and nothing else; a dry run says what it would change', async () => {
+    await setBrand({ colors: { primary: '#111111' } })
+    const { body: template } = await create({ name: 'Branded', design: design(button('https://x.test')) })
+    const own = { version: 1, settings: { theme: { colors: { primary: '#333333' } } }, content: [button('https://x.test')] }
+    const { body: plain } = await create({ name: 'Plain', design: own })
+    const { body: code } = await create({ name: 'Code', body: '<p>#111111</p>' })
+    const content = { subject: 'S', from: `news@${project.domain}`, audienceType: 'ALL', design: design(button('https://x.test')) }
+    const { body: draft } = await project.call('POST', '/campaigns', { name: 'Draft', ...content })
+    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString()
+    const { body: planned } = await project.call('POST', '/campaigns', { name: 'Planned', ...content })
+    await project.call('POST', `/campaigns/${planned.data.id}/send`, { scheduledFor })
+    const read = async (path: string) => (await project.call('GET', path)).body
+    const mine = (names: { name: string }[]) => names.map(({ name }) => name).filter((name) => /Branded|Plain|Draft|Planned/.test(name))
+
+    await setBrand({ colors: { primary: '#222222' } })
+    const would = await apply({ dryRun: true })
+    expect([mine(would.changedTemplates), mine(would.changedCampaigns)]).toEqual([['Branded'], ['Draft']])
+    expect((await read(`/templates/${template.id}`)).version).toBe(1)
+
+    const did = await apply()
+    expect([did.templates, did.campaigns, did.refused]).toEqual([would.templates, would.campaigns, 0])
+    const changed = await read(`/templates/${template.id}`)
+    expect([changed.version, changed.body.includes('#222222'), changed.design]).toEqual([2, true, template.design])
+    expect((await read(`/templates/${template.id}/versions/1`)).body).toContain('#111111')
+    expect((await read(`/templates/${plain.id}`)).version).toBe(1)
+    expect((await read(`/templates/${code.id}`)).body).toBe('<p>#111111</p>')
+    expect((await read(`/campaigns/${draft.data.id}`)).body).toContain('#222222')
+    expect((await read(`/campaigns/${planned.data.id}`)).body).toContain('#111111')
+    expect((await apply({ dryRun: true })).templates).toBe(0)
+  })
 })
 
 test('a brand is checked, and members cannot change it', async () => {

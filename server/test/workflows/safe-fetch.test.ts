@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createDns } from '../../src/lib/network/dns.ts'
-import { createSafeFetch, type SafeFetch, type SafeRequest } from '../../src/lib/network/safe-fetch.ts'
+import { createSafeFetch, createSafeSession, type SafeFetch, type SafeRequest } from '../../src/lib/network/safe-fetch.ts'
 import { readNetworks } from '../../src/lib/network/webhook-target.ts'
 import { eventually } from '../support/eventually.ts'
 import { startDnsServer } from '../support/servers/dns-server.ts'
@@ -358,3 +358,67 @@ hJ8wDwYDVR0TAQH/BAUwAwEB/zAXBgNVHREEEDAOggxob29rLmV4YW1wbGUwCgYI
 KoZIzj0EAwIDRwAwRAIgLMjkjIEcXMXTGxFigx8+hORpLxy9x1UJ726cifTC4IcC
 IH9oU4qCUB4EmxN4I2GUNdO7qvPmsmKuaRd0xixPea5V
 -----END CERTIFICATE-----`
+
+describe('several requests of a session', () => {
+  const post = (session: ReturnType<typeof createSafeSession>, name = 'hooks.example.com') =>
+    safeFetch({ url: `http://${name}:${port}/in`, method: 'POST', headers: {}, body: '{}', timeoutMs: TIMEOUT_MS }, session)
+
+  test('share a connection and one lookup, until it is closed', async () => {
+    dns.set('hooks.example.com', { A: [PUBLIC] })
+    const session = createSafeSession()
+    for (let n = 0; n < 3; n++) expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
+    const sockets = new Set(received.map(({ request }) => request.socket.remotePort))
+    expect([sockets.size, dns.queries.filter((query) => query.startsWith('A ')).length]).toEqual([1, 1])
+    session.close()
+  })
+
+  test('do not wait for a reply that never ends, and end it with the session', async () => {
+    dns.set('hooks.example.com', { A: [PUBLIC] })
+    let closed = false
+    respond = (req, res) => {
+      res.write('and so on')
+      req.socket.on('close', () => {
+        closed = true
+      })
+    }
+    const session = createSafeSession()
+    expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
+    session.close()
+    await eventually(() => expect(closed).toBe(true))
+  })
+
+  test('read no more than a little of a long reply', async () => {
+    dns.set('hooks.example.com', { A: [PUBLIC] })
+    let closed = false
+    respond = (req, res) => {
+      req.socket.on('close', () => {
+        closed = true
+      })
+      const more = () => res.write('x'.repeat(100_000), more)
+      more()
+    }
+    const session = createSafeSession()
+    expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
+    await eventually(() => expect(closed).toBe(true))
+    session.close()
+  })
+
+  test('survive a host that closes its connections', async () => {
+    dns.set('hooks.example.com', { A: [PUBLIC] })
+    respond = (req, res) => {
+      res.end()
+      setImmediate(() => req.socket.destroy())
+    }
+    const session = createSafeSession()
+    for (let n = 0; n < 5; n++) expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
+    session.close()
+  })
+
+  test('are refused each time for a private address', async () => {
+    dns.set('inner.example.com', { A: [FORBIDDEN] })
+    const session = createSafeSession()
+    for (let n = 0; n < 2; n++) expect(await post(session, 'inner.example.com')).toMatchObject({ is: 'refused' })
+    expect(intrusions).toBe(0)
+    session.close()
+  })
+})

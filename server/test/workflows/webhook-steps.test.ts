@@ -86,3 +86,26 @@ test('a webhook to a contact that was deleted meanwhile ends the execution', asy
   expect(await project.ended(id)).toMatchObject({ status: 'CANCELLED', exitReason: 'contact_deleted', contact: null })
   answer = async () => 200
 })
+
+test('a request is shown as it would be made, and tried once with a signature', async () => {
+  const { id } = await project.create({ name: 'Hook' })
+  const { id: contactId } = await project.contacts.create('try@example.com', { data: { plan: 'pro' } })
+  const config = { url: `${url}/try`, headers: { 'x-plan': '{{ plan }}' }, body: { plan: '{{ plan }}', event: '{{ event.name }}' } }
+  const tested = { config, contactId, event: { name: 'signup' } }
+  const shown = await project.call('POST', `/workflows/${id}/webhook-preview`, tested)
+  expect(shown.body).toMatchObject({
+    method: 'POST',
+    url: config.url,
+    headers: { 'x-plan': 'pro' },
+    body: '{"plan":"pro","event":"signup"}',
+  })
+  expect(received.some(({ path }) => path === '/try')).toBe(false)
+  answer = async () => 503
+  const { body } = await project.call('POST', `/workflows/${id}/webhook-test`, tested)
+  answer = async () => 200
+  expect(body).toMatchObject({ status: 503, error: null, request: { body: shown.body.body } })
+  const made = received.filter(({ path }) => path === '/try')
+  expect(made.map(({ headers }) => typeof headers['webhook-signature'])).toEqual(['string'])
+  const inside = await project.call('POST', `/workflows/${id}/webhook-test`, { config: { url: 'http://127.0.0.1:1/x' } })
+  expect([inside.status, inside.body.error?.errors?.[0]?.field ?? inside.body.status]).toEqual([422, 'config.url'])
+})

@@ -1,4 +1,4 @@
-import type { DayFigures, Source } from '../../data/analytics.ts'
+import { type DayFigures, type Source, useReportsDelivery } from '../../data/analytics.ts'
 import { emailsPath } from '../../figures/emails-path.ts'
 import { Figure, Figures } from '../../figures/figure.tsx'
 import { type Period, sumOf, timesOf } from '../../figures/period.ts'
@@ -18,6 +18,7 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
   const project = useProject()
   const dates = current.map(({ date }) => date)
   const sent = sumOf(current, 'emails')
+  const isReported = useReportsDelivery(current)
   const rate = (name: Rate) => ({
     now: shareOf(current, name),
     before: shareOf(before, name),
@@ -33,13 +34,15 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
     <div className="space-y-4">
       <Figures>
         <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sumOf(before, 'emails') }} to={path('sent')} />
-        <Figure
-          label="Delivered"
-          value={formatPercent(shareOf(current, 'delivered'))}
-          note={`${formatCount(sumOf(current, 'delivered'))} of ${formatCount(sent)} sent`}
-          change={rate('delivered')}
-          to={path('delivered')}
-        />
+        {isReported && (
+          <Figure
+            label="Delivered"
+            value={formatPercent(shareOf(current, 'delivered'))}
+            note={`${formatCount(sumOf(current, 'delivered'))} of ${formatCount(sent)} sent`}
+            change={rate('delivered')}
+            to={path('delivered')}
+          />
+        )}
         <Figure
           label="Opened by people"
           value={formatPercent(shareOf(current, 'opens'))}

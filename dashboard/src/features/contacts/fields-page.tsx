@@ -26,15 +26,17 @@ export function FieldsPage() {
     <>
       <PageHeader title="Fields" count={fields.data && formatCount(fields.data.length)} />
       <ContactsTabs />
-      <div className="max-w-4xl px-4 py-6 sm:px-6 lg:px-8">
+      <div className="max-w-[1440px] px-4 py-6 sm:px-6 lg:px-8">
         {fields.isLoadingError ? (
           <ErrorState title="Could not load the fields" error={fields.error} retry={fields.refetch} />
         ) : fields.data?.length === 0 ? (
           <FirstRun icon={Tags} title="No fields yet">
             Fields appear with the first value you store: in the data of a contact, in an event, or as a column of an import.
           </FirstRun>
+        ) : fields.data ? (
+          <FieldList fields={fields.data} />
         ) : (
-          fields.data && <FieldList fields={fields.data} />
+          <Skeleton className="h-64" />
         )}
       </div>
     </>

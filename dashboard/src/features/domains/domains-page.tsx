@@ -22,6 +22,7 @@ import { formatCount } from '../../ui/text/count.tsx'
 import { explain } from '../../ui/text/explain.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
+import { LinkHost } from './link-host.tsx'
 import { Records } from './records.tsx'
 
 const LIVE_MS = 10_000
@@ -30,7 +31,8 @@ export function DomainsPage() {
   const project = useProject()
   const domains = useQuery({
     ...domainsQuery(project.id),
-    refetchInterval: ({ state }) => (state.data?.some(({ status }) => status === 'pending') ? LIVE_MS : false),
+    refetchInterval: ({ state }) =>
+      state.data?.some(({ status, linkHostStatus }) => status === 'pending' || linkHostStatus === 'pending') ? LIVE_MS : false,
   })
   const mayManage = canManage(project)
   if (domains.isPending) return <Page title="Domains" loading />
@@ -115,6 +117,7 @@ function DomainCard({ domain, mayManage }: { domain: Domain; mayManage: boolean 
       ) : (
         <Records domain={domain} />
       )}
+      <LinkHost domain={domain} mayManage={mayManage} />
     </Card>
   )
 }

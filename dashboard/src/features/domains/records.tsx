@@ -5,7 +5,7 @@ import { nameInZone, zonesOf } from './zone.ts'
 
 type DnsRecord = Domain['records'][number]
 
-const PURPOSES: Record<DnsRecord['purpose'], string> = { dkim: 'Signature (DKIM)', dmarc: 'Policy (DMARC)' }
+const PURPOSES: Record<DnsRecord['purpose'], string> = { dkim: 'Signature (DKIM)', dmarc: 'Policy (DMARC)', link: 'Links' }
 
 /** The DNS records of a domain, with what is published now. */
 export function Records({ domain }: { domain: Domain }) {

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { Ellipsis, Lock, Trash2 } from 'lucide-react'
+import { Ellipsis, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { eventCountsQuery, eventUsageQuery, invalidateEvents } from '../../data/events.ts'
 import { useApi, useProject } from '../../projects/current.ts'
@@ -15,12 +15,14 @@ const MAX_LISTED = 100
 
 type EventNamesProps = { chosen: string | undefined; onChoose: (name: string | undefined) => void }
 
-/** The names of events with their counts of 30 days. */
+/** The names of events with their counts of 30 days: first those that the project tracks, then those that Sterna records. */
 export function EventNames({ chosen, onChoose }: EventNamesProps) {
   const project = useProject()
   const names = useQuery(eventCountsQuery(project.id))
   const [deleting, setDeleting] = useState<string>()
   if (!names.data?.length) return <div className="hidden lg:block" />
+  const listed = names.data.slice(0, MAX_LISTED)
+  const [own, reserved] = [listed.filter(({ name }) => !isReserved(name)), listed.filter(({ name }) => isReserved(name))]
   return (
     <nav
       aria-label="Event names"
@@ -33,13 +35,25 @@ export function EventNames({ chosen, onChoose }: EventNamesProps) {
         <li>
           <NameButton label="All events" isChosen={!chosen} onClick={() => onChoose(undefined)} />
         </li>
-        {names.data.slice(0, MAX_LISTED).map(({ name, count }) => (
+        {own.map(({ name, count }) => (
           <li key={name} className="group/name relative">
             <NameButton label={name} count={count} isChosen={chosen === name} onClick={() => onChoose(name)} />
-            {!isReserved(name) && <NameMenu name={name} onDelete={() => setDeleting(name)} />}
+            <NameMenu name={name} onDelete={() => setDeleting(name)} />
           </li>
         ))}
       </ul>
+      {reserved.length > 0 && (
+        <>
+          <p className="px-2 pt-4 pb-2 text-muted text-xs">Recorded by Sterna</p>
+          <ul className="space-y-px">
+            {reserved.map(({ name, count }) => (
+              <li key={name}>
+                <NameButton label={name} count={count} isChosen={chosen === name} onClick={() => onChoose(name)} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       {deleting && <DeleteName name={deleting} onClose={() => setDeleting(undefined)} onDeleted={() => onChoose(undefined)} />}
     </nav>
   )
@@ -57,7 +71,6 @@ function NameButton({ label, count, isChosen, onClick }: NameButtonProps) {
       className="flex h-8 w-full items-center gap-2 rounded-md px-2 text-left text-ui hover:bg-sunken aria-[current=true]:bg-accent-soft aria-[current=true]:font-medium"
     >
       <span className="min-w-0 flex-1 truncate">{label}</span>
-      {isReserved(label) && <Lock className="size-3 shrink-0 text-muted" role="img" aria-label="Recorded by Sterna" />}
       {count !== undefined && (
         <Count
           value={count}

@@ -3,12 +3,12 @@ import { useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { meQuery } from '../../data/account.ts'
 import { newestActivityQuery, upcomingQuery } from '../../data/activity.ts'
-import { growthQuery, seriesQuery, topCampaignsQuery } from '../../data/analytics.ts'
+import { growthQuery, seriesQuery, topCampaignsQuery, useReportsDelivery } from '../../data/analytics.ts'
 import { limitsQuery } from '../../data/billing.ts'
 import { campaignsUnderWayQuery } from '../../data/campaigns.ts'
 import { domainsQuery } from '../../data/domains.ts'
 import { hasEmailsQuery } from '../../data/emails.ts'
-import { configQuery, doctorQuery } from '../../data/installation.ts'
+import { doctorQuery } from '../../data/installation.ts'
 import { securityQuery } from '../../data/projects.ts'
 import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../figures/activity.ts'
 import { ActivityKind } from '../../figures/activity-kind.tsx'
@@ -118,12 +118,10 @@ function Results({ period }: { period: Period }) {
   const project = useProject()
   const series = useQuery({ ...seriesQuery(project.id, period), refetchInterval: LIVE_MS }).data
   const growth = useQuery({ ...growthQuery(project.id, period), refetchInterval: LIVE_MS }).data
-  const transport = useQuery(configQuery).data?.features.email.transport
+  const isReported = useReportsDelivery(series?.current ?? [])
   // The size of the figures and the chart, so that nothing moves when they come.
   if (!series || !growth) return <div className="min-h-[26rem]" />
   const { current, before } = series
-  // Plain SMTP reports no deliveries: a rate of zero would be wrong.
-  const isReported = transport !== 'smtp' || sumOf(current, 'delivered') > 0
   const total = (points: typeof current, name: 'emails' | 'delivered' | 'clicks' | 'opens' | 'machineOpens') => sumOf(points, name)
   const sent = total(current, 'emails')
   const sentBefore = total(before, 'emails')

@@ -40,6 +40,8 @@ test.each([
 
 test('a sound message has no problem', () => {
   expect(findProblems({ html: '<p><img alt="" src="https://example.com/a.png"></p>', text: 'x', headers })).toEqual([])
+  // Braces of a style sheet are not those of a variable.
+  expect(findProblems({ html: '<style>@media print{p{color:red}}</style>', text: 'x', headers })).toEqual([])
   expect(findProblems({ html: '<p>x</p>', text: 'x', headers: [] })).toEqual(['It has no subject.'])
 })
 

@@ -31,7 +31,7 @@ export function findProblems({ html, text, headers }: { html: string; text: stri
     ...(html && !text.trim() ? ['It has no text part, for readers and filters that do not show HTML.'] : []),
     ...(/<img\b(?![^>]*\balt\s*=)[^>]*>/i.test(html) ? ['An image has no alternative text.'] : []),
     ...(/\bsrc\s*=\s*["']?http:/i.test(html) ? ['An image is loaded without encryption (http:).'] : []),
-    ...(/▢|\{\{|\}\}/.test(html) ? ['A variable was not replaced.'] : []),
+    ...(/▢|\{\{/.test(html) ? ['A variable was not replaced.'] : []),
     ...(!has('subject') ? ['It has no subject.'] : []),
   ]
 }

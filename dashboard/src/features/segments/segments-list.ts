@@ -4,6 +4,7 @@ import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 import { listUses } from '../../projects/uses.ts'
 import { ownValue } from '../../ui/form/own-value.ts'
+import { formatCount } from '../../ui/text/count.tsx'
 
 export type Uses = Result<'GET /segments/usage'>['data'][number]
 export type SegmentRow = Segment & { uses: Uses | undefined }
@@ -44,8 +45,8 @@ export function recentChanges(uses: Uses | undefined): Change[] | undefined {
   if (uses?.entered == null || uses.left == null) return undefined
   const { entered, left } = uses
   return [
-    { type: 'entry' as const, count: entered, text: `+${entered}`, label: `${entered} entered in 7 days` },
-    { type: 'exit' as const, count: left, text: `−${left}`, label: `${left} left in 7 days` },
+    { type: 'entry' as const, count: entered, text: `+${formatCount(entered)}`, label: `${formatCount(entered)} entered in 7 days` },
+    { type: 'exit' as const, count: left, text: `−${formatCount(left)}`, label: `${formatCount(left)} left in 7 days` },
   ]
     .filter(({ count }) => count > 0)
     .map(({ count: _, ...change }) => change)

@@ -5,7 +5,7 @@ import { invalidateProjects } from '../../data/projects.ts'
 import { useDraft } from '../../editor/use-draft.ts'
 import { canManage, useProject } from '../../projects/current.ts'
 
-type Setting = 'name' | 'tracking' | 'language' | 'timezone' | 'nameFields'
+type Setting = 'brand' | 'name' | 'tracking' | 'language' | 'timezone' | 'nameFields'
 
 /** Some settings of the project, edited together. `name` is that of the draft. */
 export function useSettingsDraft<Key extends Setting>(name: string, keys: readonly Key[]) {

@@ -1,9 +1,12 @@
 import type { Body } from '@sterna/sdk'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { Code } from 'lucide-react'
 import { useState } from 'react'
-import { STARTERS } from '../../content/starters.ts'
-import { storeTemplate } from '../../data/templates.ts'
+import { StartPicker } from '../../content/start-picker.tsx'
+import { BLANK, blankChoice, starterGroups, starterOf } from '../../content/starter-choices.ts'
+import { startersQuery, storeTemplate } from '../../data/templates.ts'
+import { blankDesign } from '../../design/document/design-json.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'
 import { DialogButtons } from '../../ui/dialog/dialog.tsx'
@@ -19,6 +22,7 @@ export function NewTemplate({ label = 'New template' }: { label?: string }) {
       title="New template"
       description="Creating a template sends nothing: emails, campaigns and workflows use it when you choose it."
       shortcut="New template"
+      wide
     >
       {(close) => <NewTemplateForm onCancel={close} />}
     </CreateDialog>
@@ -26,7 +30,6 @@ export function NewTemplate({ label = 'New template' }: { label?: string }) {
 }
 
 const PASTE = 'paste'
-const BEGINNINGS = { ...Object.fromEntries(STARTERS.map(({ id, label }) => [id, label])), [PASTE]: 'Paste HTML' }
 const TYPES = { TRANSACTIONAL: 'Transactional: to everyone', MARKETING: 'Marketing: to subscribed contacts, with an unsubscribe link' }
 
 function NewTemplateForm({ onCancel }: { onCancel: () => void }) {
@@ -34,8 +37,9 @@ function NewTemplateForm({ onCancel }: { onCancel: () => void }) {
   const api = useApi()
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const [begin, setBegin] = useState('blank')
-  const starter = STARTERS.find(({ id }) => id === begin)
+  const starters = useQuery(startersQuery(project.id)).data ?? []
+  const [begin, setBegin] = useState(BLANK)
+  const starter = starterOf(starters, begin)
   const create = useMutation({
     mutationFn: async (body: Body<'POST /templates'>) => {
       const created = await api.templates.create(body)
@@ -49,21 +53,27 @@ function NewTemplateForm({ onCancel }: { onCancel: () => void }) {
       name: value('name'),
       // The options of the field are these two.
       type: value('type') as 'TRANSACTIONAL' | 'MARKETING',
-      subject: starter?.subject ?? value('name'),
-      body: starter?.body ?? value('body'),
+      subject: starter?.name ?? value('name'),
+      ...(begin === PASTE ? { body: value('body') } : { design: starter?.design ?? blankDesign() }),
     })
   }
 
   return (
     <Form error={create.error} onSubmit={submit}>
-      <Field name="begin" label="Begin with">
-        <Select options={BEGINNINGS} value={begin} onChange={(event) => setBegin(event.target.value)} />
-      </Field>
+      <StartPicker
+        legend="Begin with"
+        groups={[
+          { heading: 'Your own', choices: [blankChoice('Blank'), { key: PASTE, label: 'Paste HTML', icon: Code }] },
+          ...starterGroups(starters),
+        ]}
+        chosen={begin}
+        onChoose={setBegin}
+      />
       <Field name="name" label="Name">
         <Input key={begin} defaultValue={starter?.name ?? ''} required maxLength={255} autoComplete="off" />
       </Field>
       <Field name="type" label="Type">
-        <Select key={begin} options={TYPES} defaultValue={starter?.type ?? 'TRANSACTIONAL'} />
+        <Select key={begin} options={TYPES} defaultValue={starter?.category === 'news' ? 'MARKETING' : 'TRANSACTIONAL'} />
       </Field>
       {begin === PASTE && (
         <Field name="body" label="HTML" hint="Kept as it is, byte for byte.">

@@ -55,7 +55,7 @@ export function TemplateEditor({ template }: { template: Template }) {
       {tab === 'versions' ? (
         <Versions template={template} chosen={version} isDirty={draft.isDirty} />
       ) : (
-        <Workspace draft={draft} issues={issues} />
+        <Workspace draft={draft} saved={saved} issues={issues} />
       )}
       {deleting && (
         <DeleteTemplate
@@ -118,8 +118,10 @@ function Tabs({ template, note }: { template: Template; note: string | undefined
   )
 }
 
-/** Fields above, code and preview below. */
-function Workspace({ draft, issues }: { draft: Draft<TemplateValues>; issues: CodeIssue[] | undefined }) {
+type WorkspaceProps = { draft: Draft<TemplateValues>; saved: TemplateValues; issues: CodeIssue[] | undefined }
+
+/** Fields above, email and preview below. */
+function Workspace({ draft, saved, issues }: WorkspaceProps) {
   const navigate = useNavigate()
   const { as, show, dark } = useSearch({ from: ROUTE })
   return (
@@ -127,7 +129,8 @@ function Workspace({ draft, issues }: { draft: Draft<TemplateValues>; issues: Co
       <TemplateFields draft={draft} />
       <ContentWorkspace
         values={draft.values}
-        onBody={(body) => draft.set({ body })}
+        saved={saved}
+        onContent={draft.set}
         issues={issues}
         view={{ ...(as && { as }), ...(show && { show }), ...(dark && { dark }) }}
         onView={(search) => navigate({ to: '.', search: search as never, replace: true, resetScroll: false })}

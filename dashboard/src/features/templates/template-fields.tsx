@@ -4,7 +4,7 @@ import { Field } from '../../ui/form/field.tsx'
 import { Input, Select } from '../../ui/form/input.tsx'
 import type { TemplateValues } from './template-values.ts'
 
-type TextName = Exclude<keyof TemplateValues, 'type' | 'body'>
+type TextName = Exclude<keyof TemplateValues, 'type' | 'body' | 'design'>
 
 /** Everything but the body. The details that rarely change are folded away. */
 export function TemplateFields({ draft }: { draft: Draft<TemplateValues> }) {

@@ -5,6 +5,7 @@ const saved: TemplateValues = {
   name: 'Receipt',
   subject: 'Your receipt',
   body: '<p>Thanks</p>',
+  design: null,
   type: 'TRANSACTIONAL',
   description: '',
   from: 'hello@acme.example',
@@ -18,6 +19,15 @@ test('only fields that differ are sent, and an emptied field is null', () => {
   expect(templateChangesOf(saved, { ...saved, subject: 'New' })).toEqual({ subject: 'New' })
   expect(templateChangesOf(saved, { ...saved, from: ' ' })).toEqual({ from: null })
   expect(templateChangesOf(saved, { ...saved, previewText: 'In short' })).toEqual({ previewText: 'In short' })
+})
+
+test('a changed design is sent without its body, and a dropped one as null', () => {
+  const design = { version: 1 as const, content: [] }
+  const visual = { ...saved, design }
+  expect(templateChangesOf(visual, { ...visual, design: { version: 1, content: [] } })).toEqual({})
+  expect(templateChangesOf(saved, { ...visual, body: 'other' })).toEqual({ design })
+  expect(templateChangesOf(visual, { ...saved, body: 'other' })).toEqual({ design: null, body: 'other' })
+  expect(templateProblemOf({ ...visual, body: '' })).toBeUndefined()
 })
 
 test('a template without name, subject or body, or with an error, cannot be saved', () => {

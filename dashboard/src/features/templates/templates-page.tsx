@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { FileText } from 'lucide-react'
 import { useState } from 'react'
 import { TYPE_NAMES } from '../../content/content-values.ts'
+import { ContentThumbnail } from '../../content/start-picker.tsx'
 import { templateUseCountsQuery } from '../../data/templates.ts'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
@@ -32,7 +33,19 @@ function useUsageCounts(templates: TemplateListItem[] | undefined) {
 }
 
 const columnsOf = (usage: UsageCounts): Column<TemplateListItem>[] => [
-  { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
+  {
+    id: 'name',
+    heading: 'Name',
+    sort: 'name',
+    cell: ({ name, body }) => (
+      <span className="flex items-center gap-3" title={name}>
+        <span className="hidden shrink-0 sm:block">
+          <ContentThumbnail content={{ design: null, body }} width={44} height={32} />
+        </span>
+        <span className="truncate">{name}</span>
+      </span>
+    ),
+  },
   { id: 'subject', heading: 'Subject', width: 'sm:w-[24%]', from: 'md', cell: ({ subject }) => <span title={subject}>{subject}</span> },
   { id: 'type', heading: 'Type', width: 'w-44', cell: ({ type }) => TYPE_NAMES[type] },
   { id: 'usedBy', heading: 'Used by', width: 'w-40', from: 'xl', cell: ({ id }) => <Used counts={usage?.get(id)} /> },

@@ -2,11 +2,13 @@ import type { Result, Template } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { TYPE_NAMES } from '../../content/content-values.ts'
-import { storeTemplate, templateVersionQuery, templateVersionsQuery } from '../../data/templates.ts'
+import { storeTemplate, templateVersionQuery, templateVersionsQuery, thumbnailQuery } from '../../data/templates.ts'
+import { designLines } from '../../design/document/design-lines.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
+import { MessageFrame } from '../../ui/message/message-frame.tsx'
 import { Banner } from '../../ui/page/banner.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Badge } from '../../ui/text/badge.tsx'
@@ -81,8 +83,21 @@ function VersionView({ template, version, isDirty }: { template: Template; versi
         <Fact label="From">{[content.fromName, content.from].filter(Boolean).join(', ') || 'Each call names it'}</Fact>
         <Fact label="Reply to">{content.replyTo ?? 'The sender'}</Fact>
       </Facts>
-      {isLive ? <Code body={content.body} /> : <Changes before={content} after={template} />}
+      {isLive ? <Code body={textOf(content)} /> : <Changes before={content} after={template} />}
+      <VersionFrame content={content} />
     </section>
+  )
+}
+
+/** The version as it looks. */
+function VersionFrame({ content }: { content: Content & { version: number } }) {
+  const project = useProject()
+  const url = useQuery(thumbnailQuery(project.id, JSON.stringify({ body: content.body }))).data
+  if (!url) return null
+  return (
+    <div className="h-[32rem] overflow-hidden rounded-lg border border-line">
+      <MessageFrame fill images title={`Version ${content.version}`} url={url} />
+    </div>
   )
 }
 
@@ -124,7 +139,10 @@ function useRestore(template: Template) {
   })
 }
 
-type Content = Pick<Result<'GET /templates/{id}/versions/{version}'>, 'subject' | 'body'>
+type Content = Pick<Result<'GET /templates/{id}/versions/{version}'>, 'subject' | 'body' | 'design'>
+
+/** Blocks as lines of text, or the code. Of two contents both are shown alike. */
+const textOf = ({ design, body }: Content, asBlocks = true) => (design && asBlocks ? designLines(design) : body)
 
 const LINES = {
   same: { sign: ' ', className: '' },
@@ -136,13 +154,13 @@ const BOX = 'max-h-[36rem] overflow-auto rounded-lg border border-line bg-surfac
 
 /** What the live version changed since this one. */
 function Changes({ before, after }: { before: Content; after: Content }) {
-  const parts = before.body === after.body ? [] : foldDiff(diffLines(before.body, after.body))
+  const asBlocks = Boolean(before.design && after.design)
+  const [old, live] = [textOf(before, asBlocks), textOf(after, asBlocks)]
+  const parts = old === live ? [] : foldDiff(diffLines(old, live))
   return (
     <div className="space-y-2">
       {before.subject !== after.subject && <p className="text-ui">The subject is now “{after.subject}”.</p>}
-      <p className="text-muted text-ui">
-        {parts.length === 0 ? 'The code is the same as in the live version.' : 'From this version (−) to the live one (+):'}
-      </p>
+      <p className="text-muted text-ui">{parts.length === 0 ? sameWords(before, after) : 'From this version (−) to the live one (+):'}</p>
       {parts.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
         <pre className={BOX} tabIndex={0}>
@@ -161,6 +179,11 @@ function Changes({ before, after }: { before: Content; after: Content }) {
       )}
     </div>
   )
+}
+
+function sameWords(before: Content, after: Content) {
+  if (before.body === after.body) return 'The email is the same as in the live version.'
+  return 'The blocks are the same as in the live version; they are rendered in another brand.'
 }
 
 function Code({ body }: { body: string }) {

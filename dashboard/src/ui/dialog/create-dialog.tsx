@@ -14,12 +14,22 @@ type CreateDialogProps = {
   description: ReactNode
   /** `c` opens it, under this name on the sheet of shortcuts. Only the main action of a page has it. */
   shortcut?: string
+  wide?: boolean
   /** The form, which closes the dialog when it is done. */
   children: (close: () => void) => ReactNode
 }
 
 /** A button, usually the primary one of a page, and the dialog it opens. */
-export function CreateDialog({ label, icon: Icon = Plus, variant = 'primary', title, description, shortcut, children }: CreateDialogProps) {
+export function CreateDialog({
+  label,
+  icon: Icon = Plus,
+  variant = 'primary',
+  title,
+  description,
+  shortcut,
+  wide = false,
+  children,
+}: CreateDialogProps) {
   const [open, setOpen] = useState(false)
   useShortcuts(shortcut ? [{ keys: 'c', label: shortcut, group: 'List', run: () => setOpen(true) }] : [])
   return (
@@ -28,7 +38,7 @@ export function CreateDialog({ label, icon: Icon = Plus, variant = 'primary', ti
         <Icon aria-hidden="true" />
         {label}
       </Button>
-      <Dialog title={title} description={description} open={open} onOpenChange={setOpen}>
+      <Dialog title={title} description={description} open={open} onOpenChange={setOpen} wide={wide}>
         {children(() => setOpen(false))}
       </Dialog>
     </>

@@ -3,15 +3,29 @@ import { DropdownMenu } from 'radix-ui'
 import type { ComponentProps, ReactNode } from 'react'
 import { IconButton } from '../form/button.tsx'
 
-export function Menu({ trigger, align = 'start', children }: { trigger: ReactNode; align?: 'start' | 'end'; children: ReactNode }) {
+type MenuProps = {
+  trigger: ReactNode
+  align?: 'start' | 'end'
+  /** For a menu that is rendered only once it is asked for. */
+  open?: boolean
+  onOpenChange?: (open: boolean) => void
+  /** The page says where the focus goes when the menu closes; else it returns to the trigger. */
+  leavesFocus?: boolean
+  /** Moves the focus elsewhere than back to the trigger. */
+  onClosed?: () => void
+  children: ReactNode
+}
+
+export function Menu({ trigger, align = 'start', open, onOpenChange, leavesFocus = false, onClosed, children }: MenuProps) {
   return (
-    <DropdownMenu.Root>
+    <DropdownMenu.Root {...(open !== undefined && { open })} {...(onOpenChange && { onOpenChange })}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content
           align={align}
           sideOffset={4}
           collisionPadding={12}
+          onCloseAutoFocus={(event) => (onClosed ? focusElsewhere(onClosed)(event) : leavesFocus && event.preventDefault())}
           className="z-50 max-h-(--radix-dropdown-menu-content-available-height) min-w-48 max-w-80 overflow-y-auto rounded-lg border border-line bg-surface p-1 shadow-float outline-none motion-safe:animate-rise"
         >
           {children}
@@ -19,6 +33,12 @@ export function Menu({ trigger, align = 'start', children }: { trigger: ReactNod
       </DropdownMenu.Portal>
     </DropdownMenu.Root>
   )
+}
+
+/** For what opens: the focus does not go back to its trigger. */
+export const focusElsewhere = (focus: () => void) => (event: Event) => {
+  event.preventDefault()
+  focus()
 }
 
 /** The menu at the end of the header of a page. */

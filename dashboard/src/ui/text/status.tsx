@@ -58,6 +58,16 @@ export const STATUSES = {
     verified: look('Verified', 'good', 'full'),
     failed: look('Failed', 'danger', 'full'),
   },
+  endpoint: {
+    enabled: look('On', 'good', 'full'),
+    failing: look('Failing', 'warning', 'half'),
+    disabled: look('Off', 'neutral', 'ring'),
+  },
+  delivery: {
+    pending: look('Waiting', 'accent', 'quarter'),
+    delivered: look('Delivered', 'good', 'full'),
+    failed: look('Failed', 'danger', 'full'),
+  },
   record: {
     pending: look('Not checked yet', 'neutral', 'quarter'),
     found: look('Found', 'good', 'full'),

@@ -4,6 +4,7 @@ import { hasOpenEmails, removeStream } from '../../delivery/outbox/streams/strea
 import { recordActivities } from '../../events/activities.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import type { Log } from '../../lib/log.ts'
+import { recordFacts } from '../../webhooks/facts.ts'
 import { recordAction, SYSTEM } from '../draft/audit.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 import { type Recount, recountCampaign } from '../ledger/counters.ts'
@@ -60,7 +61,9 @@ async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
   if (ended[0]!.status !== 'SENT') return
   await recordAction(tx, key, { action: 'sent', actor: SYSTEM })
   const data = { campaignId: key.id, totalRecipients: recount.total, sentCount: recount.counted.sent }
-  await recordActivities(tx, [{ projectId: key.projectId, type: 'campaign.sent', data }])
+  const sent = { projectId: key.projectId, type: 'campaign.sent', data } as const
+  await recordActivities(tx, [sent])
+  await recordFacts(tx, [sent])
 }
 
 /** Every recipient has an end, and none is missing. */

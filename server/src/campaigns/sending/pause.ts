@@ -4,6 +4,7 @@ import { pauseStream, resumeStream, setStreamRate } from '../../delivery/outbox/
 import { nextRevision } from '../../http/if-match.ts'
 import { fail } from '../../lib/errors.ts'
 import { assertSomeRoom } from '../../projects/caps.ts'
+import { recordFacts } from '../../webhooks/facts.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
 import { lockCampaign } from '../draft/replace.ts'
@@ -33,7 +34,10 @@ export async function pauseCampaign(
       and (paused_reason is null or ${reason} in ${STOPS_FREEZE} and paused_reason not in ${STOPS_FREEZE})
   `
   await pauseStream(tx, { projectId: key.projectId, streamId: key.id })
-  if (paused) await recordAction(tx, key, { action: 'paused', actor, details: { reason } })
+  if (paused) {
+    await recordAction(tx, key, { action: 'paused', actor, details: { reason } })
+    await recordFacts(tx, [{ projectId: key.projectId, type: 'campaign.paused', data: { campaignId: key.id, reason } }])
+  }
   return (await findCampaign(tx, key))!
 }
 

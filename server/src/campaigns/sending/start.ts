@@ -9,6 +9,7 @@ import { fail } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
 import { overCap, readCaps, readRoom } from '../../projects/caps.ts'
 import { scanContacts } from '../../projects/scans.ts'
+import { recordFacts } from '../../webhooks/facts.ts'
 import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from '../draft/audience.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, contentOfCampaign, failByStatus, findCampaign } from '../draft/campaign.ts'
@@ -95,6 +96,7 @@ export async function startCampaign(tx: Tx, campaign: CampaignRow, { actor, star
   await markStarted(tx, { projectId, id }, { contentId, audience, startedBy })
   await openStream(tx, { projectId, streamId: id, fromDomain: campaign.from.split('@')[1]!, ratePerMinute: campaign.ratePerMinute })
   await recordAction(tx, { projectId, id }, { action: 'started', actor })
+  await recordFacts(tx, [{ projectId, type: 'campaign.started', data: { campaignId: id } }])
   return (await findCampaign(tx, { projectId, id }))!
 }
 

@@ -34,7 +34,7 @@ const SUMMARIES: Record<(typeof OPERATIONS)[number], string> = {
 }
 
 export async function contactJobRoutes(app: App, { db }: Deps, segments: SegmentAccess) {
-  const route = routesOf(app, { tags, caller: 'project' })
+  const route = routesOf(app, { tags, caller: 'project', scope: 'contacts' })
   const statusRoute = (path: string, summary: string, types: string[], showError: (error: RowError) => object) =>
     route.get(path, { summary, params: JobParam, response: { 200: JobView, 404: PlainError } }, (req) =>
       readStatus(db, { projectId: req.project.id, jobId: req.params.jobId }, types, showError),
@@ -89,6 +89,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
       body: ContactExportBody,
       audit: 'contact_export.create',
+      scope: 'full',
       response: { 202: Queued },
       refusals: ['RESOURCE_NOT_FOUND'],
       bodyOptional: true,
@@ -104,7 +105,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
 }
 
 const importRoute = (app: App, db: Pool, segments: SegmentAccess) =>
-  routesOf(app, { tags, caller: 'project' }).post(
+  routesOf(app, { tags, caller: 'project', scope: 'contacts' }).post(
     '/contacts/import',
     {
       summary: 'Import contacts from CSV',

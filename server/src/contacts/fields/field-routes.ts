@@ -17,7 +17,7 @@ const Values = z.object({
 })
 
 export function fieldRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Contact fields'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Contact fields'], caller: 'project', scope: 'contacts' })
 
   route.get(
     '/contacts/fields',

@@ -9,7 +9,7 @@ import { previewSandboxMessage, SandboxPreview } from './preview.ts'
 import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource, SandboxQuery } from './sandbox.ts'
 
 export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = routesOf(app, { tags: ['Sandbox'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Sandbox'], caller: 'project', scope: 'full' })
   const previews = { db, secrets, publicUrl }
 
   route.get(
@@ -23,6 +23,7 @@ export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: 
     {
       summary: 'Get a sandbox message with its source',
       params: z.object({ id: Id('message') }),
+      unreadable: true,
       response: SandboxMessageSource,
       // A source may have 40 MB.
       slowRead: true,

@@ -31,7 +31,7 @@ const NewSuppression = z
 
 export function suppressionRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Suppressions']
-  const route = routesOf(app, { tags, caller: 'project' })
+  const route = routesOf(app, { tags, caller: 'project', scope: 'contacts' })
 
   route.get(
     '/suppressions',
@@ -91,6 +91,8 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
     {
       summary: 'Download all suppressions as CSV',
       description: 'At once, without a job.',
+      scope: 'full',
+      unreadable: true,
       response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
     },
     async (req, reply) =>
@@ -107,6 +109,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
       body: SuppressionExportBody,
       audit: 'suppression_export.create',
+      scope: 'full',
       response: { 202: Queued },
       bodyOptional: true,
     },

@@ -20,6 +20,8 @@ export type BuildRequest = {
   html: string | FilledSkeleton
   headers: Record<string, string>
   tracking: TrackingSetting
+  /** Base of links and images, instead of that of the installation. */
+  linkUrl?: string | undefined
   returnPath: string | undefined
   /** Undefined when the provider signs. */
   signer: DkimKey | undefined
@@ -37,7 +39,7 @@ type Deps = Parameters<typeof createTracking>[0]
 /** Builds a message: text part, tracked links, MIME parts, DKIM signature. */
 export function createMessageBuilder(deps: Deps) {
   const track = createTracking(deps)
-  const skeletons = createSkeletons()
+  const skeletons = createSkeletons(deps)
   const bodyOf = createBodies(deps, skeletons)
 
   /** In advance if possible. An error there is ours, and the email is built like any other. */
@@ -51,7 +53,7 @@ export function createMessageBuilder(deps: Deps) {
   }
 
   function composeMessage(request: BuildRequest): ComposedMessage {
-    const { email, content, fromName, subject, html, headers, tracking, returnPath } = request
+    const { email, content, fromName, subject, html, headers, tracking, linkUrl, returnPath } = request
     const fields = {
       id: email.id,
       messageId: email.messageId,
@@ -66,8 +68,8 @@ export function createMessageBuilder(deps: Deps) {
     }
     const encoded = copiedBody(request)
     if (encoded) return composeAround(fields, encoded)
-    const parts = typeof html === 'string' ? readParts(html) : skeletons.partsOf(html)
-    const tracked = track({ email, content, tracking }, parts)
+    const parts = typeof html === 'string' ? readParts(skeletons.moveImages(html, linkUrl)) : skeletons.partsOf(html, linkUrl)
+    const tracked = track({ email, content, tracking, linkUrl }, parts)
     return compose({ ...fields, html: tracked, text: parts.text, attachments: content.attachments })
   }
 
@@ -82,23 +84,29 @@ const MAX_COMPILED = 8 * MB
 const MAX_SKELETONS = 500
 
 /** Parses the HTML of a content with its first email, and fills in the values of the others. */
-function createSkeletons() {
+function createSkeletons({ publicUrl }: Deps) {
   const kept = createCache<string, { compiled: CompiledHtml | undefined }>({ maxEntries: MAX_SKELETONS, maxWeight: MAX_COMPILED })
 
+  /** Uploaded images are served by the link host too. */
+  const moveImages = (html: string, linkUrl: string | undefined) =>
+    linkUrl === undefined ? html : html.replaceAll(`${publicUrl}/uploads/`, `${linkUrl}/uploads/`)
+
   /** `emptyAt`: slots without a value are part of the text around them. */
-  function compiledOf({ id, texts }: Skeleton, emptyAt: number[] = []) {
-    const key = [id, ...emptyAt].join(' ')
+  function compiledOf({ id, texts }: Skeleton, { emptyAt = [], linkUrl }: { emptyAt?: number[]; linkUrl: string | undefined }) {
+    const key = [id, linkUrl ?? '', ...emptyAt].join(' ')
     const known = kept.get(key)
     if (known) return known.compiled
-    const compiled = compileHtml(emptyAt.length ? withoutSlots(texts, emptyAt) : texts)
+    const moved = linkUrl === undefined ? texts : texts.map((text) => moveImages(text, linkUrl))
+    const compiled = compileHtml(emptyAt.length ? withoutSlots(moved, emptyAt) : moved)
     kept.set(key, { compiled }, compiled?.bytes ?? 100)
     return compiled
   }
 
   return {
+    moveImages,
     compiledOf,
-    partsOf: ({ skeleton, values }: FilledSkeleton) =>
-      compiledOf(skeleton)?.partsFor(values) ?? readParts(joinSlots({ texts: skeleton.texts, values })),
+    partsOf: ({ skeleton, values }: FilledSkeleton, linkUrl: string | undefined) =>
+      compiledOf(skeleton, { linkUrl })?.partsFor(values) ?? readParts(moveImages(joinSlots({ texts: skeleton.texts, values }), linkUrl)),
   }
 }
 
@@ -109,12 +117,11 @@ const LONGEST_COPIED = 512 * KB
 
 /** Encodes the body of a content with its first email, and copies it for the others. */
 function createBodies({ secrets, publicUrl }: Deps, { compiledOf }: ReturnType<typeof createSkeletons>) {
-  const untracked = untrackedPrefixes(publicUrl)
   const bodies = createCache<string, { body: CompiledBody | undefined }>({ maxEntries: MAX_SKELETONS, maxWeight: MAX_COMPILED })
 
-  const trackingOf = (contentId: string): BodyTracking => ({
-    publicUrl,
-    untracked,
+  const trackingOf = (contentId: string, linkUrl: string | undefined): BodyTracking => ({
+    publicUrl: linkUrl ?? publicUrl,
+    untracked: untrackedPrefixes(publicUrl, linkUrl),
     targetToken: (position, target) => sharedTargetToken(secrets, contentId, position, target),
     tokenLengths: TOKEN_LENGTHS,
   })
@@ -128,20 +135,20 @@ function createBodies({ secrets, publicUrl }: Deps, { compiledOf }: ReturnType<t
   }
 
   /** Undefined when the content or these values need another way. */
-  return ({ email, content, html, tracking }: BuildRequest): Buffer | undefined => {
+  return ({ email, content, html, tracking, linkUrl }: BuildRequest): Buffer | undefined => {
     if (typeof html === 'string' || html.length > LONGEST_COPIED || content.attachments.length) return undefined
     const emptyAt = html.values.flatMap((value, slot) => (value === '' ? [slot] : []))
     if (emptyAt.length > MAX_EMPTY) return undefined
     const escaped = html.values.filter((value) => value !== '')
     const plain = escaped.map(unescapeHtml)
     if (!plain.every(isSimpleValue)) return undefined
-    const compiled = compiledOf(html.skeleton, emptyAt)
-    const tracked = isTracked(tracking, content) ? trackingOf(content.id) : undefined
+    const compiled = compiledOf(html.skeleton, { emptyAt, linkUrl })
+    const tracked = isTracked(tracking, content) ? trackingOf(content.id, linkUrl) : undefined
     const shape = compiled && shapeOf(compiled, plain, tracked)
     if (!shape) return undefined
     const { isShort, targets } = shape
     const trackedLinks = targets.map((target) => (target === undefined ? 0 : 1)).join('')
-    const key = [html.skeleton.id, tracked ? content.id : '', ...emptyAt, isShort, trackedLinks].join(' ')
+    const key = [html.skeleton.id, linkUrl ?? '', tracked ? content.id : '', ...emptyAt, isShort, trackedLinks].join(' ')
     const ref = { projectId: email.projectId, emailId: email.id, contentId: content.id }
     const tokens = tracked && { email: sharedEmailToken(secrets, ref), open: tokensFor(secrets, ref).open() }
     return bodyFor(key, () => compileBody(compiled, tracked, shape))?.write({ id: email.id, escaped, plain, targets, tokens })

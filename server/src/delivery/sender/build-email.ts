@@ -1,4 +1,5 @@
 import type { Pool } from '../../db/index.ts'
+import { urlOnHost } from '../../domains/link-hosts/link-host.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { storable } from '../../lib/text/storable.ts'
@@ -11,6 +12,7 @@ import type { Rendered, RenderedEmail } from '../../templates/rendered-email.ts'
 import type { BuildRequest } from '../message/build.ts'
 import { BuildError, createBuildPool } from '../message/build-pool.ts'
 import { feedbackSenderOf, withFeedbackId } from '../message/feedback-id.ts'
+import { listHeaders } from '../message/list-headers.ts'
 import { returnPathOf } from '../message/return-path.ts'
 import type { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
@@ -19,7 +21,7 @@ import { variablesFor } from '../outbox/own-variables.ts'
 import type { Settlement } from '../outbox/settle.ts'
 import { needsConsent } from '../rules/may-send.ts'
 import type { OutgoingMessage } from '../transport/transport.ts'
-import type { Admitted } from './gate.ts'
+import type { Admitted, Signer } from './gate.ts'
 import type { OwnerOf } from './limits/capacity.ts'
 import { afterFailedRendering, afterTimeout, idOf, retryLater } from './settlements.ts'
 import { createSigningKeys } from './signing-keys.ts'
@@ -62,6 +64,7 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
   const keyOf = createSigningKeys(db, secrets)
   const sharedContent = createSharedContents()
   const feedbackSender = feedbackSenderOf(publicUrl)
+  const host = new URL(publicUrl).hostname
   const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
 
   /** Never throws: an email that cannot be built is settled like one that was refused. */
@@ -83,9 +86,12 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
     }
   }
 
-  const recipientOf = ({ email, contact }: Admitted): Recipient =>
+  /** Undefined without a link host of the sender domain. */
+  const linkUrlOf = ({ linkHost }: Signer) => (linkHost === null ? undefined : urlOnHost(publicUrl, linkHost))
+
+  const recipientOf = ({ email, contact, signer }: Admitted): Recipient =>
     Object.assign(
-      preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
+      preferenceLinks(secrets, linkUrlOf(signer) ?? publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
       variablesFor(
         {
           id: contact.id,
@@ -112,8 +118,13 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
       fromName: content.fromName,
       subject: rendered.subject,
       html: outgoingHtml(content, recipient, rendered),
-      headers: { ...withFeedbackId(email, content, feedbackSender), ...unsubscribeHeaders(type, recipient, content.headers) },
+      headers: {
+        ...withFeedbackId(email, content, feedbackSender),
+        ...listHeaders({ ...email, ...content }, host),
+        ...unsubscribeHeaders(type, recipient, content.headers),
+      },
       tracking,
+      linkUrl: linkUrlOf(signer),
       returnPath,
       signer: signs ? await keyOf(projectId, signer) : undefined,
     }

@@ -19,7 +19,7 @@ export type Admitted = {
   tracking: TrackingSetting
 }
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
-export type Signer = { domainId: string; domain: string; selector: string }
+export type Signer = { domainId: string; domain: string; selector: string; linkHost: string | null }
 export type RefusedByGate = {
   email: ClaimedEmail
   address: string
@@ -154,7 +154,9 @@ async function findSigners(db: Db, emails: ClaimedEmail[], contentOf: (email: Cl
   return new Map(
     contents.flatMap((content) => {
       const found = domainOf(senderOf(content))
-      return found ? [[content, { domainId: found.id, domain: found.domain, selector: found.dkimSelector }] as const] : []
+      if (!found) return []
+      const { id: domainId, domain, dkimSelector: selector, linkHost } = found
+      return [[content, { domainId, domain, selector, linkHost }] as const]
     }),
   )
 }

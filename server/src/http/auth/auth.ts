@@ -1,18 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sql } from 'kysely'
-import { maybeOne, type Pool, prepared } from '../../db/index.ts'
-import { ownerSql } from '../../ledger/owner-sql.ts'
+import { maybeOne, type Pool } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
 import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
 import { fail, notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
+import { isInNetworks } from '../../lib/network/cidr.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { MINUTE } from '../../lib/text/units.ts'
 import { createRateLimiter, type RateState } from '../limits/rate-limit.ts'
 import type { App, Deps } from '../server.ts'
 import { refuseCrossSite } from './cross-site.ts'
+import { StaleKey } from './key-check.ts'
 import { createGuessGuard } from './key-guessing.ts'
+import { type CallingProject, findByKey, WITHOUT_LIMITS } from './key-lookup.ts'
 import { createKeyUsage } from './key-usage.ts'
+import { missingScope, refuseScope } from './scopes.ts'
 import { readSessionCookie } from './session-cookie.ts'
 
 /**
@@ -25,8 +27,7 @@ import { readSessionCookie } from './session-cookie.ts'
  */
 export type Caller = 'anyone' | 'visitor' | 'session' | 'public-key' | 'secret-key' | 'project'
 export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
-/** `owner`: the user who owns it. Pools are shared between owners. */
-type Project = { id: string; owner: string; keyVersion: number; disabled: boolean }
+type Project = CallingProject
 type Person = { userId: string; tokenHash: Buffer }
 
 declare module 'fastify' {
@@ -48,6 +49,8 @@ declare module 'fastify' {
     role: Role
     /** The request was counted against the rate limit of its project. */
     isCounted: boolean
+    /** Runs work that verifies `req.project` in its transaction. If the key was changed since it was cached, it is looked up and the work run again. */
+    withCheckedKey: <Result>(work: () => Promise<Result>) => Promise<Result>
   }
 }
 
@@ -68,11 +71,25 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
   // A route that does not declare its callers must not boot.
   app.addHook('onRoute', ({ method, url, config }) => {
     if (!config?.caller) throw new Error(`${method} ${url} does not declare who may call it`)
+    const isOpenToSecretKeys = config.caller === 'secret-key' || config.caller === 'project'
+    if (isOpenToSecretKeys !== (config.scope !== undefined))
+      throw new Error(`${method} ${url}: routes for secret keys, and only those, have a scope`)
   })
   app.decorateRequest('project', null as unknown as Project)
   app.decorateRequest('person', null as unknown as Person)
   app.decorateRequest('role', null as unknown as Role)
   app.decorateRequest('isCounted', false)
+  app.decorateRequest('withCheckedKey', async function <Result>(this: FastifyRequest, work: () => Promise<Result>) {
+    try {
+      return await work()
+    } catch (err) {
+      // What it may do is cached, too.
+      if (!(err instanceof StaleKey || (err as { code?: string }).code === 'INSUFFICIENT_SCOPE')) throw err
+      remembered.delete(readBearer(this))
+      await findKey(this)
+      return work()
+    }
+  })
 
   app.addHook('onRequest', async (req, reply) => {
     const { caller, role, onlyReads } = req.routeOptions.config
@@ -84,12 +101,12 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
       return
     }
     if (caller === 'project' && !req.headers.authorization && readSessionCookie(req, config.publicUrl)) await enterByHeader(req, role)
-    else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
+    else await admitKey(req, reply)
     if (req.project.disabled && !onlyReads && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
   // A refused request, also for its body, may not have verified its key: the next request with this key is looked up again.
   app.addHook('onError', async (req, reply, err) => {
-    if (req.project && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
+    if (req.project && !req.person && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
     // A request refused by a limit of the endpoint does not count against the limit of the project.
     if (req.isCounted && (err as { code?: string }).code === 'RATE_LIMIT_EXCEEDED')
       writeRateHeaders(reply, limiter?.giveBack(req.project.id))
@@ -122,10 +139,28 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
     req.role = member.role
   }
 
-  async function admitKey(req: FastifyRequest, reply: FastifyReply, kind: 'pk' | 'sk') {
+  /** Sets the project of the key, and refuses a key that may not call this route. */
+  async function findKey(req: FastifyRequest) {
+    const { caller, scope, keyCheckedLater, ...route } = req.routeOptions.config
+    const kind = caller === 'public-key' ? 'pk' : 'sk'
     const key = readBearer(req)
-    req.project = req.routeOptions.config.keyCheckedLater ? await findCachedProject(req, kind, key) : await findProject(req, kind, key)
-    usage.note({ projectId: req.project.id, kind, keyVersion: req.project.keyVersion })
+    const isOutside = ({ networks }: Project) => networks !== null && !isInNetworks(req.ip, networks)
+    const missingOf = ({ scopes }: Project) => scope && missingScope(scopes, { ...route, method: req.method, scope })
+    const cached = keyCheckedLater && key.startsWith(`${kind}_`) ? remembered.get(key) : undefined
+    // The cache may be stale: only for handlers that verify the key again, and never a reason to refuse.
+    const isCached = cached !== undefined && !isOutside(cached) && !missingOf(cached)
+    const project = isCached ? cached : await findProject(req, kind, key)
+    if (isOutside(project)) fail('INVALID_API_KEY')
+    const missing = missingOf(project)
+    if (missing) refuseScope(missing)
+    // It does not know whether the project is disabled.
+    if (keyCheckedLater && !isCached) remembered.set(key, { ...project, disabled: false })
+    req.project = keyCheckedLater ? { ...project, disabled: false } : project
+    usage.note({ projectId: project.id, kind, keyId: project.keyId, keyVersion: project.keyVersion })
+  }
+
+  async function admitKey(req: FastifyRequest, reply: FastifyReply) {
+    await findKey(req)
     if (limiter) {
       const state = await limiter.take(req.project.id)
       writeRateHeaders(reply, state)
@@ -146,15 +181,6 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
     guesses.found(hash)
     return project
   }
-
-  /** The cache may be stale: only for handlers that verify the key again. It does not know whether the project is disabled. */
-  async function findCachedProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
-    const known = key.startsWith(`${kind}_`) && remembered.get(key)
-    if (known) return known
-    const project = { ...(await findProject(req, kind, key)), disabled: false }
-    remembered.set(key, project)
-    return project
-  }
 }
 
 function writeRateHeaders(reply: FastifyReply, state: RateState | undefined) {
@@ -170,19 +196,9 @@ function readBearer(req: FastifyRequest) {
   return key ?? fail('MISSING_AUTH')
 }
 
-const CALLER = sql`p.id, ${ownerSql(sql`p.id`)} as owner, p.key_version as "keyVersion", p.disabled`
-
-const findByKey = (db: Pool, kind: 'pk' | 'sk', hashes: Buffer[]) =>
-  maybeOne(
-    db,
-    kind === 'pk'
-      ? sql<Project>`${prepared} select ${CALLER} from projects p where public_key_hash = any(${hashes}) and deleted_at is null`
-      : sql<Project>`${prepared} select ${CALLER} from projects p where secret_key_hash = any(${hashes}) and deleted_at is null`,
-  )
-
 const findMembership = (db: Pool, projectId: string, userId: string) =>
   maybeOne<Project & { role: Role }>(db)`
-    select ${CALLER}, m.role
+    select ${WITHOUT_LIMITS}, m.role
     from memberships m join projects p on p.id = m.project_id
     where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
   `

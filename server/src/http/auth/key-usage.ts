@@ -5,7 +5,8 @@ import { createCache } from '../../lib/cache.ts'
 import type { Log } from '../../lib/log.ts'
 import { MINUTE, SECOND } from '../../lib/text/units.ts'
 
-type Key = { projectId: string; kind: 'pk' | 'sk'; keyVersion: number }
+/** `keyId`: null for the pair of a project. */
+type Key = { projectId: string; kind: 'pk' | 'sk'; keyId: string | null; keyVersion: number }
 
 /** The time of the last use is exact to this: a write for each request would cost more than the request. */
 const RESOLUTION_MS = MINUTE
@@ -21,7 +22,7 @@ export function createKeyUsage(db: Pool, log: Log) {
   let writing: Promise<unknown> = Promise.resolve()
 
   function note(key: Key) {
-    const name = `${key.kind} ${key.projectId} ${key.keyVersion}`
+    const name = key.keyId ?? `${key.kind} ${key.projectId} ${key.keyVersion}`
     const now = Date.now()
     if (now - (written.get(name) ?? 0) < RESOLUTION_MS) return
     written.set(name, now)
@@ -33,7 +34,16 @@ export function createKeyUsage(db: Pool, log: Log) {
     timer = undefined
     const uses = waiting
     waiting = []
-    writing = transact(db, (tx) => writeUses(tx, uses)).catch((err) => log.warn({ err }, 'could not note the use of keys'))
+    writing = transact(db, async (tx) => {
+      await writePairUses(
+        tx,
+        uses.filter(({ keyId }) => keyId === null),
+      )
+      await writeKeyUses(
+        tx,
+        uses.filter(({ keyId }) => keyId !== null),
+      )
+    }).catch((err) => log.warn({ err }, 'could not note the use of keys'))
   }
 
   return {
@@ -46,7 +56,8 @@ export function createKeyUsage(db: Pool, log: Log) {
   }
 }
 
-async function writeUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
+async function writePairUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
+  if (!uses.length) return
   await sql`
     insert into key_usage as k (project_id, kind, key_version, used_at)
     select distinct on (u."projectId", u.kind) u."projectId", u.kind, u."keyVersion", u."usedAt"
@@ -55,6 +66,18 @@ async function writeUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
     order by 1, 2, 3 desc, 4 desc -- consistent lock order: avoids deadlocks
     on conflict (project_id, kind) do update set key_version = excluded.key_version, used_at = excluded.used_at
     where (k.key_version, k.used_at) < (excluded.key_version, excluded.used_at)
+  `.execute(tx)
+}
+
+async function writeKeyUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
+  if (!uses.length) return
+  await sql`
+    insert into api_key_uses as k (project_id, key_id, used_at)
+    select distinct on (u."projectId", u."keyId") u."projectId", u."keyId", u."usedAt"
+    from jsonb_to_recordset(${JSON.stringify(uses)}::jsonb) as u("projectId" uuid, "keyId" uuid, "usedAt" timestamptz)
+    join api_keys a on a.project_id = u."projectId" and a.id = u."keyId"
+    order by 1, 2, 3 desc -- consistent lock order: avoids deadlocks
+    on conflict (project_id, key_id) do update set used_at = excluded.used_at where k.used_at < excluded.used_at
   `.execute(tx)
 }
 

@@ -28,7 +28,8 @@ function headersOf({ publicUrl }: Config): Promise<Headers> {
         scriptSrc: ["'self'"],
         // Radix positions its pop-ups with style elements.
         styleSrc: ["'self'", "'unsafe-inline'"],
-        imgSrc: ["'self'", 'data:'],
+        // Pictures of emails come from any host; those being uploaded are shown from memory.
+        imgSrc: ["'self'", 'data:', 'blob:', 'https:'],
         connectSrc: ["'self'"],
         objectSrc: ["'none'"],
         baseUri: ["'none'"],

@@ -29,6 +29,7 @@ export const QUOTAS = {
   invite: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'invitations of one project' },
   invited: { limit: 20, windowSeconds: DAY / SECOND, what: 'invitations to one address, from all projects' },
   'test-email': { limit: 60, windowSeconds: HOUR_SECONDS, what: 'test emails of one project' },
+  'webhook-test': { limit: 60, windowSeconds: HOUR_SECONDS, what: 'tests of webhooks of one project' },
   'add-domain': { limit: 100, windowSeconds: HOUR_SECONDS, what: 'new domains of one project' },
 } as const satisfies Record<string, { limit: number; windowSeconds: number; what: string }>
 

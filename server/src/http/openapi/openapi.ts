@@ -24,6 +24,13 @@ export const IDEMPOTENCY_KEY: TakenHeader = {
   maxLength: 255,
 }
 
+export const IDEMPOTENCY_REPLAY: TakenHeader = {
+  name: 'Idempotency-Replay',
+  description:
+    '`true`: a repeat with the same Idempotency-Key and the same body is answered like the first request, with the header `Idempotency-Replayed: true`.',
+  maxLength: 10,
+}
+
 export const IF_MATCH: TakenHeader = {
   name: 'If-Match',
   description: 'The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision.',
@@ -54,8 +61,8 @@ const formOf = ({ field, fields = {} }: { field: string; fields?: Record<string,
   required: [field],
 })
 
-/** Must be registered before the routes it describes. */
-export async function describeApi(app: App, { publicUrl }: Config) {
+/** Must be registered before the routes it describes. `webhooks`: requests that Sterna makes. */
+export async function describeApi(app: App, { publicUrl }: Config, webhooks: Record<string, object> = {}) {
   const optionalBodies = new Set<string>()
   await app.register(swagger, {
     openapi: {
@@ -93,7 +100,8 @@ export async function describeApi(app: App, { publicUrl }: Config) {
         },
       }
     },
-    transformObject: (document) => tidy(markOptionalBodies(nameResponses(jsonSchemaTransformObject(document)), optionalBodies)),
+    transformObject: (document) =>
+      tidy({ ...markOptionalBodies(nameResponses(jsonSchemaTransformObject(document)), optionalBodies), webhooks }),
   })
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())

@@ -30,7 +30,7 @@ const ExportParam = z.object({ jobId: z.string() })
 
 /** The status and the file of an export that `queueCsvExport` has queued. */
 export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, noun, file, isPlain }: ExportedList) {
-  const route = routesOf(app, { tags, caller: 'project' })
+  const route = routesOf(app, { tags, caller: 'project', scope: 'full', unreadable: true })
   const ofNoun = noun ? ` of ${noun}` : ''
   const refusal = isPlain ? { 404: PlainError } : {}
   route.get(

@@ -50,6 +50,10 @@ const refusal = (problems: DesignProblem[]) =>
     errors: problems.slice(0, 50).map(({ path, message }) => ({ field: `design.${path}`, message, code: 'custom' as const })),
   })
 
+/** Whether an email can have this HTML. */
+export const isAccepted = async (projectId: string, html: string) =>
+  html.length <= MAX_SOURCE && (await checkTemplate({ subject: '', body: html }, projectId)).length === 0
+
 /** Parts that are valid one by one can be too much together, such as tags or nested loops. */
 async function assertAccepted(projectId: string, { html }: RenderedDesign) {
   if (html.length > MAX_SOURCE)

@@ -39,7 +39,7 @@ function check({ path, blockId, found }: Walk, value: unknown) {
   if (message) found.push({ path, blockId, message })
 }
 
-type Advice = { blockId: string | null; message: string }
+type Advice = { code: 'empty_link' | 'no_picture' | 'image_without_alt'; blockId: string | null; message: string }
 
 /** What an author would want to know, though the design can be saved: links and pictures that are not set yet. */
 export function openEnds({ content }: Design): Advice[] {
@@ -49,8 +49,8 @@ export function openEnds({ content }: Design): Advice[] {
 function openEndsOf({ type, attrs = {}, content = [] }: AnyNode): Advice[] {
   const blockId = typeof attrs.id === 'string' ? attrs.id : null
   const inner = content.flatMap((node) => openEndsOf(node))
-  if (type === 'button' && !attrs.href) return [{ blockId, message: 'The button has no link.' }, ...inner]
+  if (type === 'button' && !attrs.href) return [{ code: 'empty_link', blockId, message: 'The button has no link.' }, ...inner]
   if (type !== 'image' || attrs.isLogo) return inner
-  if (!attrs.src) return [{ blockId, message: 'No picture is chosen.' }]
-  return attrs.alt ? [] : [{ blockId, message: 'The picture has no alternative text.' }]
+  if (!attrs.src) return [{ code: 'no_picture', blockId, message: 'No picture is chosen.' }]
+  return attrs.alt ? [] : [{ code: 'image_without_alt', blockId, message: 'The picture has no alternative text.' }]
 }

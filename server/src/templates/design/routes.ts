@@ -19,7 +19,7 @@ const MAX_ISSUES = 200
 const DESIGN_BODY_LIMIT = 1_024 * KB
 
 export function designRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Designs'], caller: 'project' })
+  const route = routesOf(app, { tags: ['Designs'], caller: 'project', scope: 'templates' })
 
   route.post(
     '/designs/render',
@@ -48,7 +48,7 @@ export function designRoutes(app: App, { db }: Deps) {
       const issues = [
         ...expressionProblems(design).map(({ blockId, message }) => ({ blockId, message })),
         ...problems.map((problem) => ({ blockId: blockAt(rendered, problem), message: problem.message })),
-        ...openEnds(design),
+        ...openEnds(design).map(({ blockId, message }) => ({ blockId, message })),
       ]
       const text = converted.ok ? converted.text : ''
       return { html: rendered.html, text, bytes: Buffer.byteLength(rendered.html), issues: issues.slice(0, MAX_ISSUES) }

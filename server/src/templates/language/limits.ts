@@ -17,7 +17,7 @@ export const MAX_SUBJECT = 998
 export const MAX_PREVIEW_TEXT = 500
 
 /** Limits of the fast path, which runs on the main thread: a few milliseconds the first time, then about one. */
-export const MAX_FAST_SOURCE = 100_000
+export const MAX_FAST_SOURCE = 200_000
 export const MAX_FAST_VARIABLES = 200
 export const MAX_FAST_OUTPUT = 256_000
 /** Characters that filters, escaping and printing may read there, per recipient and per call. */

@@ -7,6 +7,7 @@ import { lockSegments } from '../../segments/limits.ts'
 import { type Graph, type Violation, violationsOf } from './graph.ts'
 import { listenForWorkflow } from './listeners.ts'
 import { checkGraphReferences, type GraphUses, usesOfGraph } from './uses.ts'
+import { trimVersions } from './versions.ts'
 import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from './workflow.ts'
 
 /** All steps and transitions as JSON: as much as one request can bring. */
@@ -22,6 +23,8 @@ type Edit = WorkflowKey & {
   /** The version that the caller has read. */
   version?: number
   places: Places
+  /** The person who makes the change. Undefined: an API key. */
+  savedBy?: string | undefined
   /** Undefined: there is no such step or transition. */
   change: (graph: Graph) => Graph | undefined
 }
@@ -44,7 +47,7 @@ export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow;
   const changed = graph.steps.filter((step) => !before.steps.includes(step))
   await checkGraphReferences(tx, edit.projectId, changed, (step) => edit.places.step(graph.steps.indexOf(step)))
   await refuseForeignIds(tx, stored, { before, graph })
-  return { row: await storeVersion(tx, stored, graph), graph }
+  return { row: await storeVersion(tx, stored, graph, edit.savedBy), graph }
 }
 
 function refuseViolations(graph: Graph, { violation: placeOf }: Places) {
@@ -75,12 +78,10 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
   invalid(`${isStep ? 'steps' : 'transitions'}.${index}.id`, 'Another workflow has this id.')
 }
 
-async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph): Promise<WorkflowRow> {
+async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph, savedBy: string | undefined): Promise<WorkflowRow> {
   const { projectId, id, version } = workflow
-  await insertGraph(tx, { projectId, id, version: version + 1, graph, uses: usesOfGraph(graph) })
-  await sql`
-    delete from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and version = ${version} and not pinned
-  `.execute(tx)
+  await insertGraph(tx, { projectId, id, version: version + 1, graph, uses: usesOfGraph(graph), savedBy })
+  await trimVersions(tx, workflow)
   const row = await one<WorkflowRow>(tx)`
     update workflows w set version = version + 1, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
     where project_id = ${projectId} and id = ${id}
@@ -92,10 +93,17 @@ async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph): Promis
 
 export async function insertGraph(
   tx: Tx,
-  { projectId, id, version, graph, uses }: WorkflowKey & { version: number; graph: Graph; uses: GraphUses },
+  {
+    projectId,
+    id,
+    version,
+    graph,
+    uses,
+    savedBy,
+  }: WorkflowKey & { version: number; graph: Graph; uses: GraphUses; savedBy?: string | undefined },
 ) {
   await sql`
-    insert into workflow_graphs (project_id, workflow_id, version, graph, uses)
-    values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(uses)}::jsonb)
+    insert into workflow_graphs (project_id, workflow_id, version, graph, uses, saved_by)
+    values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(uses)}::jsonb, ${savedBy ?? null})
   `.execute(tx)
 }

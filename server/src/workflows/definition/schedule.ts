@@ -1,5 +1,5 @@
+import { nextFiring, readCron } from '../../lib/calendar/cron.ts'
 import { HOUR } from '../../lib/text/units.ts'
-import { nextFiring, readCron } from './cron.ts'
 import type { ScheduleConfig } from './trigger.ts'
 import type { WorkflowRow } from './workflow.ts'
 

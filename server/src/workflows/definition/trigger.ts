@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { parseAt } from '../../http/validate.ts'
+import { readCron } from '../../lib/calendar/cron.ts'
 import { invalid } from '../../lib/errors.ts'
 import { isTimezone } from '../../lib/timezone.ts'
 import { ListenedEvent } from '../steps/wait-for-event.ts'
-import { readCron } from './cron.ts'
 
 export const TRIGGER_TYPES = ['EVENT', 'MANUAL', 'SCHEDULE'] as const
 export type TriggerType = (typeof TRIGGER_TYPES)[number]

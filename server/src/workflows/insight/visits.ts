@@ -25,12 +25,17 @@ export const StepVisit = z
     scheduledFor: Timestamp.nullable(),
     startedAt: Timestamp,
     completedAt: Timestamp.nullable(),
+    webhook: z
+      .object({ status: z.int().nullable(), durationMs: z.int(), attempts: z.int() })
+      .nullable()
+      .describe('Of a WEBHOOK step: the last reply. `status` null: there was none.'),
     contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null: the contact was deleted.'),
   })
   .meta({ id: 'WorkflowVisit' })
 
 export const VisitsQuery = CursorQuery.extend({
   outcome: severalOf(VISIT_OUTCOMES).describe('One or several, also separated by commas. All of them by default: the figure `entered`.'),
+  nextStepId: z.uuid().optional().describe('Only those after which the execution came to this step.'),
 })
 
 /** Ended visits leave dead entries in the index, which the first read after many ends has to pass. */
@@ -39,11 +44,15 @@ const SEARCH = { ms: 3_000, advice: 'Try again.' }
 const COUNT = { upTo: 10_000, ms: 1_000 }
 
 type StepKey = { projectId: string; workflowId: string; stepId: string }
-type Visits = StepKey & { outcomes: readonly VisitOutcome[] }
+type Visits = StepKey & { outcomes: readonly VisitOutcome[]; nextStepId?: string | undefined }
 
 /** Visits of a step, newest first. */
 export async function listVisits(db: Pool, secrets: Secrets, step: StepKey, query: z.output<typeof VisitsQuery>) {
-  const visits = { ...step, outcomes: VISIT_OUTCOMES.filter((outcome) => !query.outcome || query.outcome.includes(outcome)) }
+  const visits: Visits = {
+    ...step,
+    outcomes: VISIT_OUTCOMES.filter((outcome) => !query.outcome || query.outcome.includes(outcome)),
+    nextStepId: query.nextStepId,
+  }
   const page = await searchWithin(db, SEARCH, (tx) =>
     readKeysetPage(tx, secrets, {
       scope: JSON.stringify(['visits', visits]),
@@ -61,7 +70,11 @@ type Page = { after: string | undefined; limit: number }
  * Visits `s` of each outcome `o`, which is a range of an index: at most `limit` of each, newest first. The project is a column: of a constant
  * project that is newer than the statistics, the planner would expect one row, and might read all visits of the project by the primary key.
  */
-const byOutcomeSql = ({ projectId, workflowId, stepId, outcomes }: Visits, { after, limit }: Page, columns: RawBuilder<unknown>) => sql`
+const byOutcomeSql = (
+  { projectId, workflowId, stepId, outcomes, nextStepId }: Visits,
+  { after, limit }: Page,
+  columns: RawBuilder<unknown>,
+) => sql`
   with outcomes as materialized (
     select ${projectId}::uuid as project_id, ${workflowId}::uuid as workflow_id, ${stepId}::uuid as step_id, outcome
     from unnest(${outcomes}::text[]) as outcome
@@ -69,15 +82,22 @@ const byOutcomeSql = ({ projectId, workflowId, stepId, outcomes }: Visits, { aft
   select v.* from outcomes o cross join lateral (
     select ${columns} from workflow_step_executions s
     where s.project_id = o.project_id and s.workflow_id = o.workflow_id and s.step_id = o.step_id and ${VISIT_OUTCOME} = o.outcome
-      ${after === undefined ? sql`` : sql`and s.id < ${after}`}
+      ${after === undefined ? sql`` : sql`and s.id < ${after}`} ${nextStepId === undefined ? sql`` : cameTo(nextStepId)}
     order by s.id desc limit ${limit}
   ) as v`
+
+/** The visit after it is found by the primary key. */
+const cameTo = (stepId: string) => sql`and exists (
+  select from workflow_step_executions n
+  where n.project_id = s.project_id and n.execution_id = s.execution_id and n.visit = s.visit + 1 and n.step_id = ${stepId})`
 
 /** Executions and contacts are joined to the page, not to the table. */
 const pageSql = (visits: Visits, page: Page) => sql<z.output<typeof StepVisit>>`
   select v.id, v.execution_id as "executionId", e.contact_id as "contactId", v.step_id as "stepId", v.visit, v.status, v.outcome,
     case when v.outcome in ('skipped', 'failed', 'cancelled') then coalesce(v.error, v.output ->> 'reason') end as reason,
     v.error, v.email_id as "emailId", v.scheduled_for as "scheduledFor", v.started_at as "startedAt", v.completed_at as "completedAt",
+    case when v.output ? 'durationMs'
+      then jsonb_build_object('status', v.output -> 'status', 'durationMs', v.output -> 'durationMs', 'attempts', v.output -> 'attempts') end as webhook,
     (select jsonb_build_object('id', c.id, 'email', c.email) from contacts c where c.project_id = e.project_id and c.id = e.contact_id) as contact
   from (
     ${byOutcomeSql(visits, page, sql`s.*, ${VISIT_OUTCOME} as outcome`)}
@@ -89,7 +109,8 @@ const pageSql = (visits: Visits, page: Page) => sql<z.output<typeof StepVisit>>`
 async function countVisits(db: Pool, visits: Visits): Promise<number> {
   const found = byOutcomeSql(visits, { after: undefined, limit: COUNT.upTo }, sql`1`)
   const counted = await withStatementTimeout(db, COUNT.ms, (tx) => countRows(tx, sql`${found} limit ${COUNT.upTo}`))
-  if (counted !== undefined && counted < COUNT.upTo) return counted
+  if (counted !== undefined && (counted < COUNT.upTo || visits.nextStepId !== undefined)) return counted
+  if (visits.nextStepId !== undefined) return COUNT.upTo
   const figures = stepFigures(await readFigures(db, visits), visits.stepId)
   return Math.max(
     counted ?? 0,

@@ -51,7 +51,7 @@ export const waitForEventKind: StepKind<Wait, FirstEvent | undefined> = {
   },
   describe: ({ execution, outcome }) => ({
     eventName: execution.step.config.eventName,
-    ...(outcome.is === 'done' ? { timedOut: true } : {}),
+    ...(outcome.is === 'done' && outcome.branch === 'timeout' ? { timedOut: true } : {}),
   }),
 }
 

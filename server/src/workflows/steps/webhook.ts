@@ -6,6 +6,7 @@ import { refusalOfHeader, refusalOfUrl } from '../../lib/network/webhook-target.
 import { DAY, HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
 import { checkTemplate, hasTags } from '../../templates/render.ts'
 import { describeProblem } from '../../templates/rendered-email.ts'
+import { hasSucceeded, reasonOf, waitAfter } from '../../webhooks/retry.ts'
 import { CONTACT_GONE, type ConfigReading, later, type Running, type StepKind, type StepOutcome } from './step.ts'
 import { buildWebhookRequest, type WebhookConfig, type WebhookRequest } from './webhook-request.ts'
 
@@ -16,8 +17,6 @@ const MAX_HEADER_VALUE = 998
 const WEBHOOK_DEADLINE_MS = DAY
 /** Waits before the second to the eighth attempt: together somewhat less than 24 hours. */
 const WAITS_MS = [10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 14 * HOUR]
-/** Longest wait that a Retry-After header can ask for: a wrong one must not use up the whole day. */
-const MAX_RETRY_AFTER_MS = HOUR
 
 const GivenConfig = z.object({
   url: z.string().trim().min(1).max(MAX_URL),
@@ -69,24 +68,15 @@ function judge(execution: AtWebhook, result: WebhookAnswer, now: Date): StepOutc
   const attempts = execution.attempts + 1
   const output = { ...(result.is === 'status' ? { status: result.status } : {}), durationMs: result.ms, attempts }
   if (result.is === 'refused') return { is: 'failed', error: result.reason, output }
-  if (result.is === 'status' && result.status >= 200 && result.status < 300) return { is: 'done', output }
-  const reason = result.is === 'status' ? `The host answered with status ${result.status}.` : result.reason
+  if (hasSucceeded(result)) return { is: 'done', output }
+  const reason = reasonOf(result)
   const mayRetry = result.is === 'failed' || result.status === 429 || result.status >= 500
-  const wait = WAITS_MS[attempts - 1]
+  const wait = waitAfter(WAITS_MS, attempts, result, now)
   if (!mayRetry || wait === undefined) return { is: 'failed', error: reason, output }
-  const asked = result.is === 'status' ? readRetryAfter(result.retryAfter, now) : 0
-  const until = later(now, Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS)))
+  const until = later(now, wait)
   if (execution.deadlineAt && until > execution.deadlineAt) return { is: 'failed', error: reason, output }
   const webhookHost = webhookHostOf(execution.step.config)
   return { is: 'wait', as: 'WAITING', until, attempts, deadlineAt: execution.deadlineAt, webhookHost, output: { ...output, reason } }
-}
-
-/** Milliseconds. The header is a number of seconds or a date; anything else counts as absent. */
-function readRetryAfter(text: string | undefined, now: Date): number {
-  if (text === undefined) return 0
-  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
-  const ms = Date.parse(text) - now.getTime()
-  return ms > 0 ? ms : 0
 }
 
 /** Texts of a webhook that are templates, with their paths. */

@@ -1,25 +1,20 @@
-import { createHmac, randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import type { SealedColumn } from '../../db/sealed-columns.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { newSigningSecret, type SigningSecrets } from '../../webhooks/sign.ts'
 
-/** Bytes of a secret, as Standard Webhooks recommends. */
-const SECRET_BYTES = 32
-const PREFIX = 'whsec_'
 /** After a rotation, requests are signed with both secrets for this long. */
 const OVERLAP_HOURS = 24
 
 type Row = { secret: Buffer; previous: Buffer | null; previousUntil: Date | null }
-
-const newSecret = () => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
 
 const COLUMNS = sql`secret, case when previous_until > now() then previous end as previous,
   case when previous_until > now() then previous_until end as "previousUntil"`
 
 const readRow = (db: Db, projectId: string) => maybeOne<Row>(db)`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`
 
-export type WebhookSecret = { secret: string; previous: string | null; previousUntil: Date | null }
+export type WebhookSecret = SigningSecrets & { previousUntil: Date | null }
 
 const open = (secrets: Secrets, { secret, previous, previousUntil }: Row): WebhookSecret => ({
   secret: secrets.open('webhook-secret', secret),
@@ -41,7 +36,7 @@ export async function getWebhookSecret(db: Pool, secrets: Secrets, projectId: st
 /** Two nodes may create it at once: the first one wins. */
 async function createSecret(tx: Tx, secrets: Secrets, projectId: string): Promise<Row> {
   await sql`
-    insert into webhook_secrets (project_id, secret) values (${projectId}, ${secrets.seal('webhook-secret', newSecret())})
+    insert into webhook_secrets (project_id, secret) values (${projectId}, ${secrets.seal('webhook-secret', newSigningSecret())})
     on conflict (project_id) do nothing
   `.execute(tx)
   return one<Row>(tx)`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`
@@ -49,7 +44,7 @@ async function createSecret(tx: Tx, secrets: Secrets, projectId: string): Promis
 
 /** The secret before this one stays valid for a day. */
 export async function rotateWebhookSecret(tx: Tx, secrets: Secrets, projectId: string): Promise<WebhookSecret> {
-  const sealed = secrets.seal('webhook-secret', newSecret())
+  const sealed = secrets.seal('webhook-secret', newSigningSecret())
   const row = await one<Row>(tx)`
     insert into webhook_secrets as w (project_id, secret) values (${projectId}, ${sealed})
     on conflict (project_id) do update set previous = w.secret, previous_until = now() + make_interval(hours => ${OVERLAP_HOURS}),
@@ -57,14 +52,4 @@ export async function rotateWebhookSecret(tx: Tx, secrets: Secrets, projectId: s
     returning ${COLUMNS}
   `
   return open(secrets, row)
-}
-
-/** Headers of Standard Webhooks: the signature covers id, time and body. */
-export function signWebhook({ secret, previous }: WebhookSecret, { id, at, body }: { id: string; at: Date; body: string }) {
-  const timestamp = String(Math.floor(at.getTime() / 1_000))
-  const signatures = [secret, ...(previous ? [previous] : [])].map((each) => {
-    const key = Buffer.from(each.slice(PREFIX.length), 'base64')
-    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
-  })
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
 }

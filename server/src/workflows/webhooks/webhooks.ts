@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
-import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
 import { crash } from '../../lib/crash-point.ts'
@@ -9,7 +8,8 @@ import type { Log } from '../../lib/log.ts'
 import type { SafeFetch } from '../../lib/network/safe-fetch.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { SECOND } from '../../lib/text/units.ts'
+import { CALL_TIMEOUT_MS, hasHung, LEASE_SECONDS, MAX_OF_HOST, startCalls } from '../../webhooks/calls.ts'
+import { signWebhook } from '../../webhooks/sign.ts'
 import { type Claimed, RUNNING_COLUMNS, withGraphs } from '../executions/advance.ts'
 import { notifyDue } from '../executions/enrol.ts'
 import { type ActiveExecution, applyOutcomes } from '../executions/transition.ts'
@@ -17,34 +17,20 @@ import { isBeingWiped } from '../executions/wiped.ts'
 import type { Running } from '../steps/step.ts'
 import { decideWebhook, type WebhookAnswer } from '../steps/webhook.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from '../steps/webhook-request.ts'
-import { getWebhookSecret, signWebhook } from './webhook-secret.ts'
+import { getWebhookSecret } from './webhook-secret.ts'
 
 type Deps = { db: Pool; secrets: Secrets; log: Log; isHeld: () => boolean; safeFetch: SafeFetch; pollMs?: number }
-
-/** Requests of one worker at a time: altogether (besides one of an owner that has none), of a project, and to a host of a project. */
-const MAX_IN_FLIGHT = 64
-const MAX_OF_PROJECT = 16
-const MAX_OF_HOST = 8
-const POLL_MS = 250
-const TIMEOUT_MS = 10 * SECOND
-/** A request that fails after this time has waited for a reply, a connection, or DNS. */
-const HANGS_MS = TIMEOUT_MS / 2
-/** After this time another worker takes over: longer than a request and its bookkeeping. */
-const LEASE_SECONDS = 30
 
 type DueHost = WaitingWork & { host: string }
 type AtWebhook = ActiveExecution & Running<WebhookConfig>
 type Leased = Claimed & DueHost & { leasedUntil: Date }
 
-/**
- * Makes the requests of WEBHOOK steps, outside of transactions: a lease keeps other workers away, and expires if this one dies. So a request
- * is made at least once, and every attempt has the same `webhook-id`.
- */
-export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = POLL_MS }: Deps) {
+/** Makes the requests of WEBHOOK steps, one of a host at a time. Every attempt has the same `webhook-id`. */
+export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs }: Deps) {
   const warn = createRareWarning(log)
 
   /** A host whose last request timed out gets one at a time, until it answers. */
-  async function request({ key: _key, owner: _owner, projectId, host: _host, leasedUntil, ...claimed }: Leased): Promise<LoopOutcome> {
+  async function request({ key: _key, owner: _owner, projectId, host: _host, leasedUntil, ...claimed }: Leased) {
     const [active] = await withGraphs(db, projectId, [claimed])
     // Only WEBHOOK steps have a host.
     const execution = active as AtWebhook
@@ -56,7 +42,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     await transact(db, (tx) => settle(tx, projectId, { execution, leasedUntil, result })).catch((err) =>
       warn({ err, projectId, execution: execution.id }, 'could not settle a webhook request; retrying'),
     )
-    return result.is === 'failed' && result.ms >= HANGS_MS ? 'timed_out' : 'done'
+    return result.is !== 'gone' && hasHung(result) ? 'timed_out' : 'done'
   }
 
   async function attempt(projectId: string, execution: AtWebhook): Promise<WebhookAnswer> {
@@ -68,16 +54,14 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     const now = await scalar<Date>(db)`select clock_timestamp()`
     const id = `msg_${execution.id}_${execution.visits}`
     const signature = signWebhook(await getWebhookSecret(db, secrets, projectId), { id, at: now, body: built.body ?? '' })
-    return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: TIMEOUT_MS })
+    return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: CALL_TIMEOUT_MS })
   }
 
-  return startProjectLoop<DueHost, Leased>({
+  return startCalls<DueHost, Leased>({
     name: 'call webhooks',
     log,
     isHeld,
     pollMs,
-    slots: MAX_IN_FLIGHT,
-    maxOfProject: MAX_OF_PROJECT,
     maxOfKey: MAX_OF_HOST,
     find: (except) => findDueHosts(db, except),
     take: (hosts) => transact(db, (tx) => leaseWebhooks(tx, hosts)),

@@ -12,10 +12,10 @@ export const probe: Extend = (app, { secrets, db, config }) => {
   const Anything = z.object({}).loose().meta({ maxProperties: 100_000 })
   const echo = { schema: { body: Anything } }
 
-  app.get('/probe/secret', { config: { caller: 'secret-key' } }, (req) => ({ project: req.project.id }))
-  app.get('/probe/project', { config: { caller: 'project' } }, (req) => ({ project: req.project.id }))
-  app.get('/probe/admin', { config: { caller: 'project', role: 'ADMIN' } }, (req) => ({ project: req.project.id }))
-  app.post('/probe/project', { config: { caller: 'project' }, ...echo }, (req) => ({ body: req.body }))
+  app.get('/probe/secret', { config: { caller: 'secret-key', scope: 'full' } }, (req) => ({ project: req.project.id }))
+  app.get('/probe/project', { config: { caller: 'project', scope: 'full' } }, (req) => ({ project: req.project.id }))
+  app.get('/probe/admin', { config: { caller: 'project', scope: 'full', role: 'ADMIN' } }, (req) => ({ project: req.project.id }))
+  app.post('/probe/project', { config: { caller: 'project', scope: 'full' }, ...echo }, (req) => ({ body: req.body }))
   app.post('/probe/track', { config: { caller: 'public-key' }, ...echo }, (req) => ({ project: req.project.id, body: req.body }))
   app.post('/probe/echo', { config: { caller: 'anyone' }, ...echo }, (req) => ({ body: req.body }))
   app.post('/probe/large', { config: { caller: 'anyone' }, bodyLimit: 3_000_000, ...echo }, (req) => ({ keys: Object.keys(req.body) }))
@@ -24,7 +24,10 @@ export const probe: Extend = (app, { secrets, db, config }) => {
   /** Inserts a row in the transaction of its key; `fail` throws after the insert, `wait` keeps the transaction open. */
   app.post(
     '/probe/once',
-    { config: { caller: 'secret-key' }, schema: { body: z.object({ fail: z.boolean().optional(), wait: z.number().optional() }) } },
+    {
+      config: { caller: 'secret-key', scope: 'full' },
+      schema: { body: z.object({ fail: z.boolean().optional(), wait: z.number().optional() }) },
+    },
     (req) =>
       transact(db, async (tx) => {
         const id = newId()
@@ -44,7 +47,7 @@ export const probe: Extend = (app, { secrets, db, config }) => {
 
   app.get(
     '/probe/list',
-    { config: { caller: 'project' }, schema: { querystring: CursorQuery, response: { 200: cursorList(z.number()) } } },
+    { config: { caller: 'project', scope: 'full' }, schema: { querystring: CursorQuery, response: { 200: cursorList(z.number()) } } },
     async (req) => {
       const scope = `${req.project.id} numbers`
       const [after] = req.query.cursor ? readCursor(secrets, scope, req.query.cursor) : [0]

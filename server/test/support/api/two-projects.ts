@@ -85,6 +85,19 @@ export function useTwoProjects(sterna: Sterna) {
       const { own, foreign } = Object.fromEntries(await Promise.all(made)) as Record<'own' | 'foreign', { id: string; emailId: string }>
       return { emails: { own: own.emailId, foreign: foreign.emailId }, messages: { own: own.id, foreign: foreign.id } }
     }
+    /** An endpoint whose requests are refused at once, without a connection, and a delivery of it that failed. */
+    const endpoint = async ({ id, sk }: Project) => {
+      const body = { url: 'https://hooks.example.com', events: ['event.never'] }
+      const endpointId = (await sterna.call('POST', '/webhook-endpoints', { key: sk, body })).body.id as string
+      await sql`update webhook_endpoints set url = 'http://127.0.0.1/' where id = ${endpointId}`.execute(sterna.db)
+      const delivery = randomUUID()
+      await sql`
+        insert into webhook_deliveries (project_id, id, endpoint_id, message_id, type, status)
+        values (${id}, ${delivery}, ${endpointId}, ${delivery}, 'event.never', 'failed')
+      `.execute(sterna.db)
+      return { endpointId, delivery }
+    }
+    const endpoints = { own: await endpoint(mine), foreign: await endpoint(theirs) }
     const ids = {
       projects: { own: mine.id, foreign: theirs.id },
       members: { own: guest.id, foreign: other.id },
@@ -108,6 +121,8 @@ export function useTwoProjects(sterna: Sterna) {
       versions: { own: '1', foreign: '99' },
       ...(await emails()),
       ...(await workflows()),
+      'webhook-endpoints': { own: endpoints.own.endpointId, foreign: endpoints.foreign.endpointId },
+      deliveries: { own: endpoints.own.delivery, foreign: endpoints.foreign.delivery },
       suppressions: {
         own: await suppression(mine, 'own@suppressed.example'),
         foreign: await suppression(theirs, 'foreign@suppressed.example'),

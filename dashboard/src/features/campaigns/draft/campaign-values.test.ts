@@ -7,6 +7,7 @@ const values: CampaignValues = {
   subject: 'News',
   previewText: '',
   body: '<p>News</p>',
+  design: null,
   type: 'MARKETING',
   from: 'news@acme.example',
   fromName: '',

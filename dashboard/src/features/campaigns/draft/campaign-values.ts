@@ -1,6 +1,7 @@
 import type { Body, Campaign, ConditionInput } from '@sterna/sdk'
 import { printCondition, readConditionText } from '../../../conditions/condition-text.ts'
-import type { ContentValues } from '../../../content/content-values.ts'
+import { type ContentValues, contentOf } from '../../../content/content-values.ts'
+import { ordered } from '../../../design/document/design-json.ts'
 
 /** The fields of the composer. An empty text is a field that is not set. */
 export type CampaignValues = ContentValues & {
@@ -21,6 +22,7 @@ export const campaignValuesOf = (campaign: Campaign): CampaignValues => ({
   subject: campaign.subject,
   previewText: campaign.previewText ?? '',
   body: campaign.body,
+  design: ordered(campaign.design),
   type: campaign.type,
   from: campaign.from,
   fromName: campaign.fromName ?? '',
@@ -34,14 +36,15 @@ export const campaignValuesOf = (campaign: Campaign): CampaignValues => ({
 
 /** PUT replaces all of a campaign. */
 export function bodyOf(values: CampaignValues): Body<'PUT /campaigns/{id}'> {
-  const { name, subject, body, type, from, audienceType, segmentId, ratePerMinute } = values
+  const { name, subject, body, design, type, from, audienceType, segmentId, ratePerMinute } = values
   const text = (value: string) => value.trim() || null
   return {
     name: name.trim(),
     description: text(values.description),
     subject,
     previewText: text(values.previewText),
-    body,
+    ...contentOf({ body, design }),
+    ...(!design && { design: null }),
     type,
     from: from.trim(),
     fromName: text(values.fromName),
@@ -63,14 +66,14 @@ const MAX_RATE = 1_000_000
 
 /** Why this cannot be saved yet; undefined if it can. */
 export function campaignProblemOf(values: CampaignValues, syntaxErrors: { message: string }[] = []): string | undefined {
-  const { name, subject, body, from, audienceType, segmentId, condition, ratePerMinute } = values
+  const { name, subject, body, design, from, audienceType, segmentId, condition, ratePerMinute } = values
   if (!name.trim()) return 'the campaign needs a name'
   if (audienceType === 'SEGMENT' && !segmentId) return 'choose a segment'
   if (audienceType === 'FILTERED' && 'problem' in readConditionText(condition)) return 'the filter is not complete'
   if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(from.trim())) return 'the campaign needs a sender address'
   if (!subject.trim()) return 'the campaign needs a subject'
-  if (!body.trim()) return 'the campaign needs a body'
+  if (!design && !body.trim()) return 'the campaign needs a body'
   if (ratePerMinute.trim() && !(/^\d+$/.test(ratePerMinute.trim()) && Number(ratePerMinute) >= 1 && Number(ratePerMinute) <= MAX_RATE))
     return 'the rate must be a whole number of emails'
-  return syntaxErrors.length > 0 ? 'the code has an error' : undefined
+  return syntaxErrors.length > 0 ? `the ${design ? 'email' : 'code'} has an error` : undefined
 }

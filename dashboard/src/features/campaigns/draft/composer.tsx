@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useLint } from '../../../content/use-lint.ts'
 import { campaignQuery, preflightQuery, storeCampaign } from '../../../data/campaigns.ts'
+import { startersQuery } from '../../../data/templates.ts'
 import { EditorFrame } from '../../../editor/editor-frame.tsx'
 import { useAutosave } from '../../../editor/use-autosave.ts'
 import { useDraft } from '../../../editor/use-draft.ts'
@@ -44,7 +45,8 @@ export function Composer({ campaign }: { campaign: Campaign }) {
   useAutosave(draft, problem)
   const preflight = useQuery(preflightQuery(project.id, campaign.id, campaign.updatedAt))
   const [confirmed, setConfirmed] = usePreference<DraftPart[]>(`campaign-parts.${campaign.id}`, [])
-  const open = openPartsOf(draft.values, confirmed)
+  const starters = useQuery(startersQuery(project.id)).data ?? []
+  const open = openPartsOf(draft.values, starters, confirmed)
   const confirm = (part: DraftPart) => setConfirmed([...new Set([...confirmed, part])])
   const wrong = preflight.data && checksOf(preflight.data, campaign.body).find(({ level }) => level === 'wrong')
   // Its numbers are of everyone until an audience is chosen.

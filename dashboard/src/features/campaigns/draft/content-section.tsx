@@ -1,23 +1,24 @@
-import type { Campaign, TemplateListItem } from '@sterna/sdk'
-import { useQuery } from '@tanstack/react-query'
+import type { Campaign, Template } from '@sterna/sdk'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { apiOf } from '../../../api.ts'
 import type { CodeIssue } from '../../../content/code-editor.tsx'
 import { ContentWorkspace } from '../../../content/content-workspace.tsx'
+import { StartPicker } from '../../../content/start-picker.tsx'
 import type { FindPeople } from '../../../data/contacts.ts'
 import { offeredTemplatesQuery } from '../../../data/templates.ts'
+import { ordered } from '../../../design/document/design-json.ts'
 import type { Draft } from '../../../editor/use-draft.ts'
-import { useProject } from '../../../projects/current.ts'
+import { useApi, useProject } from '../../../projects/current.ts'
 import { Dialog, DialogButtons } from '../../../ui/dialog/dialog.tsx'
 import { toast } from '../../../ui/dialog/toast.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
-import { Input, Select } from '../../../ui/form/input.tsx'
-import { namesById } from '../../../ui/form/options.ts'
+import { Input } from '../../../ui/form/input.tsx'
 import { Banner } from '../../../ui/page/banner.tsx'
-import type { CampaignValues } from './campaign-values.ts'
+import { type CampaignValues, campaignValuesOf } from './campaign-values.ts'
 import type { DraftPart, OpenParts } from './open-parts.ts'
 import { Section } from './section.tsx'
 
@@ -98,7 +99,8 @@ export function ContentSection({ campaign, draft, issues, problem, open, onConfi
       </div>
       <ContentWorkspace
         values={draft.values}
-        onBody={(body) => draft.set({ body })}
+        saved={campaignValuesOf(campaign)}
+        onContent={draft.set}
         issues={issues}
         view={{ ...(as && { as }), ...(show && { show }), ...(dark && { dark }) }}
         onView={(search) => navigate({ to: '.', search: search as never, replace: true, resetScroll: false })}
@@ -114,21 +116,25 @@ const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(
 function UseTemplate({ draft }: { draft: Draft<CampaignValues> }) {
   const project = useProject()
   const templates = useQuery(offeredTemplatesQuery(project.id)).data ?? []
+  const api = useApi()
   const [open, setOpen] = useState(false)
+  const [chosen, setChosen] = useState('')
+  const use = useMutation({ mutationFn: async (id: string) => copy(await api.templates.get(id)) })
   if (templates.length === 0) return null
-  function use(template: TemplateListItem) {
-    const { subject, previewText, body, type, templateId, fromName, replyTo } = draft.values
+  function copy(template: Template) {
+    const { subject, previewText, body, design, type, templateId, fromName, replyTo } = draft.values
     draft.set({
       subject: template.subject,
       previewText: template.previewText ?? '',
       body: template.body,
+      design: ordered(template.design),
       type: template.type,
       templateId: template.id,
       ...(template.fromName && { fromName: template.fromName }),
       ...(template.replyTo && { replyTo: template.replyTo }),
     })
     setOpen(false)
-    const undo = () => draft.set({ subject, previewText, body, type, templateId, fromName, replyTo })
+    const undo = () => draft.set({ subject, previewText, body, design, type, templateId, fromName, replyTo })
     toast(`The content is now that of ${template.name}`, { action: { label: 'Undo', run: undo } })
   }
   return (
@@ -141,14 +147,23 @@ function UseTemplate({ draft }: { draft: Draft<CampaignValues> }) {
         description="Copies its content into this campaign. Later changes of the template do not change the campaign."
         open={open}
         onOpenChange={setOpen}
+        wide
       >
-        <Form error={null} onSubmit={(value) => use(templates.find(({ id }) => id === value('templateId'))!)}>
-          <Field name="templateId" label="Template">
-            <Select options={namesById(templates)} />
-          </Field>
+        <Form error={use.error} onSubmit={() => use.mutate(chosen || templates[0]!.id)}>
+          <StartPicker
+            legend="Template"
+            groups={[
+              {
+                heading: 'Your templates',
+                choices: templates.map(({ id, name, body }) => ({ key: id, label: name, content: { design: null, body } })),
+              },
+            ]}
+            chosen={chosen || templates[0]!.id}
+            onChoose={setChosen}
+          />
           <DialogButtons>
             <Button onClick={() => setOpen(false)}>Cancel</Button>
-            <Button type="submit" variant="primary">
+            <Button type="submit" variant="primary" busy={use.isPending}>
               Replace the content
             </Button>
           </DialogButtons>

@@ -1,44 +1,48 @@
-import type { Body, CampaignListItem, TemplateListItem } from '@sterna/sdk'
-import { STARTERS } from '../../../content/starters.ts'
+import type { Body, Campaign, CampaignListItem, Sterna, Template, TemplateListItem } from '@sterna/sdk'
+import type { StartGroup } from '../../../content/start-picker.tsx'
+import { blankChoice, type Starter, starterGroups, starterOf } from '../../../content/starter-choices.ts'
+import { blankDesign } from '../../../design/document/design-json.ts'
 
-type Sources = { templates: TemplateListItem[]; campaigns: CampaignListItem[] }
+type Sources = { starters: Starter[]; templates: TemplateListItem[]; campaigns: CampaignListItem[] }
 
 /** What a new campaign takes from its source. Without a subject the form uses the name of the campaign. */
-type Start = Partial<Body<'POST /campaigns'>> & { body: string }
+type Start = Partial<Body<'POST /campaigns'>>
 
-/** Starters that are sent to many; the others answer one person. */
-const OFFERED = STARTERS.filter(({ id, type }) => type === 'MARKETING' && id !== 'blank')
-const BLANK = STARTERS.find(({ id }) => id === 'blank')!
-
-/** The sources to choose from, below their headings. A heading without a source is left out. */
-export function groupsOf({ templates, campaigns }: Sources): Record<string, Record<string, string>> {
-  const options = (kind: string, rows: { id: string; name: string }[]) =>
-    Object.fromEntries(rows.map(({ id, name }) => [`${kind} ${id}`, name]))
-  const groups = {
-    Starters: options('starter', OFFERED),
-    'Your templates': options('template', templates),
-    'Recent campaigns': options('campaign', campaigns),
-  }
-  return Object.fromEntries(Object.entries(groups).filter(([, group]) => Object.keys(group).length > 0))
+/** The sources to choose from, below their headings. Starters for one person, such as receipts, are left out. */
+export function startGroups({ starters, templates, campaigns }: Sources): StartGroup[] {
+  const choices = (kind: string, rows: { id: string; name: string; body: string }[]) =>
+    rows.map(({ id, name, body }) => ({ key: `${kind} ${id}`, label: name, content: { design: null, body } }))
+  const [news] = starterGroups(starters, ['news'])
+  return [
+    { heading: 'Starters', choices: [blankChoice('Blank'), ...(news?.choices ?? [])] },
+    { heading: 'Your templates', choices: choices('template', templates) },
+    { heading: 'Recent campaigns', choices: choices('campaign', campaigns) },
+  ]
 }
 
-export function startOf(source: string, { templates, campaigns }: Sources): Start {
-  const [kind, id] = source.split(' ')
-  const starter = kind === 'starter' && OFFERED.find((each) => each.id === id)
-  if (starter) return { subject: starter.subject, body: starter.body, type: starter.type }
-  const template = kind === 'template' && templates.find((each) => each.id === id)
-  if (template) return { ...contentOf(template), templateId: template.id }
-  const campaign = kind === 'campaign' && campaigns.find((each) => each.id === id)
-  if (campaign) return { ...contentOf(campaign), ...audienceOf(campaign), templateId: campaign.templateId }
-  return { body: BLANK.body }
+/** The content of the source. Lists have no designs, so that the whole record is loaded. */
+export async function loadStart(api: Sterna, source: string, starters: Starter[]): Promise<Start> {
+  const [kind, id = ''] = source.split(' ')
+  if (kind === 'template') return startOfTemplate(await api.templates.get(id))
+  if (kind === 'campaign') return startOfCampaign(await api.campaigns.get(id))
+  const starter = starterOf(starters, source)
+  return { design: starter?.design ?? blankDesign(), type: 'MARKETING' }
 }
 
-function contentOf({ subject, body, previewText, from, fromName, replyTo, type }: TemplateListItem | CampaignListItem) {
-  return { subject, body, previewText, fromName, replyTo, type, ...(from && { from }) }
+export const startOfTemplate = (template: Template): Start => ({ ...contentOf(template), templateId: template.id })
+
+export const startOfCampaign = (campaign: Campaign): Start => ({
+  ...contentOf(campaign),
+  ...audienceOf(campaign),
+  templateId: campaign.templateId,
+})
+
+function contentOf({ subject, body, design, previewText, from, fromName, replyTo, type }: Template | Campaign) {
+  return { subject, ...(design ? { design } : { body }), previewText, fromName, replyTo, type, ...(from && { from }) }
 }
 
 /** The audience of a campaign. Its segment may be gone: then it has to be chosen again. */
-function audienceOf({ audienceType, segmentId, audienceCondition }: CampaignListItem) {
+function audienceOf({ audienceType, segmentId, audienceCondition }: Campaign) {
   if (audienceType === 'SEGMENT' && segmentId) return { audienceType, segmentId }
   if (audienceType === 'FILTERED' && audienceCondition) return { audienceType, audienceCondition }
   return { audienceType: 'ALL' as const }

@@ -25,6 +25,32 @@ test('columns are suggested by name and by what they hold', () => {
   expect(suggestTargets(two, []).map(({ kind }) => kind)).toEqual(['new', 'email'])
 })
 
+test.each([
+  ['Opted in', ['yes', 'No'], 'subscribed'],
+  ['opt-in', ['1', '0'], 'subscribed'],
+  // When, not whether.
+  ['Opted in', ['2026-01-31'], 'new'],
+  ['Vegetarian', ['yes'], 'new'],
+])('a column %s of %j is suggested as %s', (name, samples, kind) => {
+  expect(suggestTargets([{ name, samples }], [])[0]!.kind).toBe(kind)
+})
+
+test.each([
+  ['Full name', 'fullName'],
+  ['date of birth', 'dateOfBirth'],
+  ['Plan', 'Plan'],
+  ['VAT', 'VAT'],
+  ['first_name', 'first_name'],
+])('a new field for the column %s is called %s', (name, field) => {
+  expect(suggestTargets([{ name, samples: [] }], [])).toEqual([{ kind: 'new', field }])
+})
+
+test('a known field is found however its name is written', () => {
+  const known = [{ field: 'firstName', type: 'string' }]
+  for (const name of ['First Name', 'first_name', 'FIRSTNAME'])
+    expect(suggestTargets([{ name, samples: [] }], known)).toEqual([{ kind: 'field', field: 'firstName' }])
+})
+
 test('the mapping names every column that has a name', () => {
   const targets: Target[] = [
     { kind: 'email' },

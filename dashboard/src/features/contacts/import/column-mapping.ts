@@ -20,13 +20,35 @@ function findAddress(columns: CsvColumn[]): number {
 /** The likely targets, for the user to correct. A column without a name cannot be mapped and is skipped. */
 export function suggestTargets(columns: CsvColumn[], fields: KnownField[]): Target[] {
   const address = findAddress(columns)
+  const subscription = findSubscription(columns)
   return columns.map(({ name }, index): Target => {
     if (index === address) return { kind: 'email' }
     if (name === '') return { kind: 'skip' }
-    if (name.toLowerCase() === 'subscribed') return { kind: 'subscribed' }
-    const known = fields.find(({ field }) => field.toLowerCase() === name.toLowerCase())
-    return known ? { kind: 'field', field: known.field } : { kind: 'new', field: name }
+    if (index === subscription) return { kind: 'subscribed' }
+    const known = fields.find(({ field }) => field === name) ?? fields.find(({ field }) => lettersOf(field) === lettersOf(name))
+    return known ? { kind: 'field', field: known.field } : { kind: 'new', field: fieldNameOf(name) }
   })
+}
+
+/** Prefers a column called subscribed. Another name counts only if the column holds answers to a question. -1 if there is none. */
+function findSubscription(columns: CsvColumn[]): number {
+  const exact = columns.findIndex(({ name }) => name.toLowerCase() === 'subscribed')
+  if (exact !== -1) return exact
+  const answers = ({ samples }: CsvColumn) => samples.length > 0 && samples.every((value) => YES_OR_NO.test(value.trim()))
+  return columns.findIndex((column) => SUBSCRIPTION_NAMES.has(lettersOf(column.name)) && answers(column))
+}
+
+const SUBSCRIPTION_NAMES = new Set(['optedin', 'optin', 'emailoptin', 'issubscribed', 'newsletter', 'marketingconsent', 'acceptsmarketing'])
+const YES_OR_NO = /^(yes|no|y|n|true|false|t|f|0|1|on|off)$/i
+
+/** `First Name`, `first_name` and `firstName` are the same. */
+const lettersOf = (name: string) => name.toLowerCase().replace(/[\s_-]+/g, '')
+
+/** `Full name` becomes `fullName`: a name without spaces is easier to use in templates. */
+function fieldNameOf(name: string): string {
+  const [first = '', ...others] = name.trim().split(/\s+/)
+  if (others.length === 0) return first
+  return first.toLowerCase() + others.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
 /** The field `mapping` of the request. */

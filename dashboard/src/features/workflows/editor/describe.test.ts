@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
+import type { StepType } from '../graph/graph.ts'
 import { secondsOf, splitSeconds } from '../steps/period.tsx'
 import { describeQuestion } from '../steps/question.ts'
 import { parseValue } from '../steps/step-view.ts'
 import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
 import { describeReason, describeStart, describeTrigger } from './describe.ts'
-import type { StepType } from './graph.ts'
 
 const NAMES = { templates: { t1: 'Welcome' }, segments: { s1: 'Customers' } }
 
@@ -14,8 +14,9 @@ test.each<[StepType, Record<string, unknown>, string]>([
   ['SEND_EMAIL', { templateId: 'gone' }, 'a deleted template'],
   ['DELAY', { amount: 1, unit: 'days' }, '1 day'],
   ['DELAY', { amount: 90, unit: 'minutes' }, '90 minutes'],
-  ['WAIT_FOR_EVENT', { eventName: 'paid', timeout: 172_800 }, 'paid, at most 2 days'],
-  ['WAIT_FOR_EVENT', { eventName: 'paid', timeout: null }, 'paid, without a limit'],
+  ['WAIT_FOR_EVENT', { eventName: 'paid', timeout: 172_800 }, 'until paid, at most 2 days'],
+  ['WAIT_FOR_EVENT', { eventName: 'paid', timeout: null }, 'until paid, however long'],
+  ['DELAY', { until: 'data.birthday', repeats: 'yearly', hour: 9 }, 'until 9:00 on the next birthday'],
   ['WEBHOOK', { url: 'https://example.com/x', method: 'POST' }, 'POST https://example.com/x'],
   ['UPDATE_CONTACT', { updates: { plan: 'pro', old: null }, subscriptionAction: 'subscribe' }, 'plan = “pro”, delete old, subscribe'],
   ['EXIT', { reason: 'bought' }, 'bought'],

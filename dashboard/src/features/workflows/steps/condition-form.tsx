@@ -15,8 +15,8 @@ import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { ViewTabs } from '../../../ui/page/view-tabs.tsx'
-import { newId, type Step } from '../editor/graph.ts'
 import { JsonField } from '../editor/json-field.tsx'
+import { newId, type Step } from '../graph/graph.ts'
 import { configOfTree, describeQuestion, problemOfQuestion, treeOfConfig, WITH_UNIT, WITHOUT_VALUE } from './question.ts'
 import { parseValue, type StepFormProps, textOf } from './step-view.ts'
 
@@ -36,7 +36,7 @@ export function ConditionForm({ step, workflow, onStep }: StepFormProps) {
   const set = (config: Step['config'], what = '') => onStep({ ...step, config }, what && `${step.id} ${what}`)
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
         <Field name="kind" label="Kind of question">
           <Select options={KINDS} value={kind} onChange={(event) => set(convert(step.config, event.target.value as Kind))} />
         </Field>

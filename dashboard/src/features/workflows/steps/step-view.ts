@@ -1,7 +1,8 @@
 import type { Workflow } from '@sterna/sdk'
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
-import type { Graph, Step } from '../editor/graph.ts'
+import type { Command } from '../commands/commands.ts'
+import type { Graph, Step } from '../graph/graph.ts'
 
 export type StepFormProps = {
   step: Step
@@ -9,7 +10,7 @@ export type StepFormProps = {
   graph: Graph
   /** `what` names the field that is typed into. */
   onStep: (step: Step, what?: string) => void
-  onGraph: (graph: Graph) => void
+  onCommand: (command: Command) => unknown
 }
 
 export type Branch = { branch: string | null; label: string }
@@ -28,6 +29,8 @@ export type StepView = {
   describe: (config: Config, names: Names) => string
   /** Why a step cannot work yet; undefined if it can. The server checks all of it again. */
   problem?: (config: Config) => string | undefined
+  /** Whether time passes at the step. A loop needs such a step. */
+  pauses?: true
   Form: (props: StepFormProps) => ReactNode
   /** What a simulation shows of it. A kind without this shows the result as JSON. */
   Result?: (props: { result: Record<string, unknown> }) => ReactNode

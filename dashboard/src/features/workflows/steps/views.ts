@@ -1,4 +1,4 @@
-import type { Graph, Step, StepType } from '../editor/graph.ts'
+import type { Step, StepType } from '../graph/graph.ts'
 import { conditionView } from './condition.tsx'
 import { delayView } from './delay.tsx'
 import { exitView } from './exit.tsx'
@@ -35,12 +35,3 @@ export const addableSteps = ({ isOpenEnd }: { isOpenEnd: boolean }): Configured[
       return config ? [{ type, config }] : []
     })
     .filter((step) => isOpenEnd || branchesOf(step).length > 0)
-
-/** Everything that keeps a graph from being saved, by step. */
-export const problemsOf = ({ steps }: Graph): Map<string, string> =>
-  new Map(
-    steps.flatMap(({ id, type, name, config }) => {
-      const problem = name.trim() ? STEP_VIEWS[type].problem?.(config) : 'A step needs a name.'
-      return problem ? [[id, problem] as const] : []
-    }),
-  )

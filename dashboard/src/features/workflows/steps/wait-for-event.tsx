@@ -5,12 +5,13 @@ import { eventNamesQuery } from '../../../data/events.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { connect, newId, type Step, stepById, targetsOf, transitionAt } from '../editor/graph.ts'
 import { Suggestions } from '../editor/suggestions.tsx'
+import { newId, type Step, stepById, targetsOf, transitionAt } from '../graph/graph.ts'
 import { describePeriod, PeriodFields, secondsOf, splitSeconds } from './period.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const DEFAULT_SECONDS = 259_200
+const NEW_BRANCH = 'new'
 
 export const waitForEventView: StepView = {
   word: 'Wait for an event',
@@ -22,12 +23,13 @@ export const waitForEventView: StepView = {
   ],
   describe({ eventName, timeout }) {
     const event = textOf(eventName) || 'no event yet'
-    return typeof timeout === 'number' ? `${event}, at most ${describePeriod(splitSeconds(timeout))}` : `${event}, without a limit`
+    return typeof timeout === 'number' ? `until ${event}, at most ${describePeriod(splitSeconds(timeout))}` : `until ${event}, however long`
   },
   problem({ eventName, timeout }) {
     if (!textOf(eventName).trim()) return 'Name the event.'
     return timeout !== null && !(Number(timeout) >= 1) ? 'The limit must be longer than zero.' : undefined
   },
+  pauses: true,
   Form: WaitForm,
   Result: ({ result }) => <p className="text-muted text-ui">{String(result.eventName)} does not happen.</p>,
 }
@@ -42,7 +44,7 @@ function WaitForm(props: StepFormProps) {
   const [period, setPeriod] = useState(() => splitSeconds(typeof timeout === 'number' ? timeout : DEFAULT_SECONDS))
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
         <Field name="eventName" label="Event" hint="Counted from the moment the contact reaches this step.">
           <Input
             value={textOf(eventName)}
@@ -54,7 +56,7 @@ function WaitForm(props: StepFormProps) {
         </Field>
         <Field name="limit" label="How long">
           <Select
-            options={{ limited: 'At most…', forever: 'Until it happens' }}
+            options={{ limited: 'Give up after…', forever: 'However long it takes' }}
             value={isLimited ? 'limited' : 'forever'}
             onChange={(event) => set({ timeout: event.target.value === 'limited' ? secondsOf(period.amount, period.unit) : null })}
           />
@@ -64,7 +66,7 @@ function WaitForm(props: StepFormProps) {
       {isLimited && (
         <>
           <PeriodFields
-            label="At most"
+            label="Give up after"
             amount={period.amount}
             unit={period.unit}
             onChange={(next) => {
@@ -79,10 +81,8 @@ function WaitForm(props: StepFormProps) {
   )
 }
 
-const NEW_BRANCH = 'new'
-
 /** Where a wait goes on when its time is over. */
-function TimeoutTarget({ step, graph, onGraph }: StepFormProps) {
+function TimeoutTarget({ step, graph, onCommand }: StepFormProps) {
   const place = { fromStepId: step.id, branch: 'timeout' }
   const target = stepById(graph, transitionAt(graph, place)?.toStepId)
   const options = {
@@ -91,9 +91,9 @@ function TimeoutTarget({ step, graph, onGraph }: StepFormProps) {
     ...Object.fromEntries(targetsOf(graph, place).map(({ id, name }) => [id, name])),
   }
   function choose(chosen: string) {
-    if (chosen !== NEW_BRANCH) return onGraph(connect(graph, place, chosen || undefined))
+    if (chosen !== NEW_BRANCH) return onCommand({ do: 'connect', place, to: chosen || undefined })
     const exit: Step = { id: newId(), type: 'EXIT', name: 'It did not happen', position: { x: 0, y: 0 }, config: { reason: 'timeout' } }
-    onGraph(connect({ ...graph, steps: [...graph.steps, exit] }, place, exit.id))
+    return onCommand({ do: 'insert', place, step: exit })
   }
   return (
     <Field name="timeoutTarget" label="When the time is over, continue at">

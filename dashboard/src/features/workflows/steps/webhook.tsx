@@ -4,6 +4,7 @@ import { Input, Select } from '../../../ui/form/input.tsx'
 import { JsonField } from '../editor/json-field.tsx'
 import { Pairs } from './pairs.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
+import { WebhookTry } from './webhook-try.tsx'
 
 export const webhookView: StepView = {
   word: 'Call a webhook',
@@ -22,7 +23,7 @@ function WebhookForm(props: StepFormProps) {
   const { url, method, headers, body } = step.config
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 sm:grid-cols-[8rem_minmax(0,1fr)]">
+      <div className="grid grid-cols-1 gap-4 @md:grid-cols-[8rem_minmax(0,1fr)]">
         <Field name="method" label="Method">
           <Select options={METHODS} value={textOf(method) || 'POST'} onChange={(event) => set({ method: event.target.value })} />
         </Field>
@@ -52,6 +53,7 @@ function WebhookForm(props: StepFormProps) {
           props.onStep({ ...step, config: value === undefined ? rest : { ...rest, body: value } }, `${step.id} body`)
         }}
       />
+      <WebhookTry {...props} />
     </>
   )
 }

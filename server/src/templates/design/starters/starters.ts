@@ -16,11 +16,16 @@ const STARTERS = [
   key,
   name,
   category,
-  design: { version: 1, content: withIds(spaced(content), 'b') } satisfies Design,
+  design: { version: 1, content: identified(content) } satisfies Design,
 }))
 
 /** In the look of the brand. */
 export const startersFor = (brand: Brand) => STARTERS.map((starter) => ({ ...starter, html: renderDesign(starter.design, brand).html }))
+
+/** Blocks that were written by hand, ready to be stored: with ids by their positions. */
+export function identified(content: DesignBlock[]): DesignBlock[] {
+  return withIds(spaced(content), 'b')
+}
 
 /** Space around coloured sections. */
 function spaced(blocks: DesignBlock[]) {

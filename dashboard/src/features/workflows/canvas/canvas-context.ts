@@ -1,0 +1,13 @@
+import { createContext } from 'react'
+import type { Place } from '../graph/graph.ts'
+
+/** What steps and buttons of the canvas call. The object never changes, so that they are not rendered for it. */
+export type CanvasActions = {
+  choose: (stepId: string) => void
+  /** Opens the menu of a place; undefined closes it. */
+  openPlace: (place: Place | undefined) => void
+  moveTo: (place: Place) => void
+  workflowId: string
+}
+
+export const CanvasContext = createContext<CanvasActions | null>(null)

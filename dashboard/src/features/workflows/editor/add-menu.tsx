@@ -1,0 +1,48 @@
+import { ClipboardPaste, CornerDownRight } from 'lucide-react'
+import { MenuItem, MenuLabel, MenuSeparator } from '../../../ui/dialog/menu.tsx'
+import { nameOfCopied } from '../commands/clipboard.ts'
+import { type Place, targetsOf, transitionAt } from '../graph/graph.ts'
+import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
+import { useEditor } from './use-editing.ts'
+
+/** What can be put at a place: a new step, copied ones, or the way to a step that is there already. */
+export function AddMenuItems({ place }: { place: Place }) {
+  const { graph, add, paste, run } = useEditor()
+  const isOpenEnd = transitionAt(graph, place) === undefined
+  const copied = nameOfCopied()
+  const targets = isOpenEnd ? targetsOf(graph, place) : []
+  return (
+    <>
+      {addableSteps({ isOpenEnd }).map((addable) => {
+        const { Icon, word } = STEP_VIEWS[addable.type]
+        return (
+          <MenuItem key={addable.type} onSelect={() => add(place, addable)}>
+            <Icon aria-hidden="true" />
+            {word}
+          </MenuItem>
+        )
+      })}
+      {copied !== undefined && (
+        <>
+          <MenuSeparator />
+          <MenuItem onSelect={() => paste(place)}>
+            <ClipboardPaste aria-hidden="true" />
+            <span className="truncate">Paste “{copied}”</span>
+          </MenuItem>
+        </>
+      )}
+      {targets.length > 0 && (
+        <>
+          <MenuSeparator />
+          <MenuLabel>Continue at</MenuLabel>
+        </>
+      )}
+      {targets.map((step) => (
+        <MenuItem key={step.id} onSelect={() => run({ do: 'connect', place, to: step.id })}>
+          <CornerDownRight aria-hidden="true" />
+          <span className="truncate">{step.name}</span>
+        </MenuItem>
+      ))}
+    </>
+  )
+}

@@ -1,0 +1,274 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { findPageProblems } from './support/checks.ts'
+import { button, fillAndSubmit, startDashboard } from './support/dashboard.ts'
+
+const { openProject, takeErrors } = startDashboard()
+
+type Node = { type: string; text?: string; attrs?: Record<string, unknown>; marks?: { type: string }[]; content?: Node[] }
+const text = (words: string): Node => ({ type: 'text', text: words })
+const paragraph = (id: string, words: string): Node => ({ type: 'paragraph', attrs: { id }, content: [text(words)] })
+
+const canvas = (page: Page) => page.getByRole('textbox', { name: 'Email content' })
+
+function apiOf(page: Page, projectId: string) {
+  const headers = { 'x-project-id': projectId }
+  const { request } = page.context()
+  return {
+    post: async (path: string, data: object) => (await request.post(path, { data, headers })).json(),
+    get: async (path: string) => (await request.get(path, { headers })).json(),
+  }
+}
+
+/** A template with this design, open in the editor. */
+async function openDesign(page: Page, projectId: string, content: Node[]) {
+  const api = apiOf(page, projectId)
+  const { id } = await api.post('/templates', { name: 'Design', subject: 'Hi', type: 'TRANSACTIONAL', design: { version: 1, content } })
+  await page.goto(`/app/p/${projectId}/templates/${id}`)
+  await canvas(page).waitFor()
+  const save = async () => {
+    await page.keyboard.press('Control+s')
+    await page.getByText(/^Saved \d/).waitFor()
+    return (await api.get(`/templates/${id}`)) as { body: string; design: { content: Node[] } | null }
+  }
+  return { save }
+}
+
+const shape = (nodes: Node[] = []): unknown[] =>
+  nodes.map(({ type, text: words, attrs, content }) =>
+    type === 'text' ? words : type === 'variable' ? `{${attrs!.path}}` : [type, ...shape(content)],
+  )
+
+/** As the clipboard of another program gives it. */
+const paste = (page: Page, html: string) =>
+  canvas(page).evaluate((element, pasted) => {
+    const clipboardData = new DataTransfer()
+    clipboardData.setData('text/html', pasted)
+    element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
+  }, html)
+
+/** Everything that would run, if the browser let it. */
+const ATTACK = '<img src="x" onerror="window.attacked=1"><script>window.attacked=2</script><svg onload="window.attacked=3"></svg>'
+
+describe('the editor of a design', () => {
+  test('changes with a key at most three blocks of 150', async () => {
+    const { page, project } = await openProject()
+    await openDesign(
+      page,
+      project.id,
+      Array.from({ length: 150 }, (_, at) => paragraph(`b${at}`, `Text ${at}`)),
+    )
+    await canvas(page).getByText('Text 75', { exact: true }).click()
+    await page.keyboard.press('End')
+    await canvas(page).evaluate((element) => {
+      const changed = new Set<Element>()
+      Object.assign(window, { changed })
+      const note = (node: globalThis.Node) => {
+        const own = node instanceof Element ? node : node.parentElement
+        const block = own?.closest('[data-block]')
+        if (block) changed.add(block)
+      }
+      new MutationObserver((records) => {
+        for (const { target, addedNodes } of records) [target, ...addedNodes].forEach(note)
+      }).observe(element, { subtree: true, childList: true, characterData: true, attributes: true })
+    })
+    await page.keyboard.type('abcdef')
+    await canvas(page).getByText('Text 75abcdef').waitFor()
+    const changed = await page.evaluate(() => (window as unknown as { changed: Set<Element> }).changed.size)
+    expect(changed).toBeGreaterThan(0)
+    expect(changed).toBeLessThanOrEqual(3)
+  })
+
+  test('cleans what is pasted, runs nothing of it, moves blocks by keyboard and in the list, and undoes', async () => {
+    const { page, project } = await openProject()
+    const { save } = await openDesign(page, project.id, [
+      paragraph('first', 'First'),
+      { type: 'html', attrs: { id: 'raw', source: ATTACK } },
+      { type: 'button', attrs: { id: 'go', href: 'https://example.com/' }, content: [text('Go')] },
+    ])
+    await canvas(page).getByText('First', { exact: true }).click()
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await paste(
+      page,
+      `<b style="font-weight:normal" id="docs-internal-guid-1"><h1>Docs</h1><p><a href="javascript:window.attacked=4">bad</a> Hi {{ first&nbsp;name ?? "you" }}</p></b>${ATTACK}`,
+    )
+    await page.keyboard.press('Enter')
+    await paste(
+      page,
+      '<p class=MsoListParagraph><span>·<span>&nbsp;&nbsp; </span></span>One</p><p class=MsoListParagraph><span>·<span>&nbsp; </span></span>Two<o:p></o:p></p>',
+    )
+    await canvas(page).getByText('First', { exact: true }).click()
+    await page.keyboard.press('Alt+ArrowDown')
+    await page.getByRole('complementary').getByRole('button', { name: 'Button: Go', exact: true }).click()
+    await button(page, 'Move up: Button: Go').click()
+    await button(page, 'Duplicate: Button: Go').click()
+    await button(page, 'Delete: Button: Go').click()
+
+    expect(await page.evaluate(() => (window as unknown as { attacked?: number }).attacked)).toBeUndefined()
+    const inside = await canvas(page).evaluate((element) => ({
+      foreign: element.querySelectorAll('script,svg,iframe,style,[onerror],[onload],[onclick]').length,
+      links: [...element.querySelectorAll('a')].map(({ href }) => href),
+    }))
+    expect(inside).toEqual({ foreign: 0, links: [] })
+    const { design, body } = await save()
+    expect(shape(design!.content)).toEqual([
+      ['heading', 'Docs'],
+      ['paragraph', 'First'],
+      ['paragraph', 'bad Hi ', '{first name}'],
+      ['bulletList', ['listItem', ['paragraph', 'One']], ['listItem', ['paragraph', 'Two']]],
+      ['button', 'Go'],
+      ['html'],
+    ])
+    expect(body).toContain(ATTACK)
+    expect(await page.evaluate(() => (window as unknown as { attacked?: number }).attacked)).toBeUndefined()
+    expect(await findPageProblems(page, 'design')).toEqual([])
+    // What the frame of the preview refused. Its document has no origin, and may load nothing of ours.
+    expect(
+      takeErrors().filter(
+        (error) => !/^Blocked script execution in .*\/preview\/page\/|NotSameOrigin GET .*\/preview\/page\/x$/.test(error),
+      ),
+    ).toEqual([])
+
+    await canvas(page).getByText('First', { exact: true }).click()
+    await page.keyboard.press('Control+z')
+    await page.getByText('Not saved', { exact: true }).waitFor()
+    await page.keyboard.press('Control+Shift+z')
+    await expect.poll(() => page.getByText('Not saved', { exact: true }).count()).toBe(0)
+    await page.goto('about:blank')
+    takeErrors()
+  })
+
+  test('goes to code and back without loss, and says what it leaves behind', async () => {
+    const { page, project } = await openProject()
+    const { save } = await openDesign(page, project.id, [paragraph('one', 'Blocks'), { type: 'footer', attrs: { id: 'foot' } }])
+    await button(page, 'Code').click()
+    await button(page, 'Edit as HTML…').click()
+    await button(page, 'Edit as HTML').click()
+    await page.getByRole('textbox', { name: 'Body' }).waitFor()
+    await button(page, 'Back to visual').click()
+    await canvas(page).getByText('Blocks').waitFor()
+    expect(await page.getByText('Not saved').count()).toBe(0)
+
+    await button(page, 'Code').click()
+    await button(page, 'Edit as HTML…').click()
+    await button(page, 'Edit as HTML').click()
+    await page.getByRole('textbox', { name: 'Body' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('<!-- own -->')
+    await button(page, 'Back to visual').click()
+    await page.getByText('Your changes of the HTML are dropped').waitFor()
+    await button(page, 'Cancel').click()
+    await page.getByRole('textbox', { name: 'Body' }).click()
+    const code = await save()
+    expect(code.design).toBeNull()
+    expect(code.body).toMatch(/Blocks[\s\S]*<!-- own -->$/)
+
+    await page.reload()
+    await page.getByRole('textbox', { name: 'Body' }).waitFor()
+    await button(page, 'Make it visual…').click()
+    await button(page, 'Make it visual').click()
+    await canvas(page).getByText('<!DOCTYPE html>', { exact: false }).waitFor()
+    await canvas(page).click()
+    const visual = await save()
+    expect(visual.body).toBe(code.body)
+    expect(visual.design!.content).toMatchObject([{ type: 'html', attrs: { source: code.body } }])
+  })
+})
+
+/** A picture, made by the browser. */
+const pictureOf = (page: Page, width: number, height: number) =>
+  page.evaluate(
+    ([w, h]) => {
+      const element = document.createElement('canvas')
+      Object.assign(element, { width: w, height: h })
+      const context = element.getContext('2d')!
+      context.fillStyle = '#0b6e82'
+      context.fillRect(0, 0, w!, h!)
+      return element.toDataURL('image/png').split(',')[1]!
+    },
+    [width, height],
+  )
+
+test('a newsletter with logo, picture, columns, button and variable is written, previewed on a phone, tested, sent and received', async () => {
+  const { page, project } = await openProject()
+  const api = apiOf(page, project.id)
+  for (const [email, data] of [
+    ['ada@example.com', { 'first name': 'Ada' }],
+    ['bob@example.com', {}],
+  ])
+    await api.post('/contacts', { email, data, subscribed: true })
+  await page.goto(`/app/p/${project.id}/settings/brand`)
+  const file = async (name: string, width: number, height: number) => ({
+    name,
+    mimeType: 'image/png',
+    buffer: Buffer.from(await pictureOf(page, width, height), 'base64'),
+  })
+  await page.getByLabel('Logo file').setInputFiles(await file('logo.png', 280, 80))
+  await page.getByRole('img', { name: 'Logo' }).waitFor()
+  await fillAndSubmit(page, { Name: 'Acme Inc.', 'Postal address': 'Main Street 1\n8000 Zurich' }, 'Save')
+  await page.getByText(/^Saved \d/).waitFor()
+
+  await page.goto(`/app/p/${project.id}/campaigns`)
+  await button(page, 'Write your first campaign').click()
+  await fillAndSubmit(page, { Name: 'May' }, 'Create draft')
+  await page.getByLabel('Everyone').check()
+  await page.getByLabel('Subject', { exact: true }).fill('News from May')
+  await canvas(page).getByText('Write your email here.').click()
+  await page.keyboard.press('Home')
+  await page.keyboard.press('Shift+End')
+  await page.keyboard.type('Dear {{ fir')
+  await page.getByRole('option', { name: /^first name/ }).click()
+  await fillAndSubmit(page, { Fallback: 'friend' }, 'Insert')
+  await page.keyboard.press('Enter')
+  const chooser = page.waitForEvent('filechooser')
+  await page.keyboard.type('/pict')
+  await page.keyboard.press('Enter')
+  await (await chooser).setFiles(await file('team-photo.png', 640, 240))
+  await canvas(page).locator('[data-block=image] img').nth(1).waitFor()
+  await page.getByLabel('Alternative text').fill('Our team')
+  await button(page, 'Add a block').click()
+  await page.getByRole('menuitem', { name: /^Two columns/ }).click()
+  await page.keyboard.type('Left column')
+  await canvas(page).locator('[data-column]').nth(1).click()
+  await page.keyboard.type('Right column')
+  await page.keyboard.press('Enter')
+  await page.keyboard.type('/butt')
+  await page.keyboard.press('Enter')
+  await page.getByRole('textbox', { name: 'Link' }).fill('https://acme.example/may')
+  await page.getByText(/^Saved \d/).waitFor()
+
+  await button(page, 'Phone').click()
+  const preview = page.frameLocator('iframe[title="Preview of the email"]')
+  await preview.getByText('Right column').waitFor()
+  const place = async (words: string) => (await preview.getByText(words).boundingBox())!
+  const [left, right] = [await place('Left column'), await place('Right column')]
+  expect(right.y).toBeGreaterThan(left.y)
+  expect(Math.abs(right.x - left.x)).toBeLessThan(2)
+  expect(await findPageProblems(page, 'composer')).toEqual([])
+
+  await button(page, 'Send test…').click()
+  await button(page, 'Send test').click()
+  await page
+    .getByText(/A test is on its way/)
+    .first()
+    .waitFor()
+  await button(page, 'Send to 2 people').click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send to 2 people' }).click()
+  await button(page, 'Send now').click()
+  await page.getByRole('link', { name: '2 sent' }).waitFor()
+
+  await page.goto(`/app/p/${project.id}/sandbox?q=bob`)
+  await page.getByText('News from May').first().click()
+  await button(page, 'Show remote images').click()
+  const received = page.frameLocator('iframe')
+  await received.getByText('Dear friend').waitFor()
+  await received.getByRole('link', { name: 'Read more' }).waitFor()
+  await received.getByText('8000 Zurich').waitFor()
+  await expect
+    .poll(() => received.locator('img[width]').evaluateAll((images) => images.map((image) => (image as HTMLImageElement).naturalWidth)))
+    .toEqual([280, 640])
+  // Remote pictures are blocked until they are asked for.
+  expect(takeErrors().filter((error) => !/img-src data:|^csp GET .*\/uploads\//.test(error))).toEqual([])
+  if (process.env.SCREENSHOT_DIR) await page.screenshot({ path: `${process.env.SCREENSHOT_DIR}/received.png` })
+})

@@ -1,0 +1,16 @@
+import { type Db, many } from '../../db/index.ts'
+import type { CallingProject } from '../../http/auth/key-lookup.ts'
+import { requireScope, requireSenderDomain } from '../../http/auth/scopes.ts'
+import { usesOfGraph } from './uses.ts'
+import { readGraph, type WorkflowRow } from './workflow.ts'
+
+/** Refuses a key that may not send what the workflow sends. */
+export async function assertMaySend(db: Db, caller: CallingProject, workflow: WorkflowRow) {
+  requireScope(caller, 'send')
+  if (caller.senderDomains === null) return
+  const { templates } = usesOfGraph(await readGraph(db, workflow))
+  const rows = await many<{ from: string | null }>(db)`
+    select from_address as "from" from templates where project_id = ${caller.id} and id = any(${templates}::uuid[])
+  `
+  for (const { from } of rows) requireSenderDomain(caller, from)
+}
