@@ -84,7 +84,8 @@ function useUpload(): UploadImages {
 }
 
 type PartProps = { editor: Editor; uploadImages: UploadImages; issues: BlockIssue[] }
-type PendingField = { path: string; coverage: number; typed: TypedQuery }
+/** A variable that was inserted and may need a fallback. */
+type PendingField = { path: string; coverage: number; pos: number }
 
 /** Tools above the canvas, and what they open. */
 function Tools({ editor, uploadImages, issues }: PartProps) {
@@ -92,12 +93,6 @@ function Tools({ editor, uploadImages, issues }: PartProps) {
   const [pending, setPending] = useState<PendingField>()
   const [sheet, setSheet] = useState<'blocks' | 'settings'>()
   useLinkKey(editor, () => setLinking(true))
-  const insertVariable = ({ from, to }: TypedQuery, path: string, fallback?: string) =>
-    editor
-      .chain()
-      .focus()
-      .insertContentAt({ from, to }, [{ type: 'variable', attrs: { path, fallback } }])
-      .run()
   function added(kind: BlockKind) {
     if (kind.key === 'image') void pickImage((file) => replaceImage(editor, file, uploadImages))
     editor.view.focus()
@@ -109,8 +104,23 @@ function Tools({ editor, uploadImages, issues }: PartProps) {
     added(kind)
   }
   function chooseField({ path, coverage }: { path: string; coverage: number | undefined }, typed: TypedQuery) {
-    if (coverage === undefined || coverage >= 1) return insertVariable(typed, path)
-    setPending({ path, coverage, typed })
+    const { from, to } = typed
+    editor
+      .chain()
+      .focus()
+      .insertContentAt({ from, to }, [{ type: 'variable', attrs: { path } }])
+      .run()
+    if (coverage !== undefined && coverage < 1) setPending({ path, coverage, pos: from })
+  }
+  function setFallback({ path, pos }: PendingField, fallback: string | undefined) {
+    setPending(undefined)
+    if (editor.state.doc.nodeAt(pos)?.attrs.path !== path) return
+    changeAttrs(editor.state, pos, { fallback }, editor.view.dispatch)
+    editor
+      .chain()
+      .setTextSelection(pos + 1)
+      .focus()
+      .run()
   }
   return (
     <>
@@ -134,10 +144,7 @@ function Tools({ editor, uploadImages, issues }: PartProps) {
           path={pending.path}
           coverage={pending.coverage}
           onCancel={() => setPending(undefined)}
-          onDone={(fallback) => {
-            insertVariable(pending.typed, pending.path, fallback)
-            setPending(undefined)
-          }}
+          onDone={(fallback) => setFallback(pending, fallback)}
         />
       )}
       <Sheet
