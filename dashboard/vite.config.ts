@@ -11,7 +11,7 @@ const server = `http://localhost:${process.env.PORT ?? 3000}`
 const CHUNKS = [
   {
     name: 'libraries',
-    test: /node_modules[\\/](?!@codemirror|@lezer|cmdk|style-mod|crelt|w3c-keyname|@marijn|@tiptap|prosemirror|@xyflow|d3-(?!array|shape|path)|zustand)/,
+    test: /node_modules[\\/](?!@codemirror|@lezer|cmdk|style-mod|crelt|w3c-keyname|@marijn|@tiptap|prosemirror|@xyflow|d3-|zustand|classcat|use-sync-external-store)/,
     minShareCount: 2,
     priority: 3,
   },

@@ -9156,7 +9156,7 @@ export class WorkflowsApi extends Resource {
     iterateWhole(() => this.listRecipes(options).then(({ data }) => data), { max })
 
   /** Create a workflow from a recipe. Makes its templates, in the look of the project, a segment if it runs by a schedule, and the workflow, which is disabled. The sender of the templates is that of the template changed last, else one of the first verified domain. */
-  readonly createRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
+  readonly createFromRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
     this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
 
   /** Get a workflow with its steps and transitions */
@@ -9264,11 +9264,11 @@ export class WorkflowsApi extends Resource {
     this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
 
   /** Show the request of a webhook. As it would be made for this contact and event, without the signature. Calls nothing. */
-  readonly webhookPreview = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
+  readonly previewWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
     this.call('POST /workflows/{id}/webhook-preview', { params: { id }, body }, options)
 
   /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. */
-  readonly webhookTest = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
+  readonly testWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
     this.call('POST /workflows/{id}/webhook-test', { params: { id }, body }, options)
 }
 
