@@ -17,7 +17,7 @@ const CHUNKS = [
   },
   {
     name: 'shared',
-    test: /dashboard[\\/]src[\\/](?!features|content|conditions|design|editor|list[\\/](?!list-search)|ui[\\/]table[\\/]data-table)|sdk[\\/]src/,
+    test: /dashboard[\\/]src[\\/](?!features|content|conditions|editor|design|data[\\/]workflows|list[\\/](?!list-search)|ui[\\/]table[\\/]data-table)|sdk[\\/]src/,
     minShareCount: 2,
     priority: 2,
   },
