@@ -28,6 +28,24 @@ const LONG_CONDITION = {
   groups: Array.from({ length: LINES }, (_, n) => ({ filters: [{ field: 'data.plan', operator: 'contains', value: `v${n}` }] })),
 }
 
+const STEPS = 100
+
+/** A long line of pauses. Returns the path of its canvas, with the first pause chosen. */
+async function seedLongWorkflow(page: Page, projectId: string): Promise<string> {
+  const { request } = page.context()
+  const headers = { 'x-project-id': projectId }
+  const { id, steps } = await (await request.post('/workflows', { data: { name: 'Long', eventName: 'signup' }, headers })).json()
+  const pauses = Array.from({ length: STEPS - 1 }, (_, at) => ({
+    id: crypto.randomUUID(),
+    type: 'DELAY',
+    name: `Pause ${at + 1}`,
+    config: { amount: 1, unit: 'days' },
+  }))
+  const transitions = pauses.map((pause, at) => ({ fromStepId: at ? pauses[at - 1]!.id : steps[0].id, toStepId: pause.id }))
+  await request.put(`/workflows/${id}/graph`, { data: { version: 1, steps: pauses, transitions }, headers })
+  return `/app/p/${projectId}/workflows/${id}?step=${pauses[0]!.id}`
+}
+
 /** The work of editing the largest forms, as ratios to a key in the only field of an empty page, in the same run. */
 export async function measureTyping(page: Page, projectId: string, ids: { draft: string }): Promise<[what: string, ratio: number][]> {
   await page.goto('data:text/html,<input autofocus>')
@@ -44,7 +62,18 @@ export async function measureTyping(page: Page, projectId: string, ids: { draft:
   await showPage(page, `/app/p/${projectId}/campaigns/${ids.draft}`)
   await page.getByLabel('Subject', { exact: true }).focus()
   const inComposer = await workPerKey(page)
+  await showPage(page, await seedLongWorkflow(page, projectId))
+  await page.getByLabel('Name of the step').focus()
+  const onCanvas = await workPerKey(page)
+  const count = () => page.locator('[data-step]').count()
+  const addingStep = await workOf(page, async () => {
+    await page.getByRole('button', { name: 'Add a step after Trigger' }).click()
+    await page.getByRole('menuitem', { name: 'Wait some time' }).click()
+    while ((await count()) <= STEPS) await page.waitForTimeout(20)
+  })
   return [
+    [`a key in the name of a step on a canvas of ${STEPS}`, onCanvas / floor],
+    [`a new step on a canvas of ${STEPS}`, addingStep / floor],
     [`a key in a condition of ${LINES} lines`, inCondition / floor],
     [`a new line in a condition of ${LINES} lines`, adding / floor],
     ['a key in the composer', inComposer / floor],

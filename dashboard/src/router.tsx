@@ -206,7 +206,25 @@ const workflow = createRoute({
   getParentRoute: inProject,
   path: '/workflows/$workflowId',
   component: lazyRouteComponent(workflowPage, 'WorkflowPage'),
-  validateSearch: ({ step }: Search): { step?: string } => ({ ...(text(step) && { step: text(step)! }) }),
+  validateSearch: ({ step, restore }: Search): { step?: string; restore?: number } => ({
+    ...(text(step) && { step: text(step)! }),
+    ...(Number(restore) > 0 && { restore: Number(restore) }),
+  }),
+})
+const liveWorkflow = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/live',
+  component: lazyRouteComponent(workflowPage, 'LiveWorkflowPage'),
+  validateSearch: ({ execution, person }: Search): { execution?: string; person?: string } => ({
+    ...(text(execution) && { execution: text(execution)! }),
+    ...(text(person) && { person: text(person)! }),
+  }),
+})
+const workflowVersions = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/versions',
+  component: lazyRouteComponent(workflowPage, 'WorkflowVersionsPage'),
+  validateSearch: ({ version }: Search): { version?: number } => ({ ...(Number(version) > 0 && { version: Number(version) }) }),
 })
 const executions = createRoute({
   getParentRoute: inProject,
@@ -218,7 +236,7 @@ const visits = createRoute({
   getParentRoute: inProject,
   path: '/workflows/$workflowId/steps/$stepId',
   component: lazyRouteComponent(workflowPage, 'VisitsPage'),
-  validateSearch: listSearch('outcome'),
+  validateSearch: listSearch('outcome', 'next'),
 })
 const tryWorkflow = createRoute({
   getParentRoute: inProject,
@@ -387,6 +405,8 @@ export const router = createRouter({
         executions,
         visits,
         tryWorkflow,
+        liveWorkflow,
+        workflowVersions,
         workflowSettings,
         emails,
         email,

@@ -49,3 +49,13 @@ describe('the first page', () => {
     expect(texts.filter((file) => !existsSync(join(DIST, `${file}.br`)) || !existsSync(join(DIST, `${file}.gz`)))).toEqual([])
   })
 })
+
+test('the canvas of workflows is loaded with its own page only, and takes at most 110 KB', () => {
+  const entry = 'src/features/workflows/canvas/workflow-canvas.tsx'
+  const firstPage = new Set(FIRST_PAGE.flatMap((name) => [...chunksOf(name)]))
+  const page = chunksOf('src/features/workflows/workflow-page.tsx')
+  expect([firstPage.has(entry), page.has(entry)]).toEqual([false, false])
+  const own = [...chunksOf(entry)].filter((name) => !firstPage.has(name) && !page.has(name))
+  const files = own.flatMap((name) => [manifest[name]!.file, ...(manifest[name]!.css ?? [])])
+  expect(files.reduce((sum, file) => sum + sizeOf(file), 0)).toBeLessThanOrEqual(110 * 1024)
+})

@@ -1469,6 +1469,8 @@ export type Email = {
   campaignId: string | null
   workflowExecutionId: string | null
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
+  /** When it is to be sent, if its request gave a time. */
+  sendAt: string | null
   sentAt: string | null
   deliveredAt: string | null
   openedAt: string | null
@@ -1921,7 +1923,7 @@ export type TopCampaign = {
 
 export type UpcomingActivity = {
   id: string
-  type: 'campaign.scheduled' | 'workflow.email.scheduled'
+  type: 'campaign.scheduled' | 'workflow.email.scheduled' | 'email.scheduled'
   /** When it is due. */
   timestamp: string
   contactId: string | null
@@ -4813,6 +4815,8 @@ export interface Operations {
       factFrom?: string
       /** The fact happened at this time or earlier. Counts only with `fact`. */
       factTo?: string
+      /** Emails that wait for the time that their request gave. */
+      scheduled?: 'true'
       /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
       search?: string
       /** One or several, also separated by commas. */
@@ -4868,6 +4872,8 @@ export interface Operations {
         factFrom?: string
         /** The fact happened at this time or earlier. Counts only with `fact`. */
         factTo?: string
+        /** Emails that wait for the time that their request gave. */
+        scheduled?: 'true'
         /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
         search?: string
         status?: (
@@ -4950,6 +4956,8 @@ export interface Operations {
         | 'COMPLAINED'
         | 'FAILED'
         | 'SKIPPED'
+      /** When it is to be sent, if its request gave a time. */
+      sendAt: string | null
       sentAt: string | null
       deliveredAt: string | null
       openedAt: string | null
@@ -4998,6 +5006,39 @@ export interface Operations {
         details: Record<string, unknown>
       }[]
     }
+  }
+
+  /**
+   * Move a scheduled email
+   *
+   * Refused with 409 once a worker has taken it.
+   */
+  'PATCH /emails/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** At most 30 days ahead. Null: now. */
+      sendAt: string | null
+    }
+    response: Email
+  }
+
+  /**
+   * Cancel a scheduled email
+   *
+   * Refused with 409 once a worker has taken it. Its usage is returned. A second time responds the same.
+   */
+  'POST /emails/{id}/cancel': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Email
   }
 
   /**
@@ -6993,7 +7034,7 @@ export interface Operations {
   /**
    * Send an email
    *
-   * Sends one email to each recipient. Responds when all of them are durably queued. Send an `Idempotency-Key` header to make retries safe.
+   * Sends one email to each recipient, at once or at the time `sendAt`. Responds when all of them are durably queued. Send an `Idempotency-Key` header to make retries safe.
    */
   'POST /v1/send': {
     params: undefined
@@ -7001,6 +7042,8 @@ export interface Operations {
     headers: {
       /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, with the ids that the first request created. */
       'Idempotency-Key'?: string
+      /** `true`: a repeat with the same Idempotency-Key and the same body is answered like the first request, with the header `Idempotency-Replayed: true`. */
+      'Idempotency-Replay'?: string
     }
     body: {
       to: string | {
@@ -7032,6 +7075,7 @@ export interface Operations {
         contentId?: string
         disposition?: 'attachment' | 'inline'
       }[]
+      sendAt?: string | null
     }
     response: {
       success: true
@@ -7059,6 +7103,8 @@ export interface Operations {
     headers: {
       /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, with the ids that the first request created. */
       'Idempotency-Key'?: string
+      /** `true`: a repeat with the same Idempotency-Key and the same body is answered like the first request, with the header `Idempotency-Replayed: true`. */
+      'Idempotency-Replay'?: string
     }
     body: {
       email: string
@@ -8499,6 +8545,14 @@ export class EmailsApi extends Resource {
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}'>> =>
     this.call('GET /emails/{id}', { params: { id } }, options)
 
+  /** Move a scheduled email. Refused with 409 once a worker has taken it. */
+  readonly update = (id: string, body: Body<'PATCH /emails/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /emails/{id}'>> =>
+    this.call('PATCH /emails/{id}', { params: { id }, body }, options)
+
+  /** Cancel a scheduled email. Refused with 409 once a worker has taken it. Its usage is returned. A second time responds the same. */
+  readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /emails/{id}/cancel'>> =>
+    this.call('POST /emails/{id}/cancel', { params: { id } }, options)
+
   /** Preview an email. Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. */
   readonly preview = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}/preview'>> =>
     this.call('GET /emails/{id}/preview', { params: { id } }, options)
@@ -9156,7 +9210,7 @@ export class WorkflowsApi extends Resource {
     iterateWhole(() => this.listRecipes(options).then(({ data }) => data), { max })
 
   /** Create a workflow from a recipe. Makes its templates, in the look of the project, a segment if it runs by a schedule, and the workflow, which is disabled. The sender of the templates is that of the template changed last, else one of the first verified domain. */
-  readonly createRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
+  readonly createFromRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
     this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
 
   /** Get a workflow with its steps and transitions */
@@ -9264,11 +9318,11 @@ export class WorkflowsApi extends Resource {
     this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
 
   /** Show the request of a webhook. As it would be made for this contact and event, without the signature. Calls nothing. */
-  readonly webhookPreview = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
+  readonly previewWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
     this.call('POST /workflows/{id}/webhook-preview', { params: { id }, body }, options)
 
   /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. */
-  readonly webhookTest = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
+  readonly testWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
     this.call('POST /workflows/{id}/webhook-test', { params: { id }, body }, options)
 }
 

@@ -14,7 +14,8 @@ export const TWICE = 'arrived more often than it may'
 const UNKNOWN = 'outcome_unknown'
 const isRefused = ({ address, error }: Row) => address.startsWith('p550') && error?.startsWith('550')
 
-type Known = { projectId: string; sent: Ledger; received: ReceivedMessage[]; evidence: boolean }
+/** `cancelled`: emails whose cancellation a node has confirmed. */
+type Known = { projectId: string; sent: Ledger; received: ReceivedMessage[]; evidence: boolean; cancelled: ReadonlySet<string> }
 
 export const mailChecks = ({ projectId, ...known }: Known): Check[] => [
   async (tx) => checkEmails(await listEmails(tx, projectId), known),
@@ -32,7 +33,7 @@ const listEmails = (tx: Tx, projectId: string) =>
   )
 
 /** Compares the responses to clients, the rows, and the messages that arrived. */
-function checkEmails(rows: Row[], { sent, received, evidence }: Omit<Known, 'projectId'>) {
+function checkEmails(rows: Row[], { sent, received, evidence, cancelled }: Omit<Known, 'projectId'>) {
   const byId = new Map(rows.map((row) => [row.id, row]))
   const copies = new Map<string, ReceivedMessage[]>()
   for (const mail of received) copies.set(mail.id, [...(copies.get(mail.id) ?? []), mail])
@@ -41,6 +42,7 @@ function checkEmails(rows: Row[], { sent, received, evidence }: Omit<Known, 'pro
 
   const isDone = (row: Row | undefined) => {
     if (row?.state === 'sent') return copies.has(row.id)
+    if (row?.state === 'cancelled') return true
     if (row?.state !== 'failed') return false
     return row.error === UNKNOWN ? !evidence || !copies.has(row.id) : isRefused(row) && !copies.has(row.id)
   }
@@ -51,6 +53,11 @@ function checkEmails(rows: Row[], { sent, received, evidence }: Omit<Known, 'pro
   return [
     { rule: 'accepted, but there is no email', cases: accepted.filter((id) => !byId.has(id)) },
     { rule: LOST, cases: rows.filter((row) => !isDone(row)).map(tell) },
+    { rule: 'cancelled, but it arrived', cases: rows.filter(({ id, state }) => state === 'cancelled' && copies.has(id)).map(tell) },
+    {
+      rule: 'its cancellation was confirmed, but it is not cancelled',
+      cases: rows.filter(({ id, state }) => cancelled.has(id) && state !== 'cancelled').map(tell),
+    },
     { rule: TWICE, cases: rows.filter((row) => (copies.get(row.id)?.length ?? 0) > mayArrive(row)).map(tell) },
     { rule: 'arrived, but there is no such email', cases: [...copies.keys()].filter((id) => !byId.has(id)) },
     { rule: 'an email that no request asked for', cases: rows.filter(({ address }) => !asked.has(address)).map(tell) },
@@ -74,7 +81,7 @@ const checkEnds = (projectId: string, evidence: boolean) =>
   checkRules({
     'an email that has not ended': sql`
       select id, to_address, state, error, worker, attempts, due_at from emails
-      where project_id = ${projectId} and state not in ('sent', 'failed')
+      where project_id = ${projectId} and state not in ('sent', 'failed', 'cancelled')
     `,
     'an email that has ended, but a worker still holds it or waits for it': sql`
       select id, state, worker, unknown_since, due_at from emails
@@ -85,7 +92,7 @@ const checkEnds = (projectId: string, evidence: boolean) =>
       from emails e left join (
         select email_id, array_agg(name order by name) as names from events where project_id = ${projectId} and email_id is not null group by 1
       ) t on t.email_id = e.id
-      where e.project_id = ${projectId} and t.names is distinct from
+      where e.project_id = ${projectId} and e.state <> 'cancelled' and t.names is distinct from
         array[case when e.error like '550%' then 'email.bounce' else 'email.' || e.state end]
         and not ${evidence ? sql`false` : CORRECTED}
     `,

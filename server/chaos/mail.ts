@@ -10,11 +10,12 @@ import { mailFaults } from './mail-faults.ts'
 import { startCluster } from './nodes.ts'
 import { newProject, verifyDomain } from './project.ts'
 import type { Random } from './random.ts'
+import { raceScheduled } from './scheduled-race.ts'
 import { feedEvidence, startSinkProcess } from './sink-process.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
 
-export type SendCall = Call & { body: { to: string[]; from: string; subject: string; body: string; subscribed?: boolean } }
+export type SendCall = Call & { body: { to: string[]; from: string; subject: string; body: string; subscribed?: boolean; sendAt?: string } }
 export type SendAck = { emails: string[] }
 /** With evidence, every message that arrived is reported once, as providers do. */
 type MailPlan = Plan & { evidence?: boolean; perSecond?: number }
@@ -27,6 +28,8 @@ const SETTLE_MS = 180_000
 /** Requests that must succeed between two faults, each with up to three emails. */
 const FLOW = 40
 const REFUSED = 'p550'
+/** Share of calls with `sendAt`. Some of their emails are cancelled or moved when they fall due. */
+const SCHEDULED_SHARE = 0.3
 /** Behaviour of the SMTP server by share of recipients. Each address is used once, so "…once" concerns the first attempt. */
 const BEHAVIOURS: [number, string][] = [
   [0.55, 'ok'],
@@ -61,22 +64,24 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
         deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
         return nemesis.faults
       },
-      async prepare({ main, databaseUrl }, random) {
+      async prepare({ main, api, databaseUrl }, random) {
         const project = await newProject(main.url)
         const db = connect({ url: databaseUrl, max: 2, log: createLog('silent') })
         await verifyDomain(db, main.url, { ...project, domain: 'chaos.example' })
         const feed = evidence ? feedEvidence(db, project.id, sink.tail) : undefined
+        const races = raceScheduled({ urls: [main.url, api.url], secretKey: project.secret, projectId: project.id, db }, random)
         return {
           next: sendCalls(project.secret, random, evidence ? [HANGING, ...BEHAVIOURS] : BEHAVIOURS),
           judge: judgeSend,
           async settle() {
             await awake()
+            await races.stop()
             await untilSettled(db, project.id)
             await feed?.stop()
             await db.destroy()
           },
           checks: (sent: Map<string, Sent<SendCall, SendAck>>) =>
-            mailChecks({ projectId: project.id, sent, received: received(), evidence }),
+            mailChecks({ projectId: project.id, sent, received: received(), evidence, cancelled: races.cancelled }),
         }
       },
     })
@@ -108,7 +113,7 @@ const untilSettled = (db: Db, projectId: string) =>
     const { open } = await one(
       db,
       sql<{ open: number }>`
-        select ((select count(*) from emails where project_id = ${projectId} and state not in ('sent', 'failed', 'skipped'))
+        select ((select count(*) from emails where project_id = ${projectId} and state not in ('sent', 'failed', 'skipped', 'cancelled'))
           + (select count(*) from provider_notifications where due_at is not null))::int as open
       `,
     )
@@ -135,6 +140,7 @@ function sendCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIO
         body: `<p>Hello {{email}}, this is ${key}.</p>`,
         // A subscription that a refusal must end.
         ...(to.some((address) => address.startsWith(REFUSED)) ? { subscribed: true } : {}),
+        ...(random.chance(SCHEDULED_SHARE) ? { sendAt: new Date(Date.now() + random.between(300, 4_000)).toISOString() } : {}),
       },
     }
   }

@@ -16,6 +16,15 @@ export const offeredTemplatesQuery = (projectId: string) =>
     queryFn: async () => (await apiOf(projectId).templates.list({ pageSize: MAX_OFFERED, sort: 'updatedAt', dir: 'desc' })).data,
   })
 
+/** Templates whose name or subject has this text, the last changed first. */
+export const foundTemplatesQuery = (projectId: string, search: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'list', 'found', search),
+    queryFn: async () =>
+      (await apiOf(projectId).templates.list({ pageSize: 20, sort: 'updatedAt', dir: 'desc', ...(search && { search }) })).data,
+    placeholderData: keepPreviousData,
+  })
+
 export const templatesByNameQuery = (projectId: string) =>
   queryOptions({ ...offeredTemplatesQuery(projectId), select: byName<TemplateListItem> })
 

@@ -1,5 +1,5 @@
 import type { Workflow } from '@sterna/sdk'
-import { type QueryClient, queryOptions } from '@tanstack/react-query'
+import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import { apiOf } from '../api.ts'
 import { invalidate, invalidateLists, keysOf } from './keys.ts'
 
@@ -70,21 +70,84 @@ export const workflowExplanationQuery = (projectId: string, id: string, contactI
     staleTime: 0,
   })
 
-/** `contactId` undefined: a made-up subscribed person. */
-export const simulationQuery = (
-  projectId: string,
-  { id, version }: Pick<Workflow, 'id' | 'version'>,
-  contactId: string | undefined,
-  event: string,
-) =>
+/** `person` undefined: a made-up subscribed one. `answers` are branches to take, `inspect` the position in the path of a step to look into. */
+type Tried = {
+  person: string | undefined
+  eventName: string
+  eventData: unknown
+  answers: Record<string, string>
+  inspect: number | undefined
+}
+
+/** The path that was shown stays while the next one is computed. */
+export const simulationQuery = (projectId: string, { id, version }: Pick<Workflow, 'id' | 'version'>, tried: Tried) =>
   queryOptions({
-    queryKey: key(projectId, 'simulate', id, version, contactId, event),
-    queryFn: () => apiOf(projectId).workflows.simulate(id, { ...(contactId && { contactId }), ...(event && { event: { name: event } }) }),
+    queryKey: key(projectId, 'simulate', id, version, tried),
+    queryFn: () => {
+      const { person, eventName, eventData, answers, inspect } = tried
+      const data = typeof eventData === 'object' && eventData !== null ? { data: { ...eventData } } : {}
+      return apiOf(projectId).workflows.simulate(id, {
+        ...(person && { contactId: person }),
+        ...(eventName && { event: { name: eventName, ...data } }),
+        ...(Object.keys(answers).length > 0 && { answers }),
+        ...(inspect !== undefined && { inspect }),
+      })
+    },
+    placeholderData: keepPreviousData,
     staleTime: 0,
+    gcTime: 0,
   })
 
 export const conditionFieldsQuery = (projectId: string, eventName: string | undefined) =>
   queryOptions({
     queryKey: key(projectId, 'fields', eventName),
     queryFn: async () => (await apiOf(projectId).workflows.fields(eventName ? { eventName } : {})).typedFields,
+  })
+
+export const workflowVersionsQuery = (projectId: string, id: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'versions', id),
+    queryFn: async () => (await apiOf(projectId).workflows.listVersions(id)).data,
+    staleTime: 0,
+  })
+
+/** The steps of a version never change. */
+export const workflowVersionQuery = (projectId: string, id: string, version: number) =>
+  queryOptions({
+    queryKey: key(projectId, 'version', id, version),
+    queryFn: () => apiOf(projectId).workflows.getVersion(id, String(version)),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+
+const MAX_RECENT = 10
+
+/** The last executions, of one contact or of all. */
+export const recentExecutionsQuery = (projectId: string, id: string, contactId: string | undefined) =>
+  queryOptions({
+    queryKey: key(projectId, 'list', 'recent-executions', id, contactId),
+    queryFn: async () =>
+      (await apiOf(projectId).workflows.listExecutions(id, { pageSize: MAX_RECENT, ...(contactId && { contactId }) })).data,
+    refetchInterval: LIVE_MS,
+    staleTime: 0,
+  })
+
+export const recipesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'recipes'),
+    queryFn: async () => (await apiOf(projectId).workflows.listRecipes()).data,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+
+/** A recipe also makes templates, and a segment for a schedule. */
+export const invalidateRecipeParts = (queries: QueryClient, projectId: string) => invalidate(queries, projectId, 'templates', 'segments')
+
+const MAX_REPLIES = 5
+
+/** The last visits of a WEBHOOK step, with what the host answered. */
+export const stepRepliesQuery = (projectId: string, id: string, stepId: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'list', 'replies', id, stepId),
+    queryFn: async () => (await apiOf(projectId).workflows.stepVisits(id, stepId, { limit: MAX_REPLIES })).data,
+    refetchInterval: LIVE_MS,
+    staleTime: 0,
   })

@@ -21,6 +21,8 @@ type EditorFrameProps<V extends object> = {
   saveLabel?: string
   /** Changes are saved by themselves: there is no Save, and nothing to ask before leaving. */
   autosaves?: boolean
+  /** Pages below this path show the same thing: going there asks nothing, as the changes are back on return. */
+  within?: string
   /** Further buttons of the header, before Save. */
   actions?: ReactNode
   children: ReactNode
@@ -28,7 +30,7 @@ type EditorFrameProps<V extends object> = {
 
 /** The frame of every editor: one explicit Save, the state of the work, conflicts, and a question before leaving unsaved work. */
 export function EditorFrame<V extends object>(props: EditorFrameProps<V>) {
-  const { title, parent, draft, consequence, problem, saveLabel = 'Save', autosaves = false, actions, children } = props
+  const { title, parent, draft, consequence, problem, saveLabel = 'Save', autosaves = false, within, actions, children } = props
   const canSave = draft.isDirty && !problem && !draft.hasConflict
   useShortcuts([{ keys: 'mod+s', label: 'Save', group: 'Editor', run: () => void (canSave && draft.save()) }])
   return (
@@ -61,7 +63,7 @@ export function EditorFrame<V extends object>(props: EditorFrameProps<V>) {
         <Notices draft={draft} />
       </div>
       {children}
-      {!autosaves && <LeaveGuard isDirty={draft.isDirty} />}
+      {!autosaves && <LeaveGuard isDirty={draft.isDirty} within={within} />}
     </>
   )
 }
@@ -116,10 +118,11 @@ function Notices<V extends object>({ draft }: { draft: Draft<V> }) {
 }
 
 /** Unsaved changes are stored in this browser, so leaving the page loses nothing; but no other member sees them. */
-function LeaveGuard({ isDirty }: { isDirty: boolean }) {
+function LeaveGuard({ isDirty, within }: { isDirty: boolean; within: string | undefined }) {
   const blocker = useBlocker({
     // A change of the search, such as another tab of the same editor, does not leave it.
-    shouldBlockFn: ({ current, next }) => isDirty && current.pathname !== next.pathname,
+    shouldBlockFn: ({ current, next }) =>
+      isDirty && current.pathname !== next.pathname && !(within && next.pathname.startsWith(`${within}/`)),
     enableBeforeUnload: isDirty,
     withResolver: true,
   })

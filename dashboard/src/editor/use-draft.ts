@@ -60,6 +60,8 @@ export function useDraft<V extends object>({ name, saved, save, reload }: DraftO
     /** The error of the last attempt to save; a conflict is shown as such instead. */
     error: saving.error && !isConflict(saving.error) ? saving.error : null,
     hasConflict: state.theirs !== undefined,
+    /** What somebody else has saved meanwhile. */
+    theirs: state.theirs?.values,
     restoredFrom: state.restoredFrom,
     save: () => !saving.isPending && saving.mutate(state.values),
     loadTheirs: () => dispatch({ type: 'tookTheirs' }),

@@ -64,6 +64,8 @@ export const FULL_ONLY: Record<string, string> = {
   workflow: '/app/p/{p}/workflows/{workflow}',
   executions: '/app/p/{p}/workflows/{workflow}/executions',
   'workflow-step': '/app/p/{p}/workflows/{workflow}?step={step}',
+  'workflow-live': '/app/p/{p}/workflows/{workflow}/live',
+  'workflow-versions': '/app/p/{p}/workflows/{workflow}/versions?version=1',
   'workflow-visits': '/app/p/{p}/workflows/{workflow}/steps/{step}',
   'workflow-try': '/app/p/{p}/workflows/{workflow}/try?person={contact}',
   'executions-peek': '/app/p/{p}/workflows/{workflow}/executions?peek={execution}',

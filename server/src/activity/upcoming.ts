@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
+import { CONTACT } from '../delivery/outbox/contact-id.ts'
+import { IS_SCHEDULED } from '../delivery/outbox/scheduled.ts'
 import { Timestamp } from '../http/validate.ts'
 
 export const UpcomingActivity = z
   .object({
     id: z.uuid(),
-    type: z.enum(['campaign.scheduled', 'workflow.email.scheduled']),
+    type: z.enum(['campaign.scheduled', 'workflow.email.scheduled', 'email.scheduled']),
     timestamp: Timestamp.describe('When it is due.'),
     contactId: z.uuid().nullable(),
     contactEmail: z.string().nullable(),
@@ -16,9 +18,13 @@ export const UpcomingActivity = z
 type Row = Omit<z.output<typeof UpcomingActivity>, 'timestamp'> & { timestamp: Date }
 type Within = { limit: number; daysAhead: number }
 
-/** Scheduled campaigns, and executions of workflows whose pause ends, the next first. */
+/** Scheduled campaigns and emails, and executions of workflows whose pause ends, the next first. */
 export async function listUpcoming(db: Db, projectId: string, within: Within) {
-  const rows = [...(await listCampaigns(db, projectId, within)), ...(await listExecutions(db, projectId, within))]
+  const rows = [
+    ...(await listCampaigns(db, projectId, within)),
+    ...(await listExecutions(db, projectId, within)),
+    ...(await listScheduledEmails(db, projectId, within)),
+  ]
   return rows.sort((a, b) => a.timestamp.getTime() - b.timestamp.getTime()).slice(0, within.limit)
 }
 
@@ -46,4 +52,13 @@ const listExecutions = (db: Db, projectId: string, { limit, daysAhead }: Within)
     left join workflows w on w.project_id = ${projectId} and w.id = e.workflow_id
     left join contacts c on c.project_id = ${projectId} and c.id = e.contact_id
     order by e.due_at, e.id
+  `
+
+const listScheduledEmails = (db: Db, projectId: string, { limit, daysAhead }: Within) =>
+  many<Row>(db)`
+    select e.id, 'email.scheduled' as type, e.send_at as timestamp, ${CONTACT} as "contactId", e.to_address as "contactEmail",
+      jsonb_build_object('emailId', e.id, 'subject', c.subject, 'templateId', c.template_id) as metadata
+    from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+    where e.project_id = ${projectId} and ${IS_SCHEDULED} and e.send_at <= now() + make_interval(days => ${daysAhead})
+    order by e.send_at, e.id limit ${limit}
   `

@@ -380,6 +380,7 @@ export interface Schema {
     clicks: number
     created_at: Date
     updated_at: Date
+    send_at: Date | null
   }
   event_count_deltas: { project_id: string; id: string; name: string; day: Date; count: number }
   event_counts: { project_id: string; name: string; day: Date; count: string }
@@ -403,7 +404,16 @@ export interface Schema {
     place: string
     held_at: Date
   }
-  idempotency_keys: { project_id: string; key: string; request: string; status_code: number; result: unknown; created_at: Date }
+  idempotency_keys: {
+    project_id: string
+    key: string
+    request: string
+    status_code: number
+    result: unknown
+    created_at: Date
+    lives_from: Date | null
+    body_hash: Buffer | null
+  }
   instance: { singleton: boolean; secret_checks: Buffer[]; transport: string | null; created_at: Date }
   invitations: {
     project_id: string

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { many, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
@@ -29,7 +29,16 @@ export function readIdempotencyKey(req: FastifyRequest) {
 }
 
 /** `result`: the ids that the first request created, which a refused repeat gets. */
-export type KeyClaim = { projectId: string; key: string; request: string; result: Record<string, unknown> }
+export type KeyClaim = {
+  projectId: string
+  key: string
+  request: string
+  result: Record<string, unknown>
+  /** From when its lifetime counts, if not from now. */
+  livesFrom?: Date | null
+  /** SHA-256 of the body, in hex. */
+  bodyHash?: string | null
+}
 
 /**
  * Claims the keys in the transaction of the work; both commit together or not at all. Returns, in order, whether a claim got its key. The
@@ -50,11 +59,11 @@ export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }:
 }
 
 /** The refusals of claims that got no key, in order. Read after the work of the transaction: the winner may be in the same batch. */
-export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key' | 'request'>[]): Promise<AppError[]> {
+export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key' | 'request' | 'bodyHash'>[]): Promise<AppError[]> {
   const originals = await findOriginals(tx, lost)
   return lost.map((claim) => {
     const original = originals.get(keyName(claim))
-    return original ? repeated(original) : stillRunning(claim)
+    return original ? new RepeatedKey(original, claim.bodyHash ?? null) : stillRunning(claim)
   })
 }
 
@@ -68,17 +77,19 @@ export const requireKeys = (claims: KeyClaim[]) => sql`${prepared} ${insertKeysS
 
 const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql`${insertKeysSql(claims)}
       on conflict (project_id, key) do update set
-        request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now()
-      where k.created_at <= now() - make_interval(hours => ${ttlHours})
+        request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now(),
+        lives_from = excluded.lives_from, body_hash = excluded.body_hash
+      where coalesce(k.lives_from, k.created_at) <= now() - make_interval(hours => ${ttlHours})
       returning project_id as "projectId", key`
 
 const insertKeysSql = (claims: KeyClaim[]) => sql`
-      insert into idempotency_keys as k (project_id, key, request, status_code, result)
-      select "projectId", key, request, 200, result
-      from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c("projectId" uuid, key text, request text, result jsonb)
+      insert into idempotency_keys as k (project_id, key, request, status_code, result, lives_from, body_hash)
+      select "projectId", key, request, 200, result, "livesFrom", decode("bodyHash", 'hex')
+      from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c(
+        "projectId" uuid, key text, request text, result jsonb, "livesFrom" timestamptz, "bodyHash" text)
       order by "projectId", key -- consistent lock order: avoids deadlocks`
 
-type Original = {
+export type Original = {
   projectId: string
   key: string
   request: string
@@ -86,13 +97,17 @@ type Original = {
   result: object
   emails: object[] | null
   createdAt: Date
+  bodyHash: string | null
+  /** Of the event of the first request. */
+  contactId: string | null
 }
 
 /** An email names its contact as the first response did, unless one of them was deleted. */
 async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]) {
   if (!lost.length) return new Map<string, Original>()
   const rows = await many<Original>(tx)`
-    select k.project_id as "projectId", k.key, k.request, k.status_code as "statusCode", k.result, k.created_at as "createdAt",
+    select k.project_id as "projectId", k.key, k.request, k.status_code as "statusCode", k.result, k.created_at as "createdAt", encode(k.body_hash, 'hex') as "bodyHash",
+      (select e.contact_id from events e where e.project_id = k.project_id and e.id = (k.result ->> 'event')::uuid) as "contactId",
       (select jsonb_agg(jsonb_build_object('contact', jsonb_build_object('id', e.contact_id, 'email', e.to_address), 'email', created.id)
          order by created.position)
        from jsonb_array_elements_text(k.result -> 'emails') with ordinality as created(id, position)
@@ -104,17 +119,46 @@ async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]
   return new Map(rows.map((row) => [keyName(row), row]))
 }
 
-const repeated = ({ key, request, statusCode, result, emails, createdAt }: Original) =>
-  new AppError('IDEMPOTENCY_KEY_REUSED', {
-    details: {
-      key,
-      originalRequest: request,
-      originalRequestAt: createdAt.toISOString(),
-      originalStatusCode: statusCode,
-      ...result,
-      ...(emails ? { emails } : {}),
-    },
-  })
+/** The refusal of a repeat. A route that replays answers like the first request instead. */
+export class RepeatedKey extends AppError {
+  readonly original: Original
+  private readonly hasSameBody: boolean
+
+  constructor(original: Original, bodyHash: string | null) {
+    const { key, request, statusCode, result, emails, createdAt } = original
+    // Keys from before hashes were stored have none.
+    const bodyDiffers = bodyHash !== null && original.bodyHash !== null && bodyHash !== original.bodyHash
+    super('IDEMPOTENCY_KEY_REUSED', {
+      details: {
+        key,
+        originalRequest: request,
+        originalRequestAt: createdAt.toISOString(),
+        originalStatusCode: statusCode,
+        ...result,
+        ...(emails ? { emails } : {}),
+        ...(bodyDiffers ? { bodyDiffers } : {}),
+      },
+    })
+    this.original = original
+    this.hasSameBody = bodyHash !== null && bodyHash === original.bodyHash
+  }
+
+  /** Whether the request asks for the answer of the first one, and is the same. */
+  mayReplay(req: FastifyRequest) {
+    const { method, url } = req.routeOptions
+    return req.headers['idempotency-replay'] === 'true' && this.hasSameBody && this.original.request === `${method} ${url}`
+  }
+}
+
+/** Answers a repeat like the first request, if it asks for that. */
+export function replay<Result>(req: FastifyRequest, reply: FastifyReply, answerOf: (original: Original) => Result | undefined) {
+  return (err: unknown): Result => {
+    const answer = err instanceof RepeatedKey && err.mayReplay(req) ? answerOf(err.original) : undefined
+    if (answer === undefined) throw err
+    reply.header('idempotency-replayed', 'true')
+    return answer
+  }
+}
 
 /** For a repeat that timed out waiting for the first request, or whose first request, in the same batch, was refused. */
 const stillRunning = ({ key, request }: Pick<KeyClaim, 'key' | 'request'>) =>
@@ -146,7 +190,7 @@ export async function dropExpiredKeys(db: Pool, ttlHours: number) {
       sql`
         delete from idempotency_keys where ctid = any(array(
           select ctid from idempotency_keys
-          where ctid >= ${`(${page},0)`}::tid and ctid < ${`(${page + PAGES},0)`}::tid and created_at <= now() - make_interval(hours => ${ttlHours})
+          where ctid >= ${`(${page},0)`}::tid and ctid < ${`(${page + PAGES},0)`}::tid and coalesce(lives_from, created_at) <= now() - make_interval(hours => ${ttlHours})
           for update skip locked))
       `.execute(tx),
     )

@@ -11,6 +11,7 @@ type BatchRequest = {
   project: CallerProject
   /** Idempotency-Key */
   key?: string | undefined
+  bodyHash?: string | null
 }
 
 /** One request of a batch, with the ids of the rows it will create. A call with a refusal writes nothing. */
@@ -27,6 +28,8 @@ type Options<Request, Ids, Result> = {
   newIds: (request: Request) => Ids
   /** The ids that a repeated request is refused with. */
   keyResult: (ids: Ids) => Record<string, unknown>
+  /** From when the lifetime of the key counts, if not from now. */
+  keyLivesFrom?: (request: Request) => Date | null
   /** True for a request that `atOnce` can serve. */
   plain: (request: Request) => boolean
   /** Serves a batch that nothing is expected to refuse. Fails as a whole if anything does. */
@@ -42,7 +45,7 @@ type Options<Request, Ids, Result> = {
  * requests are refused and why.
  */
 export function createOptimisticBatch<Request extends BatchRequest, Ids, Result>(options: Options<Request, Ids, Result>) {
-  const { db, ttlHours, endpoint, newIds, keyResult, plain, atOnce, stepByStep, limits } = options
+  const { db, ttlHours, endpoint, newIds, keyResult, keyLivesFrom, plain, atOnce, stepByStep, limits } = options
   type Call = BatchCall<Request, Ids>
 
   return createBatcher<Request, Result>({
@@ -139,8 +142,10 @@ export function createOptimisticBatch<Request extends BatchRequest, Ids, Result>
     return { request, ids: newIds(request), refusal }
   }
 
-  function claimOf({ request: { project, key }, ids }: Call) {
-    return { projectId: project.id, key: key!, request: endpoint, result: keyResult(ids) }
+  function claimOf({ request, ids }: Call) {
+    const { project, key, bodyHash = null } = request
+    const livesFrom = keyLivesFrom?.(request) ?? null
+    return { projectId: project.id, key: key!, request: endpoint, result: keyResult(ids), livesFrom, bodyHash }
   }
 }
 

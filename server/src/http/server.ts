@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, {
@@ -47,6 +48,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Bytes of a JSON body as received; Content-Length may be missing. */
     bodySize: number
+    /** SHA-256 of them, in hex, of a request with an Idempotency-Key. */
+    bodyHash: string | null
   }
 }
 
@@ -144,9 +147,11 @@ function requestId({ headers }: IncomingMessage) {
 function readBodies(app: App) {
   app.removeAllContentTypeParsers()
   app.decorateRequest('bodySize', 0)
+  app.decorateRequest('bodyHash', null)
   const parseLarge = createLargeBodyParser()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (req, bytes: Buffer, done) => {
     req.bodySize = bytes.length
+    if (req.headers['idempotency-key'] !== undefined) req.bodyHash = createHash('sha256').update(bytes).digest('hex')
     if (isLargeBody(bytes)) return void parseLarge(bytes, req.project?.owner ?? 'anonymous').then((value) => done(null, value), done)
     try {
       done(null, bytes.length ? readJson(bytes) : undefined)

@@ -33,8 +33,11 @@ export type SendRequest = {
   subscribed?: boolean | undefined
   patch: DataPatch
   source: Source
+  /** When to send it, if not at once. */
+  sendAt: Date | null
   requestId?: string | undefined
   key?: string | undefined
+  bodyHash: string | null
   size: number
   /** Bytes of `data`, which is stored for every recipient. */
   dataSize: number
@@ -56,6 +59,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours }: Options) =>
     endpoint: ENDPOINT,
     newIds: ({ recipients }) => ({ contentId: newId(), emailIds: recipients.map(() => newId()) }),
     keyResult: ({ emailIds }) => ({ emails: emailIds }),
+    keyLivesFrom: ({ sendAt }) => sendAt,
     plain: isPlain,
     atOnce: acceptAtOnce,
     stepByStep: (tx, calls, now) => accept(tx, calls, now),
@@ -70,9 +74,9 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours }: Options) =>
     },
   })
 
-/** No subscription to read or to change, no attachments. */
-const isPlain = ({ content, subscribed, attachments }: SendRequest) =>
-  !needsConsent(content.type) && subscribed === undefined && !attachments.length
+/** No subscription to read or to change, no attachments, not scheduled. */
+const isPlain = ({ content, subscribed, attachments, sendAt }: SendRequest) =>
+  !needsConsent(content.type) && subscribed === undefined && !attachments.length && !sendAt
 
 async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   shareContents(calls)
@@ -153,6 +157,7 @@ async function accept(tx: Tx, calls: SendCall[], now: Date) {
         sourceType: 'TRANSACTIONAL' as const,
         contactId: find(email.projectId, email.toAddress).id,
         skipped: verdictOn(call, email.toAddress) ?? null,
+        sendAt: call.request.sendAt,
       })),
     ),
   )
@@ -178,18 +183,18 @@ const contactsOf = ({ request: { project, recipients, subscribed, patch, source 
     toUpsert({ projectId: project.id, email, subscribed, subscribedIfNew: false, patch, source, fill: name === null ? {} : { name } }),
   )
 
-type Keyed = { project: CallerProject; key?: string | undefined }
+type Keyed = { project: CallerProject; key?: string | undefined; bodyHash: string | null }
 
 /**
  * Refuses a request for a reason that depends on state: as a repeat if its key was used, else for that reason. The claim waits for a
  * concurrent request with the same key, as accepting does, and is rolled back.
  */
-export async function refuseUnlessRepeat(db: Pool, { project, key }: Keyed, ttlHours: number, reason: unknown): Promise<never> {
+export async function refuseUnlessRepeat(db: Pool, { project, key, bodyHash }: Keyed, ttlHours: number, reason: unknown): Promise<never> {
   if (key === undefined) throw reason
   return transact(db, async (tx): Promise<never> => {
     const { refusals } = await checkCallers(tx, [project], lockTimeoutFor(1))
     if (refusals[0]) throw refusals[0]
-    const claim = { projectId: project.id, key, request: ENDPOINT, result: {} }
+    const claim = { projectId: project.id, key, request: ENDPOINT, result: {}, bodyHash }
     const [claimed] = await claimKeys(tx, [claim], { ttlHours, alone: true })
     throw claimed ? reason : (await explainRepeats(tx, [claim]))[0]
   })

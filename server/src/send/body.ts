@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Data, type DataPatch } from '../contacts/data.ts'
+import { SendAt } from '../delivery/emails/send-at.ts'
 import { Address } from '../http/validate.ts'
 import { readAddress, showsOtherAddress } from '../lib/text/address.ts'
 import { MB } from '../lib/text/units.ts'
@@ -146,6 +147,7 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
       headers: Headers.optional(),
       reply: Address.optional(),
       attachments: z.array(AttachmentBody).max(maxAttachments).optional(),
+      sendAt: SendAt.nullish(),
     })
     .superRefine(({ to, template, subject, body, from, name, data, attachments = [] }, context) => {
       const issue = reporter(context)

@@ -15,14 +15,16 @@ export async function refuseUnverified(tx: Tx, calls: SendCall[]) {
 /** Recipients without consent are skipped, and the timeline says so; a request without any subscriber is refused as a whole, before anything is written. */
 export async function refuseUnsubscribed(tx: Tx, calls: SendCall[]) {
   const unknown = calls.filter(
-    ({ refusal, request: { content, subscribed } }) => !refusal && needsConsent(content.type) && subscribed === undefined,
+    ({ refusal, request: { content, subscribed, sendAt } }) =>
+      !refusal && !sendAt && needsConsent(content.type) && subscribed === undefined,
   )
   const isSubscriber = await findSubscribers(
     tx,
     unknown.flatMap(({ request }) => request.recipients.map(({ email }) => ({ projectId: request.project.id, email }))),
   )
-  const verdictOn = ({ request: { project, content, subscribed } }: SendCall, email: string) =>
-    verdict({ subscribed: subscribed ?? isSubscriber({ projectId: project.id, email }) }, content.type)
+  // The recipient of a scheduled email is asked when it is due.
+  const verdictOn = ({ request: { project, content, subscribed, sendAt } }: SendCall, email: string) =>
+    sendAt ? undefined : verdict({ subscribed: subscribed ?? isSubscriber({ projectId: project.id, email }) }, content.type)
   for (const call of calls) {
     if (!call.refusal && call.request.recipients.every(({ email }) => verdictOn(call, email)))
       call.refusal = new AppError('CONTACT_UNSUBSCRIBED')

@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { explainOversizedData } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
+import { readSendAt } from '../delivery/emails/send-at.ts'
 import { contentFrom } from '../delivery/outbox/content.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
-import { readIdempotencyKey } from '../http/idempotency.ts'
-import { IDEMPOTENCY_KEY } from '../http/openapi/openapi.ts'
+import { type Original, readIdempotencyKey, replay } from '../http/idempotency.ts'
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY } from '../http/openapi/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
@@ -38,7 +39,7 @@ export function sendRoutes(app: App, { db, config }: Deps) {
         caller: 'secret-key',
         scope: 'send',
         keyCheckedLater: true,
-        takesHeaders: [IDEMPOTENCY_KEY],
+        takesHeaders: [IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY],
         refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED', 'BILLING_LIMIT_EXCEEDED'],
       },
       bodyLimit: BODY_LIMIT,
@@ -48,22 +49,23 @@ export function sendRoutes(app: App, { db, config }: Deps) {
         tags: ['Emails'],
         summary: 'Send an email',
         description:
-          'Sends one email to each recipient. Responds when all of them are durably queued. Send an `Idempotency-Key` header to make retries safe.',
+          'Sends one email to each recipient, at once or at the time `sendAt`. Responds when all of them are durably queued. Send an ' +
+          '`Idempotency-Key` header to make retries safe.',
         body: sendBody(config),
         response: { 200: Answer },
       },
     },
-    async (req) => {
+    async (req, reply) => {
       const key = readIdempotencyKey(req)
       if (req.body.subject !== undefined || req.body.body !== undefined) await assertRenderable(req.project.id, req.body)
       const accepted = req.withCheckedKey(async () => {
         const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
-          refuseUnlessRepeat(db, { project: req.project, key }, config.idempotencyTtlHours, reason),
+          refuseUnlessRepeat(db, { project: req.project, key, bodyHash: req.bodyHash }, config.idempotencyTtlHours, reason),
         )
         requireSenderDomain(req.project, content.fromAddress)
         return acceptor.submit({ ...readRequest(req, req.body), content, key })
       })
-      return accepted.then(answer, explainOversizedData)
+      return accepted.then(answer, explainOversizedData).catch(replay(req, reply, replayedAnswer))
     },
   )
 }
@@ -81,6 +83,8 @@ const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'co
   })),
   subscribed: body.subscribed,
   patch: body.data ?? NO_DATA,
+  sendAt: readSendAt(body.sendAt),
+  bodyHash: req.bodyHash,
   source: { by: 'secret-key', details: { requestId: req.id } },
   requestId: req.id,
   size: req.bodySize,
@@ -104,3 +108,13 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
 }
 
 const answer = ({ emails, at }: AcceptedSend): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })
+
+/** In the form of the first answer. */
+function replayedAnswer({ emails, createdAt }: Original): z.output<typeof Answer> | undefined {
+  if (!emails) return undefined
+  const accepted = (emails as AcceptedSend['emails']).map(({ contact: { id, email: address }, email }) => ({
+    contact: { id, email: address },
+    email,
+  }))
+  return answer({ emails: accepted, at: createdAt })
+}

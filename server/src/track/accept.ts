@@ -16,6 +16,7 @@ export type TrackRequest = {
   source: Source
   /** Idempotency-Key */
   key?: string | undefined
+  bodyHash: string | null
   /** Bytes of the request body. */
   size: number
 }

@@ -6,8 +6,8 @@ import { sourceOf } from '../contacts/source.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { EventRecord } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
-import { readIdempotencyKey } from '../http/idempotency.ts'
-import { IDEMPOTENCY_KEY } from '../http/openapi/openapi.ts'
+import { type Original, readIdempotencyKey, replay } from '../http/idempotency.ts'
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY } from '../http/openapi/openapi.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
@@ -59,6 +59,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
           event: body.event,
           subscribed: body.subscribed,
           patch: body.data ?? NO_DATA,
+          bodyHash: req.bodyHash,
           size: Math.min(req.bodySize, MAX_EVENT_DATA + MAX_OVERHEAD),
           ...rest,
         }),
@@ -74,17 +75,18 @@ export function trackRoutes(app: App, { db, config }: Deps) {
       response: Answer,
       caller: 'public-key',
       keyCheckedLater: true,
-      takesHeaders: [IDEMPOTENCY_KEY],
+      takesHeaders: [IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY],
       refusals: ['IDEMPOTENCY_KEY_REUSED'],
       preValidation: refuseLargeData,
       // The compiler checks the response against its schema; checking each one at run time would cost more than serialising it.
       serializerCompiler: () => JSON.stringify,
     },
-    (req) => {
+    (req, reply) => {
       const key = readIdempotencyKey(req)
       const { email, subscribed } = req.body
       if (subscribed !== undefined) limitChanges({ projectId: req.project.id, email })
-      return submit(req, req.body, { key, source: subscribed === undefined ? NO_SOURCE : publicSource(req) })
+      const accepted = submit(req, req.body, { key, source: subscribed === undefined ? NO_SOURCE : publicSource(req) })
+      return key === undefined ? accepted : accepted.catch(replay(req, reply, replayedAnswer))
     },
   )
 
@@ -131,3 +133,9 @@ const answer = ({ contactId, eventId, at }: Tracked): z.output<typeof Answer> =>
   success: true,
   data: { contact: contactId, event: eventId, timestamp: at },
 })
+
+/** Undefined when the contact was deleted since. */
+const replayedAnswer = ({ result, contactId, createdAt }: Original): z.output<typeof Answer> | undefined =>
+  contactId === null || !('event' in result)
+    ? undefined
+    : { success: true, data: { contact: contactId, event: String(result.event), timestamp: createdAt.toISOString() } }

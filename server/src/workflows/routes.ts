@@ -76,7 +76,15 @@ export function workflowRoutes(app: App, { db }: Deps) {
       const { name, eventName, triggerConfig, description = null, allowReentry = false } = req.body
       if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
       const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
-      const workflow = { projectId: req.project.id, name, description, triggerType: 'EVENT' as const, triggerConfig: trigger, allowReentry }
+      const workflow = {
+        projectId: req.project.id,
+        name,
+        description,
+        triggerType: 'EVENT' as const,
+        triggerConfig: trigger,
+        allowReentry,
+        savedBy: req.person?.userId,
+      }
       const created = await transact(req.db, async (tx) => {
         const { row, graph } = await createWorkflow(tx, workflow)
         return describeWorkflow(tx, row, graph)

@@ -186,7 +186,7 @@ describe('pages of other origins', () => {
   test('may call routes for the public key, without credentials', async () => {
     const { headers } = await preflight('/probe/track')
     expect(headers['access-control-allow-origin']).toBe('*')
-    expect(headers['access-control-allow-headers']).toBe('Authorization, Content-Type, Idempotency-Key')
+    expect(headers['access-control-allow-headers']).toBe('Authorization, Content-Type, Idempotency-Key, Idempotency-Replay')
     expect(headers['access-control-allow-credentials']).toBeUndefined()
   })
 

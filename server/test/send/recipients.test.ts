@@ -44,6 +44,7 @@ describe('a request', () => {
       campaignId: null,
       workflowExecutionId: null,
       status: 'SENT',
+      sendAt: null,
       sentAt: expect.stringMatching(TIME),
       deliveredAt: null,
       openedAt: null,

@@ -70,9 +70,14 @@ export const VISIT_WORDS: Record<Visit['outcome'], string> = {
 }
 const isOutcome = (value: string): value is Visit['outcome'] => Object.hasOwn(VISIT_WORDS, value)
 
-export function visitsQuery({ limit, cursor, filters: { outcome } }: ListRequest): VisitsQuery {
+export function visitsQuery({ limit, cursor, filters: { outcome, next } }: ListRequest): VisitsQuery {
   const known = readChoices(outcome).filter(isOutcome)
-  return { limit, ...(known.length > 0 && { outcome: known }), ...(cursor && { cursor }) }
+  return {
+    limit,
+    ...(known.length > 0 && { outcome: known }),
+    ...(next && UUID.test(next) && { nextStepId: next }),
+    ...(cursor && { cursor }),
+  }
 }
 
 /** A visit that ended with its execution has the status of a skipped one. */

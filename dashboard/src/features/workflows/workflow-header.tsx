@@ -16,9 +16,11 @@ export function WorkflowTabs({ id }: { id: string }) {
     <LinkTabs
       label="Workflow"
       tabs={[
-        { path: base, label: 'Steps' },
-        { path: `${base}/executions`, label: 'Executions' },
+        { path: base, label: 'Build' },
+        { path: `${base}/live`, label: 'Live' },
         { path: `${base}/try`, label: 'Try' },
+        { path: `${base}/executions`, label: 'Executions' },
+        { path: `${base}/versions`, label: 'Versions' },
         { path: `${base}/settings`, label: 'Settings' },
       ]}
     />

@@ -8,8 +8,10 @@ import { useProject } from '../../projects/current.ts'
 import { RecordPage } from '../../projects/record-page.tsx'
 import { StepsEditor } from './editor/steps-editor.tsx'
 import { Executions } from './executions/executions.tsx'
-import { TryWorkflow } from './executions/try-workflow.tsx'
 import { NoSuchStep, Visits } from './executions/visits.tsx'
+import { LiveWorkflow } from './modes/live.tsx'
+import { TryWorkflow } from './modes/try.tsx'
+import { WorkflowVersions } from './modes/versions.tsx'
 import { WorkflowSettings } from './workflow-settings.tsx'
 
 const MISSING = { icon: CircleOff, reason: 'It was deleted, or the link is wrong.' }
@@ -42,6 +44,12 @@ export function VisitsPage() {
 }
 
 export const TryWorkflowPage = () => <OneWorkflow>{(workflow) => <TryWorkflow key={workflow.id} workflow={workflow} />}</OneWorkflow>
+
+export const LiveWorkflowPage = () => <OneWorkflow>{(workflow) => <LiveWorkflow key={workflow.id} workflow={workflow} />}</OneWorkflow>
+
+export const WorkflowVersionsPage = () => (
+  <OneWorkflow>{(workflow) => <WorkflowVersions key={workflow.id} workflow={workflow} />}</OneWorkflow>
+)
 
 export const WorkflowSettingsPage = () => (
   <OneWorkflow>{(workflow) => <WorkflowSettings key={workflow.id} workflow={workflow} />}</OneWorkflow>

@@ -117,7 +117,8 @@ const FACT_INDEXES: Partial<Record<EmailFact, Index>> = {
   unsubscribed: where(sql`e.unsubscribed_at is not null`),
 }
 
-function indexesOf({ status, fact }: EmailFilter): Index[] {
+function indexesOf({ status, fact, scheduled }: EmailFilter): Index[] {
+  if (scheduled) return [waiting]
   const indexes = status?.map((each) => INDEXES[each])
   if (indexes?.every((each) => each !== undefined)) return [...new Set(indexes.flat())]
   return [(fact && FACT_INDEXES[fact]) ?? byPrimaryKey]

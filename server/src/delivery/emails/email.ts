@@ -36,6 +36,7 @@ export const Email = z
     campaignId: z.uuid().nullable(),
     workflowExecutionId: z.uuid().nullable(),
     status: z.enum(STATUSES),
+    sendAt: time.describe('When it is to be sent, if its request gave a time.'),
     sentAt: time,
     deliveredAt: time,
     openedAt: time,
@@ -61,6 +62,7 @@ export const Email = z
 
 type EmailJson = z.output<typeof Email>
 const TIMES = [
+  'sendAt',
   'sentAt',
   'deliveredAt',
   'openedAt',
@@ -82,7 +84,7 @@ export const SHOWN_COLUMNS = sql`
   case when e.state = 'cancelled' then 'cancelled' else e.error end as error`
 
 const COLUMNS = sql`
-  ${SHOWN_COLUMNS}, ${columns('emails', 'e', ['projectId', 'toName', 'resentFrom', 'updatedAt'])}, e.unknown_since as "outcomeUnknownSince",
+  ${SHOWN_COLUMNS}, ${columns('emails', 'e', ['projectId', 'toName', 'resentFrom', 'updatedAt', 'sendAt'])}, e.unknown_since as "outcomeUnknownSince",
   ${columns('contents', 'c', ['fromName', 'replyTo', 'templateVersion'])}`
 
 function showEmail(row: Row): EmailJson {

@@ -12,6 +12,8 @@ type EmailFacts = {
   worker: number | null
   handedOverAt: Date | null
   dueAt: Date | null
+  /** Of a scheduled email that was not claimed yet. */
+  sendAt: Date | null
   retriedUnknown: boolean
   providerId: string | null
 }
@@ -46,13 +48,14 @@ export async function explainEmail(db: Db, id: string): Promise<string | undefin
 const findFacts = (db: Db, id: string) =>
   maybeOne<EmailFacts>(db)`
     select p.id as "projectId", p.name as project, e.state, e.lane as priority, e.failures, e.crashes, e.worker, e.handed_over_at as "handedOverAt",
-      e.due_at as "dueAt", e.retried_unknown as "retriedUnknown", e.provider_id as "providerId"
+      e.due_at as "dueAt", case when e.attempts = 0 then e.send_at end as "sendAt", e.retried_unknown as "retriedUnknown", e.provider_id as "providerId"
     from projects p cross join lateral (select * from emails where project_id = p.id and id = ${id}) as e
   `
 
-function describeState({ state, priority, worker, handedOverAt, dueAt, retriedUnknown }: EmailFacts) {
+function describeState({ state, priority, worker, handedOverAt, dueAt, sendAt, retriedUnknown }: EmailFacts) {
   const retried = retriedUnknown ? ', retried after an attempt with an unknown outcome' : ''
   if (state === 'queued') return `queued: waits for a worker, ${priority === 0 ? 'transactional' : 'bulk'} priority${retried}`
+  if (state === 'deferred' && sendAt) return `scheduled: sent at ${sendAt.toISOString()}`
   if (state === 'deferred' && dueAt === null)
     return 'deferred: refused, and it is being checked whether that is about the recipient or about us'
   if (state === 'deferred') return `deferred: next attempt after ${dueAt?.toISOString()}${retried}`

@@ -9,6 +9,7 @@ import { readAddress, readDomain } from '../../lib/text/address.ts'
 import { DAY, HOUR, MINUTE } from '../../lib/text/units.ts'
 import { FACT_TIMES, type FactKind, IS_COUNTED } from '../outbox/email-ledger.ts'
 import { emailOfMessageId } from '../outbox/enqueue.ts'
+import { IS_SCHEDULED } from '../outbox/scheduled.ts'
 
 export const STATUSES = [
   'PENDING',
@@ -46,6 +47,7 @@ export const EMAIL_FILTERS = {
     ),
   factFrom: FilterTime.optional().describe('The fact happened at this time or later. Counts only with `fact`.'),
   factTo: FilterTime.optional().describe('The fact happened at this time or earlier. Counts only with `fact`.'),
+  scheduled: z.enum(['true']).optional().describe('Emails that wait for the time that their request gave.'),
   search: z
     .string()
     .max(255)
@@ -99,6 +101,7 @@ export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFi
     filter.sourceType && sql`e.source_type = ${filter.sourceType}`,
     filter.domain ? byDomain(filter.domain) : undefined,
     ...byTime(filter),
+    filter.scheduled && IS_SCHEDULED,
     byFact(filter),
     emailRangeSql(filter),
     text ? await matchesText(db, projectId, text) : undefined,

@@ -14,6 +14,7 @@ import type { Recipient } from '../../templates/language/variables.ts'
 import { resolveFromName } from '../../templates/outgoing-html.ts'
 import { findMissing, previewContent, sampleRecipient } from '../../templates/preview.ts'
 import { hasTags, inspectTemplate } from '../../templates/render.ts'
+import { listHeaders } from '../message/list-headers.ts'
 import { untrackHtml } from '../message/untrack.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
 import type { EmailType } from '../rules/may-send.ts'
@@ -75,7 +76,10 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   const cleared = email.vars === null ? await findCleared(projectId, email, recipient) : []
   for (const path of cleared) setValue(recipient.data, path)
   const shown = await previewContent(projectId, { ...email, fromName: resolveFromName(email) }, recipient)
-  const headers = rebuildHeaders(email, shown.subject, contact ? unsubscribeHeaders(email.type, recipient, email.headers) : {})
+  const headers = rebuildHeaders(email, shown.subject, {
+    ...listHeaders({ ...email, projectId }, new URL(publicUrl).hostname),
+    ...(contact ? unsubscribeHeaders(email.type, recipient, email.headers) : {}),
+  })
   return { ...shown, frameUrl, headers, requestDataCleared: email.vars === null, clearedVariables: cleared.map((path) => path.join('.')) }
 }
 
@@ -89,7 +93,7 @@ const findRow = (db: Db, { projectId, id }: EmailId) =>
   `
 
 /** In the order of the message. */
-function rebuildHeaders(email: Row, subject: string, unsubscribe: Record<string, string>) {
+function rebuildHeaders(email: Row, subject: string, ours: Record<string, string>) {
   const own = Object.entries(email.headers).filter(([name]) => !isReservedHeader(name))
   const hasReplyTo = own.some(([name]) => name.toLowerCase() === 'reply-to')
   const headers: [string, string][] = [
@@ -101,7 +105,7 @@ function rebuildHeaders(email: Row, subject: string, unsubscribe: Record<string,
     ['Message-ID', `<${email.messageId}>`],
     ['X-Sterna-Id', email.id],
     ...own,
-    ...Object.entries(unsubscribe),
+    ...Object.entries(ours),
   ]
   return headers.map(([name, value]) => ({ name, value }))
 }

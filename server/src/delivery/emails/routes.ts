@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { transact } from '../../db/index.ts'
+import { type Tx, transact } from '../../db/index.ts'
 import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
@@ -8,13 +8,15 @@ import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
 import { Queued } from '../../jobs/job.ts'
-import { notFound } from '../../lib/errors.ts'
+import { fail, notFound } from '../../lib/errors.ts'
 import { csvExportRoutes } from '../../projects/csv/csv-export-routes.ts'
+import { cancelScheduled, moveScheduled } from '../outbox/scheduled.ts'
 import { Email, findEmail, listEmails } from './email.ts'
 import { EmailExportBody, emailExport, queueEmailExport } from './export.ts'
 import { EmailsQuery, isSearch } from './filter.ts'
 import { EmailPreview, previewEmail } from './preview.ts'
 import { resendEmail } from './resend.ts'
+import { readSendAt, SendAt } from './send-at.ts'
 import { TimelineEntry, timelineOf } from './timeline.ts'
 
 /** A rare status, one campaign of many, or a text is searched row by row. */
@@ -22,6 +24,8 @@ const isFiltered = ({ query }: FastifyRequest) => {
   const { limit: _limit, cursor: _cursor, ...filter } = query as z.output<typeof EmailsQuery>
   return isSearch(filter)
 }
+
+type EmailId = { projectId: string; id: string }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const route = routesOf(app, { tags: ['Emails'], caller: 'project', scope: 'send' })
@@ -86,6 +90,47 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     const shown = await previewEmail(previews, readFrameToken(secrets, 'email', req.params.token))
     return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
   })
+
+  route.post(
+    '/emails/:id/cancel',
+    {
+      summary: 'Cancel a scheduled email',
+      description: 'Refused with 409 once a worker has taken it. Its usage is returned. A second time responds the same.',
+      params: z.object({ id: Id('email') }),
+      audit: 'email.cancel',
+      response: Email,
+      refusals: ['CONFLICT'],
+    },
+    (req) => changeScheduled(req, req.params.id, cancelScheduled),
+  )
+
+  route.patch(
+    '/emails/:id',
+    {
+      summary: 'Move a scheduled email',
+      description: 'Refused with 409 once a worker has taken it.',
+      params: z.object({ id: Id('email') }),
+      body: z.object({ sendAt: SendAt.nullable().describe('At most 30 days ahead. Null: now.') }),
+      audit: 'email.move',
+      response: Email,
+      refusals: ['CONFLICT'],
+    },
+    (req) => {
+      const sendAt = readSendAt(req.body.sendAt)
+      return changeScheduled(req, req.params.id, (tx, email) => moveScheduled(tx, email, sendAt))
+    },
+  )
+
+  async function changeScheduled(req: FastifyRequest, id: string, change: (tx: Tx, email: EmailId) => Promise<boolean>) {
+    const projectId = req.project.id
+    const found = (await findEmail(db, projectId, id)) ?? notFound('email', id)
+    requireSenderDomain(req.project, found.from)
+    if (found.sendAt === null) fail('CONFLICT', { message: 'This email is not scheduled.' })
+    return transact(req.db, async (tx) => {
+      if (!(await change(tx, { projectId, id }))) fail('CONFLICT', { message: 'This email is being sent, or has ended.' })
+      return (await findEmail(tx, projectId, id)) ?? notFound('email', id)
+    })
+  }
 
   route.post(
     '/emails/:id/resend',

@@ -32,7 +32,10 @@ export async function timelineOf(db: Db, projectId: string, email: EmailJson): P
       ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error, ...(await heldReplyOf(db, projectId, email)) } }]
       : []
   const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
-  const queued = email.sourceType === 'INBOUND' ? [] : [{ at: email.createdAt, what: 'queued', details: {} }]
+  const queued =
+    email.sourceType === 'INBOUND'
+      ? []
+      : [{ at: email.createdAt, what: email.sendAt ? 'scheduled' : 'queued', details: email.sendAt ? { sendAt: email.sendAt } : {} }]
   const facts = email.test ? factsOf(email) : email.contactId === null ? await factsWithoutContact(db, projectId, email, recorded) : []
   const all = [...queued, ...recorded, ...facts, ...delays, ...unknown, ...deferred, ...skipped]
   return all.map((each) => ({ ...each, at: new Date(each.at) })).sort((a, b) => a.at.getTime() - b.at.getTime())

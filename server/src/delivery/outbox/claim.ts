@@ -35,6 +35,7 @@ export type ClaimedEmail = {
   /** How often rendering or building it ran out of time. */
   timeouts: number
   firstFailedAt: Date | null
+  /** Of a scheduled email the time that it was scheduled for. */
   createdAt: Date
   /** Its refusal is held: it is sent again to find out what the refusal is about. */
   wasHeld: boolean
@@ -188,7 +189,7 @@ const claimSql = ({ priority, limit, except, silent = [], trying = [], worker, f
 export const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
   e.to_address as "toAddress", e.follows_contact as "followsContact", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
   e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes, e.timeouts,
-  e.first_failed_at as "firstFailedAt", e.created_at as "createdAt", coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
+  e.first_failed_at as "firstFailedAt", coalesce(e.send_at, e.created_at) as "createdAt", coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}

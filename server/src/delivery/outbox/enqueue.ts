@@ -50,6 +50,8 @@ export type NewEmail = EmailSource & {
   onlyVars?: boolean
   /** Goes to the address that the contact has when the email is handed over. Otherwise to the given one. */
   followsContact?: boolean
+  /** When to send it, if not at once. */
+  sendAt?: Date | null
 }
 
 export async function insertContents(tx: Tx, contents: NewContent[]) {
@@ -90,7 +92,16 @@ export function emailOfMessageId(messageId: string): string | undefined {
 /** Emails of a request, whose contacts are found by their addresses. */
 type RequestedEmail = Omit<
   NewEmail,
-  'contactId' | 'skipped' | 'test' | 'onlyVars' | 'followsContact' | 'campaignId' | 'workflowExecutionId' | 'workflowId' | 'sourceType'
+  | 'contactId'
+  | 'skipped'
+  | 'test'
+  | 'onlyVars'
+  | 'followsContact'
+  | 'sendAt'
+  | 'campaignId'
+  | 'workflowExecutionId'
+  | 'workflowId'
+  | 'sourceType'
 >
 
 /**
@@ -124,15 +135,15 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   await sql`${prepared}
     with queued as (
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, campaign_id, workflow_execution_id,
-      workflow_id, message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, follows_contact, metered)
+      workflow_id, message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, follows_contact, metered, send_at, due_at)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "campaignId",
-      "workflowExecutionId", "workflowId", "messageId", case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "streamId",
+      "workflowExecutionId", "workflowId", "messageId", case when skipped is not null then 'skipped' when "sendAt" is not null then 'deferred' else 'queued' end, skipped, skipped, priority, "streamId",
       coalesce(test, false), "requestId", coalesce("onlyVars", false), coalesce("followsContact", false),
-      case when skipped is null and test is not true then ${METERED} end
+      case when skipped is null and test is not true then ${METERED} end, "sendAt", case when skipped is null then "sendAt" end
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
       "campaignId" uuid, "workflowExecutionId" uuid, "workflowId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
-      "requestId" text, "onlyVars" boolean, "followsContact" boolean)
+      "requestId" text, "onlyVars" boolean, "followsContact" boolean, "sendAt" timestamptz)
     returning project_id, source_type, metered
     )
     ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}

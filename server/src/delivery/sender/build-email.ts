@@ -12,6 +12,7 @@ import type { Rendered, RenderedEmail } from '../../templates/rendered-email.ts'
 import type { BuildRequest } from '../message/build.ts'
 import { BuildError, createBuildPool } from '../message/build-pool.ts'
 import { feedbackSenderOf, withFeedbackId } from '../message/feedback-id.ts'
+import { listHeaders } from '../message/list-headers.ts'
 import { returnPathOf } from '../message/return-path.ts'
 import type { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
@@ -63,6 +64,7 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
   const keyOf = createSigningKeys(db, secrets)
   const sharedContent = createSharedContents()
   const feedbackSender = feedbackSenderOf(publicUrl)
+  const host = new URL(publicUrl).hostname
   const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
 
   /** Never throws: an email that cannot be built is settled like one that was refused. */
@@ -116,7 +118,11 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
       fromName: content.fromName,
       subject: rendered.subject,
       html: outgoingHtml(content, recipient, rendered),
-      headers: { ...withFeedbackId(email, content, feedbackSender), ...unsubscribeHeaders(type, recipient, content.headers) },
+      headers: {
+        ...withFeedbackId(email, content, feedbackSender),
+        ...listHeaders({ ...email, ...content }, host),
+        ...unsubscribeHeaders(type, recipient, content.headers),
+      },
       tracking,
       linkUrl: linkUrlOf(signer),
       returnPath,

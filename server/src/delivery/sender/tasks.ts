@@ -45,7 +45,13 @@ export function createSenderTasks(deps: Deps) {
   const wakeIf = (count: number) => void (count && onQueued())
   const renewOwnLease = () => transact(ownDb, (tx) => renewLease(tx, worker, { leaseMs: timing.leaseMs, slowedBy: pace.slowedBy() }))
   const recover = () => recoverFromDeadWorkers(db, worker).then(wakeIf)
-  const wake = () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(wakeIf)
+  const wake = async () => {
+    // A million emails may be scheduled for the same minute.
+    for (let count = CHUNK; count === CHUNK && !isStopping(); ) {
+      count = await transact(db, (tx) => wakeDeferred(tx, CHUNK))
+      wakeIf(count)
+    }
+  }
   const resolve = () => transact(db, (tx) => resolveUnknown(tx, { afterMs: timing.unknownMs, limit: CHUNK })).then(wakeIf)
 
   async function shareHealth() {

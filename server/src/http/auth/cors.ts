@@ -3,12 +3,12 @@ import type { App } from '../server.ts'
 /** Headers of responses that pages of other origins may read. */
 export const CORS_HEADERS = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'X-Request-ID, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After',
+  'access-control-expose-headers': 'X-Request-ID, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotency-Replayed',
 }
 const PREFLIGHT = {
   ...CORS_HEADERS,
   'access-control-allow-methods': 'POST',
-  'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
+  'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, Idempotency-Replay',
   'access-control-max-age': '86400',
 }
 

@@ -24,6 +24,13 @@ export const IDEMPOTENCY_KEY: TakenHeader = {
   maxLength: 255,
 }
 
+export const IDEMPOTENCY_REPLAY: TakenHeader = {
+  name: 'Idempotency-Replay',
+  description:
+    '`true`: a repeat with the same Idempotency-Key and the same body is answered like the first request, with the header `Idempotency-Replayed: true`.',
+  maxLength: 10,
+}
+
 export const IF_MATCH: TakenHeader = {
   name: 'If-Match',
   description: 'The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision.',

@@ -20,7 +20,10 @@ export const MAX_WORKFLOW_NAME = 255
 /** Workflows of a project. */
 const MAX_WORKFLOWS = 1_000
 
-type NewWorkflow = Omit<WorkflowRow, 'id' | 'enabled' | 'version' | 'createdAt' | 'updatedAt'>
+type NewWorkflow = Omit<WorkflowRow, 'id' | 'enabled' | 'version' | 'createdAt' | 'updatedAt'> & {
+  /** The person who makes it. Undefined: an API key. */
+  savedBy?: string | undefined
+}
 
 /** Disabled, with nothing but its TRIGGER step. */
 export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
@@ -32,7 +35,7 @@ export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
 /** Disabled. The caller has checked what the graph refers to. */
 export async function insertWorkflow(
   tx: Tx,
-  { projectId, name, description, triggerType, triggerConfig, allowReentry }: NewWorkflow,
+  { projectId, name, description, triggerType, triggerConfig, allowReentry, savedBy }: NewWorkflow,
   graph: Graph,
 ) {
   await lockSegments(tx, projectId)
@@ -42,7 +45,7 @@ export async function insertWorkflow(
     values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
     returning ${WORKFLOW_COLUMNS}
   `
-  await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph) })
+  await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph), savedBy })
   return { row, graph }
 }
 
@@ -112,12 +115,16 @@ const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unkn
 const COPY = ' (Copy)'
 
 /** The copy is disabled. Undefined when there is no such workflow. */
-export async function duplicateWorkflow(tx: Tx, key: WorkflowKey) {
+export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: string | undefined }) {
   await lockSegments(tx, key.projectId)
   const original = await lockWorkflow(tx, key)
   if (!original) return undefined
   const graph = copyGraph(await readGraph(tx, original), new Date().toISOString())
-  return insertWorkflow(tx, { ...original, name: original.name.slice(0, MAX_WORKFLOW_NAME - COPY.length) + COPY }, graph)
+  return insertWorkflow(
+    tx,
+    { ...original, savedBy: key.savedBy, name: original.name.slice(0, MAX_WORKFLOW_NAME - COPY.length) + COPY },
+    graph,
+  )
 }
 
 /** Refused while executions are active. False when there is no such workflow. A job deletes its executions, figures and graphs. */

@@ -40,7 +40,7 @@ export async function createFromRecipe(tx: Tx, { projectId, recipe, name, eventN
   const graph = await graphOfRecipe(recipe.steps, readConfig, new Date().toISOString())
   await checkGraphReferences(tx, projectId, graph.steps, () => '')
   const { description, allowReentry } = recipe
-  return insertWorkflow(tx, { projectId, name: name ?? recipe.name, description, triggerType, triggerConfig, allowReentry }, graph)
+  return insertWorkflow(tx, { projectId, name: name ?? recipe.name, description, triggerType, triggerConfig, allowReentry, savedBy }, graph)
 }
 
 /** In the look of the project. Marketing has a footer with a link to unsubscribe. */

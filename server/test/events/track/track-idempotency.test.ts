@@ -41,6 +41,7 @@ describe('an Idempotency-Key of /v1/track', () => {
       originalRequestAt: first.body.data.timestamp,
       originalStatusCode: 200,
       event: first.body.data.event,
+      bodyDiffers: true,
     })
     expect(await project.events.names()).toEqual(['bought'])
     expect((await project.contacts.list()).total).toBe(1)

@@ -24,7 +24,16 @@ export function EdgeLayer({ layout: { edges }, marksOf }: EdgeLayerProps) {
     <ViewportPortal>
       <svg className="pointer-events-none absolute top-0 left-0 overflow-visible" width="1" height="1" aria-hidden="true">
         <defs>
-          <marker id="flow-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+          <marker
+            id="flow-arrow"
+            viewBox="0 0 8 8"
+            refX="7"
+            refY="4"
+            markerWidth="10"
+            markerHeight="10"
+            markerUnits="userSpaceOnUse"
+            orient="auto"
+          >
             <path d="M0 0L8 4L0 8z" className="fill-edge" />
           </marker>
         </defs>
@@ -46,7 +55,7 @@ export function EdgeLayer({ layout: { edges }, marksOf }: EdgeLayerProps) {
         return (
           <div
             key={placeKey(edge.place)}
-            className="nopan absolute top-0 left-0 flex w-36 flex-col items-center gap-0.5 text-xs"
+            className="nopan pointer-events-auto absolute top-0 left-0 flex w-36 flex-col items-center gap-0.5 text-xs"
             style={{ transform: `translate(${edge.plus.x}px, ${edge.plus.y - 32}px) translateX(-50%)` }}
           >
             {label && <span className="max-w-full truncate rounded-sm bg-canvas px-1 font-medium text-muted">{label}</span>}

@@ -68,7 +68,7 @@ const PlaceButton = memo(({ fromStepId, branch, x, y, after, isOpen, isMoving, k
       aria-label={label}
       title={kind === 'aside' ? 'Add a step for when the time is over' : label}
       onClick={() => (isMoving ? moveTo(place) : openPlace(place))}
-      className={`nopan absolute flex items-center justify-center border text-ui hover:border-accent hover:text-accent pointer-coarse:after:absolute pointer-coarse:after:-inset-2 ${SHAPES[kind]} ${isMoving ? 'border-accent bg-accent-soft text-accent' : 'border-edge bg-surface text-muted'}`}
+      className={`nopan pointer-events-auto absolute flex items-center justify-center border text-ui hover:border-accent hover:text-accent pointer-coarse:after:absolute pointer-coarse:after:-inset-2 ${SHAPES[kind]} ${isMoving ? 'border-accent bg-accent-soft text-accent' : 'border-edge bg-surface text-muted'}`}
     >
       <Plus className="size-4" aria-hidden="true" />
       {kind === 'end' && (isMoving ? 'Move here' : 'Add a step')}

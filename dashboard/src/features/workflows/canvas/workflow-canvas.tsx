@@ -1,4 +1,5 @@
 import '@xyflow/react/dist/base.css'
+import './canvas.css'
 import { MiniMap, ReactFlow, ReactFlowProvider } from '@xyflow/react'
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react'
 import type { StepTexts } from '../editor/use-step-texts.ts'
@@ -6,7 +7,7 @@ import type { Graph, Place } from '../graph/graph.ts'
 import { type CanvasActions, CanvasContext } from './canvas-context.ts'
 import { CanvasTools } from './canvas-tools.tsx'
 import { EdgeLayer, type EdgeMarks } from './edge-layer.tsx'
-import { flowOf } from './flow.ts'
+import { type Flow, flowOf } from './flow.ts'
 import type { Layout } from './geometry.ts'
 import { layoutFlow } from './layout.ts'
 import { nodesOf, type StepMarks, type StepNodeData } from './nodes.ts'
@@ -23,6 +24,8 @@ type WorkflowCanvasProps = {
   label: string
   workflowId: string
   graph: Graph
+  /** What leads where, if it is not what the graph says. */
+  flow?: Flow | undefined
   texts: StepTexts
   chosen: string | undefined
   onChoose: (stepId: string | undefined) => void
@@ -48,7 +51,7 @@ export default function WorkflowCanvas(props: WorkflowCanvasProps) {
 function Canvas(props: WorkflowCanvasProps) {
   const { label, graph, texts, chosen, onChoose, marks = NO_MARKS, edgeMarks, children } = props
   const frame = useRef<HTMLElement>(null)
-  const layout = useLayout(graph)
+  const layout = useLayout(graph, props.flow)
   const nodes = useNodes({ graph, layout, texts, chosen, marks })
   const actions = useActions(props)
   const { start, reveal } = useCanvasView(frame, layout, chosen)
@@ -87,7 +90,18 @@ function Canvas(props: WorkflowCanvasProps) {
         >
           <EdgeLayer layout={layout} marksOf={edgeMarks} />
           {children?.(layout)}
-          {nodes.length >= MINIMAP_FROM && <MiniMap pannable zoomable ariaLabel="Overview" className="max-lg:hidden" />}
+          {nodes.length >= MINIMAP_FROM && (
+            <MiniMap
+              pannable
+              zoomable
+              ariaLabel="Overview"
+              className="border border-line max-lg:hidden"
+              style={{ width: 96, height: 180 }}
+              bgColor="var(--surface)"
+              maskColor="color-mix(in srgb, var(--canvas) 70%, transparent)"
+              nodeColor="var(--edge)"
+            />
+          )}
         </ReactFlow>
         <CanvasTools />
       </section>
@@ -96,8 +110,8 @@ function Canvas(props: WorkflowCanvasProps) {
 }
 
 /** Laid out again only when steps or transitions come or go: not while somebody types. */
-function useLayout(graph: Graph): Layout {
-  const flow = useMemo(() => flowOf(graph), [graph])
+function useLayout(graph: Graph, given: Flow | undefined): Layout {
+  const flow = useMemo(() => given ?? flowOf(graph), [graph, given])
   const shape = useMemo(() => JSON.stringify([flow.roots, ...flow.outs]), [flow])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the shape is all that counts of the flow
   return useMemo(() => layoutFlow(flow), [shape])

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react'
+import { useShortcuts } from '../../../ui/shortcuts/shortcuts.ts'
 import type { StepMarks } from '../canvas/nodes.ts'
 import { lostSteps } from '../commands/commands.ts'
 import { extentOf } from '../commands/fragment.ts'
@@ -20,6 +21,14 @@ export function BuildCanvas() {
   const [openPlace, setOpenPlace] = useState<Place>()
   const panel = useRef<HTMLElement>(null)
   const focusPanel = () => panel.current?.querySelector<HTMLElement>('input, select, textarea, button')?.focus()
+
+  // From anywhere beside the canvas back to the step, also when the element with the focus is gone.
+  useShortcuts([
+    {
+      keys: 'Escape',
+      run: () => chosen !== undefined && document.querySelector<HTMLElement>(`[data-step="${chosen.id}"]`)?.focus({ preventScroll: true }),
+    },
+  ])
 
   /** Closing a menu without a choice returns to the button that opened it. */
   function onPlace(place: Place | undefined) {

@@ -19,6 +19,12 @@ export function Inspector({ ref }: { ref: RefObject<HTMLElement | null> }) {
     <aside
       ref={ref}
       aria-label={chosen ? 'Step' : 'Workflow'}
+      onKeyDown={(event) => {
+        // A popup has closed itself by then.
+        if (event.key !== 'Escape' || event.defaultPrevented || !chosen) return
+        event.stopPropagation()
+        document.querySelector<HTMLElement>(`[data-step="${chosen.id}"]`)?.focus({ preventScroll: true })
+      }}
       className="w-88 shrink-0 overflow-y-auto border-line border-l bg-surface xl:w-104"
     >
       {chosen ? (
@@ -43,7 +49,7 @@ export function Inspector({ ref }: { ref: RefObject<HTMLElement | null> }) {
 
 const KEYS: [keys: string[], what: string][] = [
   [['↑', '↓', '←', '→'], 'from step to step'],
-  [['Enter'], 'open its form'],
+  [['Enter', 'Escape'], 'to its form and back'],
   [['+'], 'add a step after it'],
   [['M'], 'move it'],
   [['Delete'], 'delete it, after a look at what goes with it'],

@@ -1,8 +1,9 @@
 import type { Workflow } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Redo2, Undo2 } from 'lucide-react'
-import { useState } from 'react'
-import { executionCountQuery, storeWorkflow, workflowQuery, workflowStatsQuery } from '../../../data/workflows.ts'
+import { useEffect, useState } from 'react'
+import { executionCountQuery, storeWorkflow, workflowQuery, workflowStatsQuery, workflowVersionQuery } from '../../../data/workflows.ts'
 import { EditorFrame } from '../../../editor/editor-frame.tsx'
 import { useDraft } from '../../../editor/use-draft.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
@@ -11,11 +12,12 @@ import { IconButton } from '../../../ui/form/button.tsx'
 import { showKeys } from '../../../ui/shortcuts/shortcuts.ts'
 import { countOf } from '../../../ui/text/count.tsx'
 import { type Graph, graphOf } from '../graph/graph.ts'
+import { DifferenceCanvas } from '../modes/difference-canvas.tsx'
 import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
 import { BuildCanvas } from './build-canvas.tsx'
 import { InvalidInputs } from './invalid-inputs.ts'
 import { StepList } from './step-list.tsx'
-import { EditingProvider, useEditing } from './use-editing.ts'
+import { type Editing, EditingProvider, useEditing } from './use-editing.ts'
 import { useStepView, ViewSwitch } from './view-switch.tsx'
 
 const PROBLEMS = { one: 'step is not complete', many: 'steps are not complete' }
@@ -28,6 +30,7 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   const draft = useGraphDraft(workflow)
   const editing = useEditing(workflow, draft)
   const view = useStepView()
+  useRestoring(workflow, editing)
   const [invalid, setInvalid] = useState<ReadonlySet<string>>(new Set())
   const stats = useQuery(workflowStatsQuery(project.id, workflow.id)).data
   const waiting = useQuery(executionCountQuery(project.id, workflow.id, ['WAITING'])).data ?? 0
@@ -37,12 +40,13 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   return (
     <InvalidInputs value={(id, isInvalid) => setInvalid((current) => withMember(current, id, isInvalid))}>
       <EditingProvider value={editing}>
-        <div className={view === 'canvas' ? 'flex h-dvh flex-col' : ''}>
+        <div className={view === 'canvas' ? 'flex h-[calc(100dvh-3rem)] flex-col lg:h-dvh' : ''}>
           <EditorFrame
             title={workflow.name}
             parent={<ListLink kind="Workflow" />}
             draft={draft}
             consequence={consequence}
+            within={`/app/p/${project.id}/workflows/${workflow.id}`}
             {...(problem && { problem })}
             actions={
               <>
@@ -63,12 +67,37 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
           >
             <WorkflowTabs id={workflow.id} />
             {draft.isDirty && <p className="border-line border-b px-4 py-2 text-muted text-ui sm:px-6 lg:px-8">{consequence}</p>}
-            {view === 'canvas' ? <BuildCanvas /> : <StepList stats={stats} />}
+            {draft.theirs && view === 'canvas' ? (
+              <DifferenceCanvas
+                workflow={workflow}
+                before={draft.theirs}
+                after={draft.values}
+                caption="Your steps beside those that somebody else has saved: added by you, changed, or only in theirs."
+              />
+            ) : view === 'canvas' ? (
+              <BuildCanvas />
+            ) : (
+              <StepList stats={stats} />
+            )}
           </EditorFrame>
         </div>
       </EditingProvider>
     </InvalidInputs>
   )
+}
+
+/** A link of the list of versions brings the steps of an older one, which are then saved, or undone, like any other change. */
+function useRestoring(workflow: Workflow, { restore: put }: Pick<Editing, 'restore'>) {
+  const project = useProject()
+  const navigate = useNavigate()
+  const { restore } = useSearch({ from: '/app/p/$projectId/workflows/$workflowId' })
+  const old = useQuery({ ...workflowVersionQuery(project.id, workflow.id, restore ?? 0), enabled: restore !== undefined }).data
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each version that is asked for
+  useEffect(() => {
+    if (!old || restore === undefined) return
+    put(graphOf(old))
+    void navigate({ to: '.', search: {} as never, replace: true })
+  }, [old, restore])
 }
 
 const withMember = (set: ReadonlySet<string>, id: string, isIn: boolean): ReadonlySet<string> => {

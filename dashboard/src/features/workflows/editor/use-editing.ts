@@ -73,6 +73,8 @@ export function useEditing(workflow: Workflow, draft: Draft<Graph>) {
     /** The step that was added last. */
     addedId,
     run,
+    /** Puts the steps of another version in place of these. */
+    restore: (restored: Graph) => change(restored, ''),
     add,
     remove,
     paste,

@@ -6,6 +6,7 @@ import { ListPage } from '../../../list/list-page.tsx'
 import { useList } from '../../../list/use-list.ts'
 import { useProject } from '../../../projects/current.ts'
 import { buttonClass } from '../../../ui/form/button.tsx'
+import { namesById } from '../../../ui/form/options.ts'
 import { EmptyState } from '../../../ui/page/empty-state.tsx'
 import { FirstRun } from '../../../ui/page/first-run.tsx'
 import { Page } from '../../../ui/page/page.tsx'
@@ -21,7 +22,10 @@ import { tookOf } from './took.ts'
 
 const NOUN = { one: 'visit', many: 'visits' }
 const LIVE_MS = 10_000
-const FILTERS: Filter[] = [{ name: 'outcome', label: 'Outcome', kind: 'choices', options: VISIT_WORDS }]
+const filtersOf = ({ steps }: Workflow): Filter[] => [
+  { name: 'outcome', label: 'Outcome', kind: 'choices', options: VISIT_WORDS },
+  { name: 'next', label: 'Went on to', kind: 'choice', options: namesById(steps) },
+]
 
 /** With the execution in front, which the panel shows also if the visit is on another page. */
 const rowId = ({ executionId, visit }: WorkflowVisit) => `${executionId}.${visit}`
@@ -54,7 +58,7 @@ export function Visits({ workflow, step }: VisitsProps) {
   const list = useList<WorkflowVisit>({
     name: 'visits',
     scope: `${workflow.id} ${step.id}`,
-    filters: FILTERS,
+    filters: filtersOf(workflow),
     load: (api, request) => api.workflows.stepVisits(workflow.id, step.id, visitsQuery(request)),
     rowId,
     live: LIVE_MS,

@@ -1,16 +1,19 @@
-import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
-import { Mail } from 'lucide-react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Mail, PenLine } from 'lucide-react'
 import { useState } from 'react'
 import { TemplatePicker } from '../../../content/template-picker.tsx'
-import { templateNamesQuery } from '../../../data/templates.ts'
-import { useProject } from '../../../projects/current.ts'
+import { offeredTemplatesQuery, storeTemplate, templateQuery } from '../../../data/templates.ts'
+import { useApi, useProject } from '../../../projects/current.ts'
 import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
+import { Banner } from '../../../ui/page/banner.tsx'
+import { explain } from '../../../ui/text/explain.ts'
 import { describeReason } from '../editor/describe.ts'
 import type { Step } from '../graph/graph.ts'
+import { EmailHere } from './email-here.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
+import { TemplateChooser } from './template-chooser.tsx'
 
 const recipientOf = ({ recipient }: Step['config']) => (recipient ?? { type: 'CONTACT' }) as { type: string; customEmail?: string }
 
@@ -24,7 +27,7 @@ export const sendEmailView: StepView = {
     return recipient.type === 'CUSTOM' ? `${template}, to ${recipient.customEmail || 'no address yet'}` : template
   },
   problem(config) {
-    if (!textOf(config.templateId)) return 'Choose a template.'
+    if (!textOf(config.templateId)) return 'Choose an email, or write one.'
     const recipient = recipientOf(config)
     return recipient.type === 'CUSTOM' && !recipient.customEmail?.includes('@') ? 'Enter the address it goes to.' : undefined
   },
@@ -33,55 +36,22 @@ export const sendEmailView: StepView = {
 }
 
 function SendEmailForm(props: StepFormProps) {
-  const [picking, setPicking] = useState(false)
-  const project = useProject()
-  const templates = useQuery(templateNamesQuery(project.id)).data ?? {}
   const { config } = props.step
   const set = setterOf(props)
   const templateId = textOf(config.templateId)
   const recipient = recipientOf(config)
-  const options = {
-    ...(!templateId && { '': 'Choose a template' }),
-    ...templates,
-    ...(templateId && !templates[templateId] && { [templateId]: 'Another template' }),
-  }
   return (
     <>
-      <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
-        <Field
-          name="templateId"
-          label="Template"
-          hint="The template is read when the step runs: later changes apply to everyone who reaches the step after them."
-          aside={
-            templateId && (
-              <Link to="/app/p/$projectId/templates/$templateId" params={{ projectId: project.id, templateId }} className="link text-ui">
-                Open
-              </Link>
-            )
+      <EmailOfStep {...props} templateId={templateId} onTemplate={(id) => set({ templateId: id })} />
+      <Field name="recipient" label="To">
+        <Select
+          options={{ CONTACT: 'The contact', CUSTOM: 'Another address' }}
+          value={recipient.type}
+          onChange={(event) =>
+            set({ recipient: event.target.value === 'CUSTOM' ? { type: 'CUSTOM', customEmail: '' } : { type: 'CONTACT' } })
           }
-        >
-          <Select options={options} value={templateId} onChange={(event) => set({ templateId: event.target.value })} />
-        </Field>
-        <Field name="recipient" label="To">
-          <Select
-            options={{ CONTACT: 'The contact', CUSTOM: 'Another address' }}
-            value={recipient.type}
-            onChange={(event) =>
-              set({ recipient: event.target.value === 'CUSTOM' ? { type: 'CUSTOM', customEmail: '' } : { type: 'CONTACT' } })
-            }
-          />
-        </Field>
-      </div>
-      <Button size="sm" onClick={() => setPicking(true)}>
-        Choose by picture, or make one…
-      </Button>
-      <TemplatePicker
-        open={picking}
-        onOpenChange={setPicking}
-        templateId={templateId || undefined}
-        newName={props.step.name}
-        onTemplate={(chosen) => set({ templateId: chosen })}
-      />
+        />
+      </Field>
       {recipient.type === 'CUSTOM' && (
         <Field name="customEmail" label="Address" hint="Gets the email with the data of the contact, such as a note to your team.">
           <Input
@@ -93,6 +63,66 @@ function SendEmailForm(props: StepFormProps) {
         </Field>
       )}
     </>
+  )
+}
+
+type EmailOfStepProps = StepFormProps & { templateId: string; onTemplate: (id: string) => void }
+
+/** Chosen from the templates, or written here: then it is a template that is named after the workflow and the step. */
+function EmailOfStep({ step, workflow, templateId, onTemplate }: EmailOfStepProps) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const [writtenId, setWrittenId] = useState<string>()
+  const [picking, setPicking] = useState(false)
+  const template = useQuery({ ...templateQuery(project.id, templateId), enabled: templateId !== '' })
+  const name = !templateId ? 'Choose a template' : (template.data?.name ?? (template.isError ? 'a deleted template' : '…'))
+  const write = useMutation({
+    mutationFn: async () => {
+      const sender = (await queries.fetchQuery(offeredTemplatesQuery(project.id))).find(({ from }) => from)
+      const created = await api.templates.create({
+        name: `${workflow.name}: ${step.name}`.slice(0, 255),
+        description: `Written in the workflow "${workflow.name}".`.slice(0, 1_000),
+        subject: step.name,
+        body: '<p>Hi {{ firstName ?? "there" }},</p>\n<p></p>\n',
+        type: 'TRANSACTIONAL',
+        ...(sender?.from && { from: sender.from, ...(sender.fromName && { fromName: sender.fromName }) }),
+      })
+      await storeTemplate(queries, project.id, created)
+      setWrittenId(created.id)
+      onTemplate(created.id)
+    },
+  })
+  return (
+    <div className="space-y-3">
+      <div className="space-y-1">
+        <p className="font-medium text-ui">Email</p>
+        <TemplateChooser name={name} isChosen={templateId !== ''} onChoose={({ id }) => onTemplate(id)} />
+        <p className="text-muted text-ui">
+          It is read when the step runs: later changes apply to everyone who reaches the step after them.
+        </p>
+      </div>
+      {write.error && <Banner tone="danger">{explain(write.error)}</Banner>}
+      <div className="flex flex-wrap gap-2">
+        {!templateId && (
+          <Button size="sm" busy={write.isPending} onClick={() => write.mutate()}>
+            <PenLine aria-hidden="true" />
+            Write it here
+          </Button>
+        )}
+        <Button size="sm" onClick={() => setPicking(true)}>
+          Choose by picture, or make one…
+        </Button>
+      </div>
+      <TemplatePicker
+        open={picking}
+        onOpenChange={setPicking}
+        templateId={templateId || undefined}
+        newName={step.name}
+        onTemplate={onTemplate}
+      />
+      {templateId && <EmailHere key={templateId} templateId={templateId} startsOpen={templateId === writtenId} />}
+    </div>
   )
 }
 

@@ -2,8 +2,8 @@ import { UserPen } from 'lucide-react'
 import { Field } from '../../../ui/form/field.tsx'
 import { Select } from '../../../ui/form/input.tsx'
 import type { Step } from '../graph/graph.ts'
-import { Pairs } from './pairs.tsx'
-import { parseValue, type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
+import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
+import { TypedValues } from './typed-values.tsx'
 
 const updatesOf = ({ updates }: Step['config']) => Object.entries((updates ?? {}) as Record<string, unknown>)
 const changesSubscription = ({ subscriptionAction }: Step['config']) => /^(un)?subscribe$/.test(textOf(subscriptionAction))
@@ -28,13 +28,7 @@ function UpdateForm(props: StepFormProps) {
   const set = setterOf(props)
   return (
     <>
-      <Pairs
-        legend="Fields"
-        name="Field"
-        entries={updatesOf(props.step.config).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])}
-        onChange={(next) => set({ updates: Object.fromEntries(next.map(([key, value]) => [key, parseValue(value)])) }, 'updates')}
-      />
-      <p className="text-muted text-ui">Numbers, true and false are stored as such. null deletes the field.</p>
+      <TypedValues values={Object.fromEntries(updatesOf(props.step.config))} onChange={(updates) => set({ updates }, 'updates')} />
       <Field name="subscriptionAction" label="Subscription">
         <Select
           options={{ none: 'Leave it as it is', subscribe: 'Subscribe the contact', unsubscribe: 'Unsubscribe the contact' }}

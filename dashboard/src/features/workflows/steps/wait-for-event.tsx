@@ -23,7 +23,7 @@ export const waitForEventView: StepView = {
   ],
   describe({ eventName, timeout }) {
     const event = textOf(eventName) || 'no event yet'
-    return typeof timeout === 'number' ? `${event}, at most ${describePeriod(splitSeconds(timeout))}` : `${event}, without a limit`
+    return typeof timeout === 'number' ? `until ${event}, at most ${describePeriod(splitSeconds(timeout))}` : `until ${event}, however long`
   },
   problem({ eventName, timeout }) {
     if (!textOf(eventName).trim()) return 'Name the event.'
@@ -56,7 +56,7 @@ function WaitForm(props: StepFormProps) {
         </Field>
         <Field name="limit" label="How long">
           <Select
-            options={{ limited: 'At most…', forever: 'Until it happens' }}
+            options={{ limited: 'Give up after…', forever: 'However long it takes' }}
             value={isLimited ? 'limited' : 'forever'}
             onChange={(event) => set({ timeout: event.target.value === 'limited' ? secondsOf(period.amount, period.unit) : null })}
           />
@@ -66,7 +66,7 @@ function WaitForm(props: StepFormProps) {
       {isLimited && (
         <>
           <PeriodFields
-            label="At most"
+            label="Give up after"
             amount={period.amount}
             unit={period.unit}
             onChange={(next) => {

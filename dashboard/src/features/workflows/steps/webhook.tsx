@@ -4,6 +4,7 @@ import { Input, Select } from '../../../ui/form/input.tsx'
 import { JsonField } from '../editor/json-field.tsx'
 import { Pairs } from './pairs.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
+import { WebhookTry } from './webhook-try.tsx'
 
 export const webhookView: StepView = {
   word: 'Call a webhook',
@@ -52,6 +53,7 @@ function WebhookForm(props: StepFormProps) {
           props.onStep({ ...step, config: value === undefined ? rest : { ...rest, body: value } }, `${step.id} body`)
         }}
       />
+      <WebhookTry {...props} />
     </>
   )
 }
