@@ -57,7 +57,6 @@ async function readUser(db: Db, userId: string) {
 export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) {
   const { db, secrets, log, config } = deps
   const { publicUrl } = config
-  const { hashPassword } = passwords
   const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
   const findUser = (userId: string) => readUser(db, userId)
@@ -78,7 +77,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
       const mayJoin =
         !config.signupsDisabled || (invitation && (await transact(db, (tx) => isInvited(tx, port, { token: invitation, email }))))
       if (!mayJoin) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
-      const passwordHash = await hashPassword(password)
+      const passwordHash = await passwords.hashPassword(password)
       const { user, token } = await transact(db, async (tx) => {
         const user = await signUp(tx, port, { email, passwordHash, invitation })
         await endCurrentSession(tx, req)

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { auditWithoutChange } from '../http/audit.ts'
@@ -35,15 +34,20 @@ const EndpointId = z.object({ id: Id('webhook endpoint') })
 const DeliveryId = EndpointId.extend({ deliveryId: Id('delivery') })
 const COMMON = { tags: ['Webhooks'], caller: 'project' as const, scope: 'full' as const, role: 'ADMIN' as const }
 
+const endpointResource = (app: App, db: Deps['db']) =>
+  resource(app, {
+    ...COMMON,
+    params: EndpointId,
+    find: async (req, { id }) => (await findEndpoint(db, { projectId: req.project.id, id })) ?? notFound('webhook endpoint', id),
+  })
+
 export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
   const route = routesOf(app, COMMON)
   const target = webhookTargetOf(config)
   const safeFetch = createSafeFetch(createDns({ servers: config.dnsServers }), target)
   const attempts = createQuotaCounter(db, secrets)
   const show = (row: EndpointRow) => showEndpoint(secrets, row)
-  const find = async (req: FastifyRequest, { id }: { id: string }) =>
-    (await findEndpoint(db, { projectId: req.project.id, id })) ?? notFound('webhook endpoint', id)
-  const endpoint = resource(app, { ...COMMON, params: EndpointId, find })
+  const endpoint = endpointResource(app, db)
 
   /** The addresses of a name are checked when a request is made. */
   function checkUrl(url: string | undefined) {
@@ -132,6 +136,12 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
       return sendTest({ safeFetch, secrets }, row)
     },
   )
+
+  deliveryRoutes(app, { db, secrets })
+}
+
+function deliveryRoutes(app: App, { db, secrets }: Pick<Deps, 'db' | 'secrets'>) {
+  const endpoint = endpointResource(app, db)
 
   endpoint.get(
     '/webhook-endpoints/:id/deliveries',

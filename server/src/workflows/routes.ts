@@ -113,15 +113,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
     },
     async (req, found) => {
       const { projectId, id } = found
-      const { triggerType, triggerConfig, ...changes } = req.body
-      if (changes.enabled) await assertMaySend(db, req.project, found)
-      const changesOf = (stored: WorkflowRow) => {
-        if (triggerType === undefined && triggerConfig === undefined) return changes
-        const type = triggerType ?? stored.triggerType
-        const given = triggerConfig ?? (type === stored.triggerType ? stored.triggerConfig : undefined)
-        return { ...changes, trigger: { type, config: readTrigger(type, given) } }
-      }
-      const edit = { projectId, id, revisions: readIfMatch(req), changesOf }
+      if (req.body.enabled) await assertMaySend(db, req.project, found)
+      const edit = { projectId, id, revisions: readIfMatch(req), changesOf: (stored: WorkflowRow) => changesTo(stored, req.body) }
       return transact(req.db, async (tx) => {
         const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, await readGraph(tx, row))
@@ -161,4 +154,11 @@ export function workflowRoutes(app: App, { db }: Deps) {
       return reply.status(201).send(copied)
     },
   )
+}
+
+function changesTo(stored: WorkflowRow, { triggerType, triggerConfig, ...changes }: z.output<typeof Changes>) {
+  if (triggerType === undefined && triggerConfig === undefined) return changes
+  const type = triggerType ?? stored.triggerType
+  const given = triggerConfig ?? (type === stored.triggerType ? stored.triggerConfig : undefined)
+  return { ...changes, trigger: { type, config: readTrigger(type, given) } }
 }

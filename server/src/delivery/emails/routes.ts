@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type Tx, transact } from '../../db/index.ts'
+import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
@@ -101,7 +101,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       response: Email,
       refusals: ['CONFLICT'],
     },
-    (req) => changeScheduled(req, req.params.id, cancelScheduled),
+    (req) => changeScheduled(db, req, req.params.id, cancelScheduled),
   )
 
   route.patch(
@@ -117,20 +117,9 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     },
     (req) => {
       const sendAt = readSendAt(req.body.sendAt)
-      return changeScheduled(req, req.params.id, (tx, email) => moveScheduled(tx, email, sendAt))
+      return changeScheduled(db, req, req.params.id, (tx, email) => moveScheduled(tx, email, sendAt))
     },
   )
-
-  async function changeScheduled(req: FastifyRequest, id: string, change: (tx: Tx, email: EmailId) => Promise<boolean>) {
-    const projectId = req.project.id
-    const found = (await findEmail(db, projectId, id)) ?? notFound('email', id)
-    requireSenderDomain(req.project, found.from)
-    if (found.sendAt === null) fail('CONFLICT', { message: 'This email is not scheduled.' })
-    return transact(req.db, async (tx) => {
-      if (!(await change(tx, { projectId, id }))) fail('CONFLICT', { message: 'This email is being sent, or has ended.' })
-      return (await findEmail(tx, projectId, id)) ?? notFound('email', id)
-    })
-  }
 
   route.post(
     '/emails/:id/resend',
@@ -153,4 +142,15 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       return reply.status(201).send(email ?? notFound('email', req.params.id))
     },
   )
+}
+
+async function changeScheduled(db: Pool, req: FastifyRequest, id: string, change: (tx: Tx, email: EmailId) => Promise<boolean>) {
+  const projectId = req.project.id
+  const found = (await findEmail(db, projectId, id)) ?? notFound('email', id)
+  requireSenderDomain(req.project, found.from)
+  if (found.sendAt === null) fail('CONFLICT', { message: 'This email is not scheduled.' })
+  return transact(req.db, async (tx) => {
+    if (!(await change(tx, { projectId, id }))) fail('CONFLICT', { message: 'This email is being sent, or has ended.' })
+    return (await findEmail(tx, projectId, id)) ?? notFound('email', id)
+  })
 }

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { maybeOne, type Pool } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
 import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
@@ -68,13 +68,7 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
   const findSession = personFinder(db, secrets, config.publicUrl)
   const remembered = createCache<string, Project>({ maxEntries: MAX_REMEMBERED })
 
-  // A route that does not declare its callers must not boot.
-  app.addHook('onRoute', ({ method, url, config }) => {
-    if (!config?.caller) throw new Error(`${method} ${url} does not declare who may call it`)
-    const isOpenToSecretKeys = config.caller === 'secret-key' || config.caller === 'project'
-    if (isOpenToSecretKeys !== (config.scope !== undefined))
-      throw new Error(`${method} ${url}: routes for secret keys, and only those, have a scope`)
-  })
+  app.addHook('onRoute', requireDeclaration)
   app.decorateRequest('project', null as unknown as Project)
   app.decorateRequest('person', null as unknown as Person)
   app.decorateRequest('role', null as unknown as Role)
@@ -181,6 +175,14 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
     guesses.found(hash)
     return project
   }
+}
+
+/** A route that does not declare its callers must not boot. */
+function requireDeclaration({ method, url, config }: RouteOptions) {
+  if (!config?.caller) throw new Error(`${method} ${url} does not declare who may call it`)
+  const isOpenToSecretKeys = config.caller === 'secret-key' || config.caller === 'project'
+  if (isOpenToSecretKeys !== (config.scope !== undefined))
+    throw new Error(`${method} ${url}: routes for secret keys, and only those, have a scope`)
 }
 
 function writeRateHeaders(reply: FastifyReply, state: RateState | undefined) {
