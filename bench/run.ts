@@ -22,6 +22,7 @@ import { timeRendering } from './paths/render.ts'
 import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
 import { measureTracking, watchTracking } from './paths/track.ts'
+import { startReceiver, timeToldCampaign, timeToldEvents } from './paths/webhooks.ts'
 import { forgetExecutions, seedEntering, timeEntering, timeEvented, timeSleeping, timeWorkflowBeside } from './paths/workflows.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
@@ -55,6 +56,7 @@ const PARTS = {
   receivers: timeReceiverParts,
   campaigns: timeRealCampaigns,
   workflows: timeWorkflows,
+  webhooks: timeWebhooks,
   rendering: async () => void timings.push(...(await timeRendering())),
 }
 type Part = keyof typeof PARTS
@@ -125,8 +127,9 @@ async function databaseUrl() {
 }
 
 /** A process that does nothing but send. */
-async function startWorker({ url }: Product, smtpUrl: string) {
+async function startWorker({ url }: Product, smtpUrl: string, env: Record<string, string> = {}) {
   return startScript('./server.mjs', {
+    ...env,
     ROLE: 'worker',
     DATABASE_URL: await databaseUrl(),
     SECRET_KEY: readFileSync(`${DATA_DIR}/secret.key`, 'utf8').trim(),
@@ -216,6 +219,25 @@ async function timeWorkflows() {
     await forgetExecutions(product)
     await emptyQueue(product)
   })
+  await sink.stop()
+}
+
+/** What it costs to tell webhook endpoints, with receivers that answer at once. */
+async function timeWebhooks() {
+  const [sink, receiver] = [await startSink(), await startReceiver()]
+  const env = { WEBHOOK_ALLOW_PRIVATE: '127.0.0.1/32' }
+  await withProduct('api', { SMTP_URL: sink.url, ...env }, async (product) => {
+    await emptyQueue(product)
+    await ownDomain(product, DOMAIN)
+    const worker = await startWorker(product, sink.url, env)
+    try {
+      timings.push(...(await timeToldEvents(product, worker, receiver, dataScale)))
+      timings.push(...(await timeToldCampaign(product, worker, sink, receiver, dataScale)))
+    } finally {
+      await worker.stop()
+    }
+  })
+  receiver.stop()
   await sink.stop()
 }
 

@@ -5,13 +5,13 @@ import { defaultClientConditions, defineConfig } from 'vite'
 const server = `http://localhost:${process.env.PORT ?? 3000}`
 
 /**
- * Without groups every module that two pages share becomes a file: 59 for the first page. Libraries of the code editor, the palette and the canvas,
- * which few pages need, stay with them.
+ * Without groups every module that two pages share becomes a file: 59 for the first page. Libraries of the editors, of the canvas of
+ * workflows and of the palette, which few pages need, stay with them.
  */
 const CHUNKS = [
   {
     name: 'libraries',
-    test: /node_modules[\\/](?!@codemirror|@lezer|cmdk|style-mod|crelt|w3c-keyname|@marijn|@xyflow|d3-|zustand|classcat|use-sync-external-store)/,
+    test: /node_modules[\\/](?!@codemirror|@lezer|cmdk|style-mod|crelt|w3c-keyname|@marijn|@tiptap|prosemirror|@xyflow|d3-|zustand|classcat|use-sync-external-store)/,
     minShareCount: 2,
     priority: 3,
   },

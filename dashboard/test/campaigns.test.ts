@@ -121,7 +121,7 @@ test('a campaign is composed, checked, sent, watched, resent to the failed, and 
   const people = await opened
   await expect.poll(() => rows(people).count()).toBe(1)
   await people.close()
-  await page.getByRole('link', { name: '1 person that clicked https://example.com/first' }).click()
+  await page.getByRole('link', { name: '1 person that clicked https://example.com/news' }).click()
   await expect.poll(() => rows(page).count()).toBe(1)
   await page.getByRole('link', { name: 'Results' }).click()
   await expectToAddUp(page, 'Clicked: 1 recipient', 1)

@@ -272,3 +272,83 @@ test('a newsletter with logo, picture, columns, button and variable is written, 
   expect(takeErrors().filter((error) => !/img-src data:|^csp GET .*\/uploads\//.test(error))).toEqual([])
   if (process.env.SCREENSHOT_DIR) await page.screenshot({ path: `${process.env.SCREENSHOT_DIR}/received.png` })
 })
+
+describe('the HTML of a design in a browser', () => {
+  /** As mail systems change it: without style blocks and comments, and with white space between all tags. */
+  const mangled = (html: string) =>
+    html
+      .replace(/<!--[\s\S]*?-->/g, '')
+      .replace(/<style[\s\S]*?<\/style>/g, '')
+      .replaceAll('><', '>\n    <')
+  const columns = (id: string, stack: boolean, widths?: number[]): Node => ({
+    type: 'columns',
+    attrs: { id, stack, ...(widths && { widths }) },
+    content: ['left', 'right'].map((side) => ({ type: 'column', content: [paragraph(`${id}-${side}`, `${id} ${side}`)] })),
+  })
+
+  test('has its columns where they belong, at 600 and 375 pixels, also after mail systems changed it', async () => {
+    const { page, project } = await openProject()
+    const design = { version: 1, content: [columns('stacked', true), columns('uneven', true, [0.33, 0.67]), columns('fixed', false)] }
+    const { html } = (await apiOf(page, project.id).post('/designs/render', { design })) as { html: string }
+    const viewer = await page.context().newPage()
+    const placesAt = async (width: number, shown: string) => {
+      await viewer.setViewportSize({ width, height: 800 })
+      await viewer.setContent(shown)
+      const place = async (words: string) => (await viewer.getByText(words, { exact: true }).boundingBox())!
+      const pairs = ['stacked', 'uneven', 'fixed'].map(async (id) => {
+        const [left, right] = [await place(`${id} left`), await place(`${id} right`)]
+        return [id, Math.abs(left.y - right.y) < 2 ? 'beside' : right.y > left.y && Math.abs(left.x - right.x) < 2 ? 'below' : 'astray']
+      })
+      const overflow = await viewer.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      return { ...Object.fromEntries(await Promise.all(pairs)), overflow }
+    }
+    for (const shown of [html, mangled(html)]) {
+      expect(await placesAt(600, shown)).toEqual({ stacked: 'beside', uneven: 'beside', fixed: 'beside', overflow: 0 })
+      expect(await placesAt(375, shown)).toEqual({ stacked: 'below', uneven: 'below', fixed: 'beside', overflow: 0 })
+    }
+    await viewer.close()
+  })
+
+  test('can be read in every starter, in light and dark', async () => {
+    const { page, project } = await openProject()
+    const starters = (await apiOf(page, project.id).get('/designs/starters')) as { key: string; html: string }[]
+    const viewer = await page.context().newPage()
+    const worst: Record<string, number> = {}
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await viewer.emulateMedia({ colorScheme })
+      for (const { key, html } of starters) {
+        await viewer.setContent(html)
+        worst[`${key} ${colorScheme}`] = await viewer.evaluate(lowestContrast)
+      }
+    }
+    await viewer.close()
+    expect(Object.entries(worst).filter(([, contrast]) => contrast < 4.5)).toEqual([])
+    expect(Object.keys(worst)).toHaveLength(24)
+  })
+})
+
+/** Of all texts in the page, each against the nearest background behind it. Runs in the browser. */
+function lowestContrast(): number {
+  const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number)
+  const luminance = (color: string) => {
+    const [red, green, blue] = channels(color).map((value) => {
+      const share = value / 255
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+    }) as [number, number, number]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+  }
+  const backgroundOf = (element: Element | null): string => {
+    if (!element) return 'rgb(255, 255, 255)'
+    const color = getComputedStyle(element).backgroundColor
+    return channels(color)[3] === 0 ? backgroundOf(element.parentElement) : color
+  }
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  let lowest = 21
+  while (texts.nextNode()) {
+    const own = texts.currentNode.parentElement!
+    if (!texts.currentNode.textContent!.trim() || own.getClientRects().length === 0) continue
+    const [text, background] = [luminance(getComputedStyle(own).color), luminance(backgroundOf(own))]
+    lowest = Math.min(lowest, (Math.max(text, background) + 0.05) / (Math.min(text, background) + 0.05))
+  }
+  return lowest
+}

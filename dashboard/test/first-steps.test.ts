@@ -64,7 +64,7 @@ test('a new user gets from signing up to a tested template: first email, domain,
   await page.getByText(/^Sender and description/).click()
   await page.getByLabel('From address').fill('hello@journey.example.com')
   await button(page, 'Preview as Sample person').click()
-  await button(page, 'ada@example.com').click()
+  await page.getByRole('button', { name: /ada@example.com/ }).click()
   await page.frameLocator('iframe').getByText('Hello Ada, plan pro').waitFor()
   await button(page, 'Save').click()
   await page.getByText(/^Saved \d/).waitFor()

@@ -19,7 +19,7 @@ export const trackChecks = (projectId: string, sent: Ledger): Check[] => [
 ]
 
 /** Events that calls record, not those that follow from them. */
-const isTracked = (name: RawBuilder<unknown>) => sql`${name} not in ${FLIPS} and not ${isMembershipEvent(name)}`
+export const isTracked = (name: RawBuilder<unknown>) => sql`${name} not in ${FLIPS} and not ${isMembershipEvent(name)}`
 
 /** Acknowledged calls took effect exactly once and as acknowledged, all others at most once. */
 const checkEvents =

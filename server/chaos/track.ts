@@ -6,7 +6,8 @@ import { newProject } from './project.ts'
 import type { Random } from './random.ts'
 import { createTrackedSegments, settleSegments } from './segments.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
-import { LOST, TWICE, trackChecks } from './track-check.ts'
+import { settleTold, startReceiver, TOLD_ENV } from './told.ts'
+import { isTracked, LOST, TWICE, trackChecks } from './track-check.ts'
 
 export type TrackCall = Call & { body: { email: string; event: string; subscribed?: boolean; data: { key: string } } }
 /** The 409 of a repetition names the event, not the contact. */
@@ -17,21 +18,31 @@ const NAMES = ['signed up', 'page viewed', 'order placed']
 const CHOICE_SHARE = 0.2
 
 export async function trackUnderFaults({ perSecond = 500, ...plan }: Plan & { perSecond?: number }) {
-  const { broken, ...run } = await runUnderFaults(plan, { perSecond, start: startCluster, faults: faultsOf, prepare })
+  const receiver = await startReceiver()
+  const start = () => startCluster({ env: TOLD_ENV })
+  const { broken, ...run } = await runUnderFaults(plan, { perSecond, start, faults: faultsOf, prepare: prepareWith(receiver) }).finally(
+    receiver.stop,
+  )
   const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
   return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE) }
 }
 
-async function prepare({ main, databaseUrl }: Cluster, random: Random) {
-  const project = await newProject(main.url)
-  await createTrackedSegments(main.url, project.secret)
-  return {
-    next: trackCalls(project.public, random),
-    judge: judgeTrack,
-    settle: () => settleSegments(databaseUrl, project.id),
-    checks: (sent: Map<string, Sent<TrackCall, TrackAck>>) => trackChecks(project.id, sent),
+const prepareWith =
+  (receiver: Awaited<ReturnType<typeof startReceiver>>) =>
+  async ({ main, databaseUrl }: Cluster, random: Random) => {
+    const project = await newProject(main.url)
+    await receiver.listen(main.url, project.secret)
+    await createTrackedSegments(main.url, project.secret)
+    return {
+      next: trackCalls(project.public, random),
+      judge: judgeTrack,
+      async settle() {
+        await settleSegments(databaseUrl, project.id)
+        await settleTold(databaseUrl, project.id)
+      },
+      checks: (sent: Map<string, Sent<TrackCall, TrackAck>>) => [...trackChecks(project.id, sent), receiver.check(project.id, isTracked)],
+    }
   }
-}
 
 /** Each call has an idempotency key of its own. Contacts are few, and some calls change their subscription. */
 function trackCalls(publicKey: string, random: Random) {

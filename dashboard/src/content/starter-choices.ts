@@ -12,8 +12,8 @@ export const blankChoice = (label: string): StartChoice => ({ key: BLANK, label,
 const HEADINGS = { news: 'News', account: 'Accounts', commerce: 'Orders' }
 
 /** Starters below the headings of their categories. */
-export function starterGroups(starters: Starter[], categories = Object.keys(HEADINGS) as Starter['category'][]): StartGroup[] {
-  return categories.map((category) => ({
+export function starterGroups(starters: Starter[]): StartGroup[] {
+  return (Object.keys(HEADINGS) as Starter['category'][]).map((category) => ({
     heading: HEADINGS[category],
     choices: starters
       .filter((starter) => starter.category === category)

@@ -21,6 +21,7 @@ import { chosenBlock } from './edit/chosen-block.ts'
 import { FallbackDialog } from './menus/fallback-dialog.tsx'
 import { LinkDialog } from './menus/link-dialog.tsx'
 import { TypedMenuPopup } from './menus/typed-menu-popup.tsx'
+import { EmailSettings } from './panels/email-settings.tsx'
 import { chooseBlock, OutlinePanel } from './panels/outline-panel.tsx'
 import { type BlockIssue, SettingsPanel } from './panels/settings-panel.tsx'
 import { EditorToolbar } from './panels/toolbar.tsx'
@@ -51,17 +52,26 @@ export default function DesignEditor({ label, design, onChange, issues, missing,
   const { editor, problem } = useDesignEditor({ host, label, design, brand, onChange, uploadImages })
   const width = design.settings?.width ?? DEFAULT_WIDTH
   useImperativeHandle(ref, () => ({ choose: (blockId) => editor && chooseBlock(editor, blockId) }), [editor])
+  const emailSettings = <EmailSettings settings={design.settings ?? {}} onSettings={(settings) => onChange({ ...design, settings })} />
   if (problem)
     return <Banner tone="danger">This email cannot be shown here ({problem.message}). Nothing was changed. Use the code instead.</Banner>
   return (
     <div className="flex min-w-0 flex-col bg-surface">
-      {editor && <Tools editor={editor} uploadImages={uploadImages} issues={issues} />}
+      {editor && (
+        <Tools editor={editor} uploadImages={uploadImages} issues={issues}>
+          {emailSettings}
+        </Tools>
+      )}
       <div className="grid min-w-0 grid-cols-1 lg:grid-cols-[minmax(0,1fr)_18rem]">
         <div ref={desk} className="email-desk relative min-w-0" style={canvasVariables(brand, width) as CSSProperties}>
           <div ref={host} />
           {editor && <DragHandle editor={editor} desk={desk} />}
         </div>
-        {editor && <Side editor={editor} issues={issues} missing={missing} uploadImages={uploadImages} />}
+        {editor && (
+          <Side editor={editor} issues={issues} missing={missing} uploadImages={uploadImages}>
+            {emailSettings}
+          </Side>
+        )}
       </div>
     </div>
   )
@@ -84,20 +94,15 @@ function useUpload(): UploadImages {
 }
 
 type PartProps = { editor: Editor; uploadImages: UploadImages; issues: BlockIssue[] }
-type PendingField = { path: string; coverage: number; typed: TypedQuery }
+/** A variable that was inserted and may need a fallback. */
+type PendingField = { path: string; coverage: number; pos: number }
 
 /** Tools above the canvas, and what they open. */
-function Tools({ editor, uploadImages, issues }: PartProps) {
+function Tools({ editor, uploadImages, issues, children }: PartProps & { children: ReactNode }) {
   const [linking, setLinking] = useState(false)
   const [pending, setPending] = useState<PendingField>()
   const [sheet, setSheet] = useState<'blocks' | 'settings'>()
   useLinkKey(editor, () => setLinking(true))
-  const insertVariable = ({ from, to }: TypedQuery, path: string, fallback?: string) =>
-    editor
-      .chain()
-      .focus()
-      .insertContentAt({ from, to }, [{ type: 'variable', attrs: { path, fallback } }])
-      .run()
   function added(kind: BlockKind) {
     if (kind.key === 'image') void pickImage((file) => replaceImage(editor, file, uploadImages))
     editor.view.focus()
@@ -109,8 +114,23 @@ function Tools({ editor, uploadImages, issues }: PartProps) {
     added(kind)
   }
   function chooseField({ path, coverage }: { path: string; coverage: number | undefined }, typed: TypedQuery) {
-    if (coverage === undefined || coverage >= 1) return insertVariable(typed, path)
-    setPending({ path, coverage, typed })
+    const { from, to } = typed
+    editor
+      .chain()
+      .focus()
+      .insertContentAt({ from, to }, [{ type: 'variable', attrs: { path } }])
+      .run()
+    if (coverage !== undefined && coverage < 1) setPending({ path, coverage, pos: from })
+  }
+  function setFallback({ path, pos }: PendingField, fallback: string | undefined) {
+    setPending(undefined)
+    if (editor.state.doc.nodeAt(pos)?.attrs.path !== path) return
+    changeAttrs(editor.state, pos, { fallback }, editor.view.dispatch)
+    editor
+      .chain()
+      .setTextSelection(pos + 1)
+      .focus()
+      .run()
   }
   return (
     <>
@@ -134,10 +154,7 @@ function Tools({ editor, uploadImages, issues }: PartProps) {
           path={pending.path}
           coverage={pending.coverage}
           onCancel={() => setPending(undefined)}
-          onDone={(fallback) => {
-            insertVariable(pending.typed, pending.path, fallback)
-            setPending(undefined)
-          }}
+          onDone={(fallback) => setFallback(pending, fallback)}
         />
       )}
       <Sheet
@@ -150,6 +167,7 @@ function Tools({ editor, uploadImages, issues }: PartProps) {
       </Sheet>
       <Sheet title="Settings" description="Of the chosen block." open={sheet === 'settings'} onClose={() => setSheet(undefined)}>
         <SettingsPanel editor={editor} issues={issues} onUpload={() => pickImage((file) => replaceImage(editor, file, uploadImages))} />
+        {children}
       </Sheet>
     </>
   )
@@ -210,7 +228,7 @@ function severitiesOf(issues: BlockIssue[]) {
 }
 
 /** Blocks and settings beside the canvas, on large screens. */
-function Side({ editor, issues, missing, uploadImages }: PartProps & { missing: string[] }) {
+function Side({ editor, issues, missing, uploadImages, children }: PartProps & { missing: string[]; children: ReactNode }) {
   const severities = useMemo(() => severitiesOf(issues), [issues])
   const pick = () => pickImage((file) => void replaceImage(editor, file, uploadImages))
   useEffect(() => {
@@ -228,6 +246,7 @@ function Side({ editor, issues, missing, uploadImages }: PartProps & { missing: 
       </section>
       <section aria-label="Settings of the block" className="min-h-0 flex-1 overflow-y-auto">
         <SettingsPanel editor={editor} issues={issues} onUpload={pick} />
+        {children}
       </section>
     </aside>
   )

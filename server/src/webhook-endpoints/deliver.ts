@@ -46,13 +46,15 @@ type Result = { due: Due; outcome: SafeOutcome; at: Date }
 /** Makes the requests of webhook endpoints. One worker at a time works on an endpoint, on up to eight requests at once. */
 export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEmails, pollMs }: Deps) {
   const slow = createCache<string, true>({ maxEntries: MAX_SLOW })
+  let stopped = false
 
   async function deliver(endpoint: Leased) {
     const limit = slow.has(endpoint.id) ? 1 : BATCH
     const due = await readDue(db, endpoint, limit)
     const signing = openSecrets(secrets, endpoint)
     const session = createSafeSession()
-    const results = await makeRequests(due, (each) => request(endpoint, signing, each, session)).finally(session.close)
+    const send = (each: Due) => request(endpoint, signing, each, session)
+    const results = await makeRequests(due, send, () => stopped).finally(session.close)
     crash('delivery-answered')
     await transact(db, (tx) => settle(tx, accountEmails, endpoint, results))
     const hung = results.some(({ outcome }) => hasHung(outcome))
@@ -69,7 +71,7 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     return safeFetch({ url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS }, session)
   }
 
-  return startCalls<DueEndpoint, Leased>({
+  const loop = startCalls<DueEndpoint, Leased>({
     name: 'deliver webhooks',
     log,
     isHeld,
@@ -78,19 +80,27 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     take: (endpoints) => transact(db, (tx) => leaseEndpoints(tx, endpoints)),
     work: deliver,
   })
+  return {
+    wake: loop.wake,
+    /** Starts no more requests, and waits for those under way. The rest of their batches is due. */
+    stop() {
+      stopped = true
+      return loop.stop()
+    },
+  }
 }
 
 export const USER_AGENT = 'Sterna-Webhooks'
 
 /** Up to eight at a time. After one that hung none is started: the others would hang too, and hold the slot of this endpoint for long. */
-async function makeRequests(due: Due[], send: (due: Due) => Promise<SafeOutcome>): Promise<Result[]> {
+async function makeRequests(due: Due[], send: (due: Due) => Promise<SafeOutcome>, isStopped: () => boolean): Promise<Result[]> {
   const began = performance.now()
   const results: Result[] = []
   const waiting = [...due]
   let hung = false
   const sendNext = async (): Promise<void> => {
     const elapsed = performance.now() - began
-    const next = hung || elapsed > BATCH_MS ? undefined : waiting.shift()
+    const next = hung || isStopped() || elapsed > BATCH_MS ? undefined : waiting.shift()
     if (!next) return
     const at = new Date(next.now.getTime() + elapsed)
     const outcome = await send({ ...next, now: at })

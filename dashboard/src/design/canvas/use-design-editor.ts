@@ -120,20 +120,22 @@ function reportChanges(editor: Editor, report: (document: DocumentNode) => void)
     timer = undefined
     report(editor.getJSON() as DocumentNode)
   }
+  const isChoosing = () => typedQuery(editor.state)?.kind === 'field'
+  const onPointer = () => isChoosing() || flush()
   const wait = () => {
     clearTimeout(timer)
     // A variable whose name is being chosen would be an error.
-    timer = setTimeout(() => (typedQuery(editor.state)?.kind === 'field' ? wait() : flush()), CHANGE_AFTER_MS)
+    timer = setTimeout(() => (isChoosing() ? wait() : flush()), CHANGE_AFTER_MS)
   }
   const onKey = (event: KeyboardEvent) => (event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 's' && flush()
   editor.on('update', wait)
   editor.on('blur', flush)
   // Before the page sees them: Save saves what is on the canvas, also after a click in the list of blocks.
   document.addEventListener('keydown', onKey, true)
-  document.addEventListener('pointerdown', flush, true)
+  document.addEventListener('pointerdown', onPointer, true)
   return () => {
     document.removeEventListener('keydown', onKey, true)
-    document.removeEventListener('pointerdown', flush, true)
+    document.removeEventListener('pointerdown', onPointer, true)
     flush()
   }
 }

@@ -18,7 +18,7 @@ const template = { ...content, id: 't1', name: 'News' } as Template
 const campaign = { ...content, id: 'c1', name: 'May', audienceType: 'SEGMENT', segmentId: 's1', templateId: null } as Campaign
 const starters = [
   { key: 'newsletter', name: 'Newsletter', category: 'news' },
-  { key: 'reset', name: 'Password reset', category: 'account' },
+  { key: 'password-reset', name: 'Password reset', category: 'account' },
 ] as Starter[]
 
 describe('a new campaign', () => {

@@ -8,13 +8,16 @@ type Sources = { starters: Starter[]; templates: TemplateListItem[]; campaigns: 
 /** What a new campaign takes from its source. Without a subject the form uses the name of the campaign. */
 type Start = Partial<Body<'POST /campaigns'>>
 
-/** The sources to choose from, below their headings. Starters for one person, such as receipts, are left out. */
+/** Starters that answer what one person did. */
+const FOR_ONE_PERSON = new Set(['confirmation', 'password-reset', 'magic-link', 'receipt'])
+
+/** The sources to choose from, below their headings. */
 export function startGroups({ starters, templates, campaigns }: Sources): StartGroup[] {
   const choices = (kind: string, rows: { id: string; name: string; body: string }[]) =>
     rows.map(({ id, name, body }) => ({ key: `${kind} ${id}`, label: name, content: { design: null, body } }))
-  const [news] = starterGroups(starters, ['news'])
+  const offered = starterGroups(starters.filter(({ key }) => !FOR_ONE_PERSON.has(key)))
   return [
-    { heading: 'Starters', choices: [blankChoice('Blank'), ...(news?.choices ?? [])] },
+    { heading: 'Starters', choices: [blankChoice('Blank'), ...offered.flatMap((group) => group.choices)] },
     { heading: 'Your templates', choices: choices('template', templates) },
     { heading: 'Recent campaigns', choices: choices('campaign', campaigns) },
   ]

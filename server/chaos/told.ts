@@ -1,0 +1,114 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type RawBuilder, sql } from 'kysely'
+import { connect, many } from '../src/db/index.ts'
+import { createLog } from '../src/lib/log.ts'
+import type { Check } from './check.ts'
+import { until } from './until.ts'
+
+/** For the nodes: the receiver is on this machine. */
+export const TOLD_ENV = { WEBHOOK_ALLOW_PRIVATE: '127.0.0.1/32' }
+
+const SETTLE_MS = 180_000
+/** Of the deliveries, the share whose first attempt goes wrong: hangs, drips, or one of these ways in turn. */
+const BAD_SHARE = 0.02
+const BAD: ((res: ServerResponse) => void)[] = [
+  (res) => res.writeHead(500).end(),
+  (res) => res.writeHead(302, { location: 'http://127.0.0.1/' }).end(),
+  (res) => res.destroy(),
+]
+/** Each holds up the endpoint for 10 s. */
+const MAX_HANGS = 2
+
+/** A receiver of webhooks that fails, redirects, drips and hangs, with all that it was told. */
+export async function startReceiver() {
+  const secrets: string[] = []
+  const idsOfEvent = new Map<string, Set<string>>()
+  const attempts = new Map<string, number>()
+  let forged = 0
+  let bad = 0
+
+  function take(req: IncomingMessage, body: string, res: ServerResponse) {
+    const id = String(req.headers['webhook-id'])
+    attempts.set(id, (attempts.get(id) ?? 0) + 1)
+    if (!secrets.every((secret) => isSigned(secret, req, body))) forged++
+    const event: string = JSON.parse(body).data.id
+    const isBad = attempts.get(id) === 1 && Math.random() < BAD_SHARE
+    if (isBad && ++bad <= MAX_HANGS) return
+    if (isBad && bad % 2) return BAD[bad % BAD.length]!(res)
+    idsOfEvent.set(event, (idsOfEvent.get(event) ?? new Set()).add(id))
+    // It has answered, although the reply never ends.
+    if (isBad) res.writeHead(200).write('x')
+    else res.end()
+  }
+
+  const server = createServer((req, res) => {
+    let body = ''
+    req.on('data', (chunk) => {
+      body += chunk
+    })
+    req.on('end', () => take(req, body, res))
+    req.on('error', () => undefined)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+
+  return {
+    /** Makes an endpoint for tracked events. Its secret is rotated, so that every request has two signatures. */
+    async listen(api: string, secretKey: string) {
+      const post = async (path: string, body: object) => {
+        const headers = { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' }
+        const answer = await fetch(api + path, { method: 'POST', headers, body: JSON.stringify(body) })
+        if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+        return (await answer.json()) as { id: string; secret: string }
+      }
+      const made = await post('/webhook-endpoints', { url, events: ['event.*'] })
+      const rotated = await post(`/webhook-endpoints/${made.id}/rotate-secret`, { graceHours: 24 })
+      secrets.push(made.secret, rotated.secret)
+    },
+    /** Every tracked event was told, under one id however often, and signed by both secrets. */
+    check:
+      (projectId: string, isTracked: (name: RawBuilder<unknown>) => RawBuilder<unknown>): Check =>
+      async (tx) => {
+        const events = await many<{ id: string }>(tx)`select id from events where project_id = ${projectId} and ${isTracked(sql`name`)}`
+        return [
+          { rule: 'an event that the webhook endpoint was not told', cases: events.flatMap(({ id }) => (idsOfEvent.has(id) ? [] : [id])) },
+          {
+            rule: 'an event with several webhook ids',
+            cases: [...idsOfEvent].flatMap(([event, ids]) => (ids.size > 1 ? [`${event}: ${[...ids].join(' ')}`] : [])),
+          },
+          { rule: 'a webhook without both signatures', cases: forged ? [String(forged)] : [] },
+        ]
+      },
+    stop() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+function isSigned(secret: string, { headers }: IncomingMessage, body: string) {
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  const signed = createHmac('sha256', key).update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`).digest('base64')
+  return String(headers['webhook-signature']).split(' ').includes(`v1,${signed}`)
+}
+
+/** Waits until everything was told. Waits between attempts, and leases of killed workers, end at once. */
+export async function settleTold(databaseUrl: string, projectId: string) {
+  const db = connect({ url: databaseUrl, max: 1, log: createLog('silent') })
+  const isDone = async () => {
+    await sql`update webhook_deliveries set due_at = now() where project_id = ${projectId} and due_at > now() + interval '20 seconds'`.execute(
+      db,
+    )
+    const open = await many(
+      db,
+      sql`
+      select from webhook_outbox where project_id = ${projectId}
+      union all select from webhook_deliveries where project_id = ${projectId} and status = 'pending' limit 1`,
+    )
+    return open.length === 0
+  }
+  await until('everything was told to the webhook endpoint', SETTLE_MS, isDone).finally(() => db.destroy())
+}
