@@ -253,7 +253,7 @@ const emails = createRoute({
   getParentRoute: inProject,
   path: '/emails',
   component: lazyRouteComponent(() => import('./features/emails/emails-page.tsx'), 'EmailsPage'),
-  validateSearch: listSearch('status', 'source', 'domain', 'campaign', 'created', 'template', 'fact', 'when'),
+  validateSearch: listSearch('scheduled', 'status', 'source', 'domain', 'campaign', 'created', 'template', 'fact', 'when'),
 })
 const email = createRoute({
   getParentRoute: inProject,

@@ -18,8 +18,16 @@ export const setupStateQuery = (projectId: string) =>
 export const keyUsageQuery = (projectId: string) =>
   queryOptions({ queryKey: key(projectId, 'key-usage'), queryFn: () => api.projects.keyUsage(projectId), staleTime: 0 })
 
+/** The pair, and the other keys of the project. */
+export const apiKeysQuery = (projectId: string) =>
+  queryOptions({ queryKey: key(projectId, 'keys'), queryFn: () => api.projects.listKeys(projectId), staleTime: 0 })
+
 export const invalidateKeys = (queries: QueryClient, projectId: string) =>
-  Promise.all([invalidateProjects(queries), queries.invalidateQueries(keyUsageQuery(projectId))])
+  Promise.all([
+    invalidateProjects(queries),
+    queries.invalidateQueries(keyUsageQuery(projectId)),
+    queries.invalidateQueries(apiKeysQuery(projectId)),
+  ])
 
 /** Forgotten with the page that shows it. */
 export const webhookSecretQuery = (projectId: string) =>

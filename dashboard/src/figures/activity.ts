@@ -47,6 +47,7 @@ export function pathOf({ type, metadata }: Pick<Activity | UpcomingActivity, 'ty
 
 /** What is due, in words. */
 export function describeUpcoming({ type, contactEmail, metadata }: UpcomingActivity): string {
+  if (type === 'email.scheduled') return `The email ${text(metadata.subject) ?? ''} is sent`
   if (type === 'campaign.scheduled') return `${text(metadata.campaignName) ?? 'A campaign'} is sent`
   return `${contactEmail ?? 'A contact'} continues in ${text(metadata.workflowName) ?? 'a workflow'}`
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { transact } from '../db/index.ts'
+import { type Pool, transact } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
 import { refusedPlainly } from '../http/limits/bounds.ts'
 import { CursorQuery, cursorList } from '../http/paging.ts'
@@ -11,13 +11,14 @@ import { contactNotFound, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { changeContact, deleteContacts } from './change.ts'
 import { Contact, explainOversizedData, findContact, showContact } from './contact.ts'
+import { createContactBatch } from './create-batch.ts'
 import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
 import { lookUpContacts } from './lookup.ts'
 import type { SegmentAccess } from './segment-access.ts'
 import { sourceOf } from './source.ts'
 import { Consent, listConsents } from './subscription.ts'
-import { toUpsert, upsertContacts } from './upsert.ts'
+import { type ContactUpsert, toUpsert, upsertContacts } from './upsert.ts'
 
 const ContactId = z.object({ id: z.string() })
 const MAX_LOOKUP = 500
@@ -44,6 +45,8 @@ const isSearch = ({ query }: FastifyRequest) => {
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
   const route = routesOf(app, { tags: ['Contacts'], caller: 'project', scope: 'contacts' })
+  const batch = createContactBatch(db)
+  app.addHook('onClose', () => batch.drain())
 
   route.get(
     '/contacts',
@@ -65,17 +68,18 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
       audit: 'contact.create',
       auditsOnlyPeople: true,
       response: { 200: Upserted, 201: Upserted, 400: PlainError },
+      keyCheckedLater: true,
     },
     async (req, reply) => {
       const { subscribed, data } = req.body
       const email = req.body.email ?? failPlainly('BAD_REQUEST', 'The field "email" is required.')
       const projectId = req.project.id
       const upsert = toUpsert({ projectId, email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA, source: sourceOf(req) })
-      const { isNew, contact } = await transact(req.db, async (tx) => {
-        const find = await upsertContacts(tx, [upsert])
-        const { id, isNew } = find(projectId, email)
-        return { isNew, contact: (await findContact(tx, projectId, id))! }
-      }).catch(explainOversizedData)
+      // The request of a person is a transaction of its own, with its entry in the audit.
+      const upserted = req.person
+        ? upsertAlone(req.db, upsert)
+        : req.withCheckedKey(() => batch.submit({ project: req.project, upsert, size: req.bodySize }))
+      const { isNew, contact } = await upserted.catch(explainOversizedData)
       return reply.status(isNew ? 201 : 200).send({ ...showContact(contact), _meta: { isNew, isUpdate: !isNew } })
     },
   )
@@ -149,3 +153,9 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
 }
 
 const Upserted = Contact.extend({ _meta: z.object({ isNew: z.boolean(), isUpdate: z.boolean() }) }).meta({ id: 'UpsertedContact' })
+
+const upsertAlone = (db: Pool, upsert: ContactUpsert) =>
+  transact(db, async (tx) => {
+    const { id, isNew } = (await upsertContacts(tx, [upsert]))(upsert.projectId, upsert.email)
+    return { isNew, contact: (await findContact(tx, upsert.projectId, id))! }
+  })

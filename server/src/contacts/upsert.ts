@@ -4,6 +4,7 @@ import { insertReactionsSql } from '../events/listen.ts'
 import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
 import { insertFactsSql } from '../webhooks/facts.ts'
+import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { TODAY } from './counts.ts'
 import { type DataPatch, mergePatches } from './data.ts'
 import { REVIVED_FIELDS, registerFieldsSql } from './fields/fields.ts'
@@ -113,10 +114,18 @@ const positionsOf = (contacts: ContactUpsert[]) => new Map(contacts.map((contact
 const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted`
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
-/** Contacts, fields, counts, events and reactions in one statement: every statement costs on the hot path. */
-function upsertSql<Result = Row>(
+/** Contacts as they are after an upsert. */
+export const readUpsertedSql = (contacts: ContactUpsert[]) => sql<ContactRow>`${prepared}
+  select ${CONTACT_COLUMNS} from contacts where (project_id, email) in (
+    select * from unnest(${contacts.map(({ projectId }) => projectId)}::uuid[], ${contacts.map(({ email }) => email)}::text[]))`
+
+/**
+ * Contacts, fields, counts, events and reactions in one statement: every statement costs on the hot path. It records no change of a
+ * subscription: alone it is for contacts without choices.
+ */
+export function upsertSql<Result = Row>(
   contacts: ContactUpsert[],
-  { events = [], positions, moreCtes }: UpsertExtras,
+  { events = [], positions, moreCtes }: UpsertExtras = {},
   result = ROWS,
 ): RawBuilder<Result> {
   const rows = contacts.map((contact, n) => ({

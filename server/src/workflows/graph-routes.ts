@@ -65,12 +65,12 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       const transitionId = req.params.transitionId.toLowerCase()
       const change = (graph: Graph) => {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
-        return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
+        return transitions.length < graph.transitions.length ? { ...graph, transitions } : notFound('transition', transitionId)
       }
       const edited = await transact(req.db, (tx) =>
         editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }),
       )
-      return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
+      return edited ? reply.status(204).send(null) : workflowNotFound(id)
     },
   )
 

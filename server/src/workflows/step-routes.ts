@@ -98,13 +98,13 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
     async (req, { id, projectId }, reply) => {
       const stepId = req.params.stepId.toLowerCase()
       const change = (graph: Graph) => {
-        const step = stepOf(graph, stepId)
-        if (step?.type === 'TRIGGER') fail('CONFLICT', { message: 'The TRIGGER step cannot be deleted.' })
-        return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
+        const step = stepOf(graph, stepId) ?? notFound('step', stepId)
+        if (step.type === 'TRIGGER') fail('CONFLICT', { message: 'The TRIGGER step cannot be deleted.' })
+        return withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
       const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places, savedBy: req.person?.userId, change }))
-      return edited ? reply.status(204).send(null) : notFound('step', stepId)
+      return edited ? reply.status(204).send(null) : workflowNotFound(id)
     },
   )
 }

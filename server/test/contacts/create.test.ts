@@ -189,6 +189,35 @@ describe('POST /contacts', () => {
     expect(await project.events.namesOf(data[0].id)).toEqual([])
   })
 
+  test('answers each of many concurrent requests by itself, of several projects, also beside one that is refused', async () => {
+    const projects = [await newProject(), await newProject()]
+    const tooMuch = Object.fromEntries(times(5, (n) => [`k${n}`, 'x'.repeat(65_000)]))
+    const answers = await Promise.all(
+      times(40, (n) => {
+        const choice = n % 5 === 1 ? { subscribed: false } : {}
+        return projects[n % 2]!.call('POST', '/contacts', { email: `${n}@example.com`, data: n === 7 ? tooMuch : { n }, ...choice })
+      }),
+    )
+    for (const [n, { status, body }] of answers.entries()) {
+      if (n === 7) expect([status, body.error.errors[0].code]).toEqual([422, 'too_big'])
+      else
+        expect([status, body]).toMatchObject([
+          201,
+          { email: `${n}@example.com`, data: { n }, subscribed: n % 5 !== 1, projectId: projects[n % 2]!.id },
+        ])
+    }
+    for (const [index, project] of projects.entries()) expect((await project.contacts.list()).total).toBe(index ? 19 : 20)
+  })
+
+  test('serves a signed-in person, and tells them what is wrong', async () => {
+    const project = await newProject()
+    const create = (body: object) => project.owner.call('POST', '/contacts', { headers: { 'x-project-id': project.id }, body })
+    expect((await create({ email: 'ada@example.com' })).status).toBe(201)
+    expect((await create({ email: 'ada@example.com', data: { a: 1 } })).body).toMatchObject({ data: { a: 1 }, _meta: { isNew: false } })
+    expect((await create({})).status).toBe(400)
+    expect((await create({ email: 'nobody' })).status).toBe(422)
+  })
+
   test('with more data than a contact may have is a 422 and changes nothing', async () => {
     const project = await newProject()
     const large = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(65_000)]))

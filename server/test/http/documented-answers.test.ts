@@ -274,8 +274,10 @@ const KNOWN: Record<string, () => object> = {
   'POST /designs/render': () => ({ design: DESIGN }),
   'POST /segments': () => ({ condition: CONDITION }),
   'POST /segments/preview': () => ({ condition: CONDITION }),
+  'POST /segments/explain': () => ({ condition: CONDITION, contactId: setting.ids.contacts!.own }),
   'POST /contacts/bulk-add-to-segment': () => ({ segmentId: setting.ids.segments!.own }),
   'POST /webhook-endpoints': () => ({ url: 'https://hooks.example.com/in', events: ['event.never'] }),
+  'POST /workflows/{id}/webhook-preview': () => ({ config: { url: 'https://hooks.example.com', method: 'POST' } }),
   'POST /workflows/{id}/steps': () => ({ type: 'EXIT', config: {} }),
   'POST /workflows/{id}/transitions': () => ({ fromStepId: setting.ids.steps!.own, toStepId: setting.ids.exits!.own, branch: null }),
 }
@@ -345,6 +347,9 @@ describe('every response matches the document, for valid and invalid requests to
       // The id of a job is only known after its start.
       'GET /emails/export/{jobId}',
       'GET /emails/export/{jobId}/file',
+      // The sample email is not scheduled.
+      'PATCH /emails/{id}',
+      'POST /emails/{id}/cancel',
       'POST /emails/{id}/resend',
       'GET /suppressions/export/{jobId}',
       'GET /suppressions/export/{jobId}/file',
@@ -363,6 +368,8 @@ describe('every response matches the document, for valid and invalid requests to
       'POST /workflows/{id}/executions',
       // The sample execution has been cancelled with all others.
       'DELETE /workflows/{id}/executions/{executionId}',
+      // It would call another host.
+      'POST /workflows/{id}/webhook-test',
       // No project is suspended.
       'POST /suspensions/{id}/lift',
       // Without Stripe.

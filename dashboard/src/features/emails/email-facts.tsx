@@ -38,6 +38,11 @@ export function EmailFacts({ email }: { email: Email }) {
         <Time value={email.createdAt} />
         {took && <span className="text-muted"> · took {took}</span>}
       </Fact>
+      {email.sendAt && (
+        <Fact label="Scheduled for">
+          <Time value={email.sendAt} />
+        </Fact>
+      )}
       {email.attempts > 0 && <Fact label="Attempts">{email.attempts}</Fact>}
       {email.resentFrom && (
         <Fact label="Resend of">

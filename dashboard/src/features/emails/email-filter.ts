@@ -54,6 +54,7 @@ export function emailFilter({ q, filters }: Pick<ListRequest, 'q' | 'filters'>) 
   return {
     ...(q && { search: q }),
     ...(status.length > 0 && { status }),
+    ...(filters.scheduled === 'true' && { scheduled: 'true' as const }),
     ...(isSource(filters.source) && { sourceType: filters.source }),
     ...(filters.template && UUID.test(filters.template) && { templateId: filters.template }),
     ...(filters.campaign && { campaignId: filters.campaign.trim() }),

@@ -15,6 +15,7 @@ import { EmailMenu, SuppressRecipient } from './email-menu.tsx'
 import { EmailPreview, readTab } from './email-preview.tsx'
 import { canResend } from './email-story.ts'
 import { useResend } from './resend.tsx'
+import { isScheduled, ScheduledActions } from './scheduled.tsx'
 import { Story } from './story.tsx'
 
 const ROUTE = '/app/p/$projectId/emails/$emailId'
@@ -43,6 +44,7 @@ function EmailView({ email: { timeline, ...email } }: { email: Result<'GET /emai
       width="full"
       actions={
         <>
+          {isScheduled(email) && <ScheduledActions id={email.id} />}
           {canResend(email) && <ResendButton id={email.id} />}
           <MoreActions>
             <EmailMenu email={email} onSuppress={() => setSuppressing(true)} />

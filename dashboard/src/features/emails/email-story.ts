@@ -89,6 +89,8 @@ export function tellStep({ what, details }: Entry, email: Pick<Email, 'errorCode
   }
   const by = details.machine === true ? ' by a machine' : ''
   switch (what) {
+    case 'scheduled':
+      return { title: 'Accepted, to be sent later', tone: 'plain' }
     case 'queued':
       return { title: 'Accepted and queued', tone: 'plain' }
     case 'email.sent':

@@ -29,6 +29,7 @@ const EXACT_UP_TO = 10_000
 
 const FILTERS: Filter[] = [
   { name: 'status', label: 'Status', kind: 'choices', options: STATUS_WORDS },
+  { name: 'scheduled', label: 'Scheduled', kind: 'choice', options: { true: 'Waiting for its time' } },
   { name: 'source', label: 'Source', kind: 'choice', options: SOURCE_WORDS },
   { name: 'domain', label: 'Recipient domain', kind: 'text', hint: 'gmail.com' },
   { name: 'created', label: 'Created', kind: 'range' },

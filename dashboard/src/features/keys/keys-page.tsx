@@ -12,6 +12,7 @@ import { Page } from '../../ui/page/page.tsx'
 import { Badge } from '../../ui/text/badge.tsx'
 import { CodeBlock, CopyField } from '../../ui/text/copy-field.tsx'
 import { Time } from '../../ui/text/time.tsx'
+import { ApiKeys } from './api-keys.tsx'
 import { WebhookSecret } from './webhook-secret.tsx'
 
 export function KeysPage() {
@@ -52,6 +53,7 @@ export function KeysPage() {
           </a>
         </p>
       </Card>
+      <ApiKeys />
       <WebhookSecret />
       <RegenerateCard />
     </Page>
@@ -97,8 +99,8 @@ function RegenerateCard() {
 
   return (
     <Card
-      title="Replace the keys"
-      description="Use this if a key has leaked. Both current keys stop working immediately."
+      title="Replace the pair"
+      description="Use this if the public or the secret key above has leaked. Both stop working immediately; other keys go on."
       actions={
         <ConfirmDialog
           title="Replace both keys?"

@@ -106,7 +106,7 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
   })
   // A refused request, also for its body, may not have verified its key: the next request with this key is looked up again.
   app.addHook('onError', async (req, reply, err) => {
-    if (req.project && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
+    if (req.project && !req.person && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
     // A request refused by a limit of the endpoint does not count against the limit of the project.
     if (req.isCounted && (err as { code?: string }).code === 'RATE_LIMIT_EXCEEDED')
       writeRateHeaders(reply, limiter?.giveBack(req.project.id))

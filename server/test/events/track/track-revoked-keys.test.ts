@@ -41,6 +41,15 @@ describe('on a node that has cached the key', () => {
     expect(await recorded(project)).toBe(6)
   })
 
+  test('a rotation takes effect for contacts too', async () => {
+    const project = await newProject()
+    const create = (key: string) => second.sterna.call('POST', '/contacts', { key, body: { email: ADA } })
+    expect((await create(project.sk)).status).toBe(201)
+    const fresh = await rotate(project)
+    expect(new Set(statuses(await Promise.all(times(20, () => create(project.sk)))))).toEqual(new Set([401]))
+    expect((await create(fresh.secret)).status).toBe(200)
+  })
+
   test('concurrent requests pass with the old or the new key, later ones only with the new key', async () => {
     const project = await newProject()
     expect((await track(project)).status).toBe(200)

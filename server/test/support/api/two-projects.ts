@@ -97,6 +97,8 @@ export function useTwoProjects(sterna: Sterna) {
       `.execute(sterna.db)
       return { endpointId, delivery }
     }
+    const apiKey = async ({ id, owner }: Project) =>
+      (await owner.call('POST', `/projects/${id}/keys`, { body: { name: 'Key', kind: 'secret', scopes: ['read'] } })).body.id as string
     const endpoints = { own: await endpoint(mine), foreign: await endpoint(theirs) }
     const ids = {
       projects: { own: mine.id, foreign: theirs.id },
@@ -121,6 +123,8 @@ export function useTwoProjects(sterna: Sterna) {
       versions: { own: '1', foreign: '99' },
       ...(await emails()),
       ...(await workflows()),
+      keys: { own: await apiKey(mine), foreign: await apiKey(theirs) },
+      recipes: { own: 'welcome', foreign: 'unknown' },
       'webhook-endpoints': { own: endpoints.own.endpointId, foreign: endpoints.foreign.endpointId },
       deliveries: { own: endpoints.own.delivery, foreign: endpoints.foreign.delivery },
       suppressions: {

@@ -1,0 +1,9 @@
+// Starts a build that is complete, as in the image: unlike `npm start` it builds nothing and needs no sources.
+process.setSourceMapsEnabled(true)
+const { start } = await import('../server/dist/main.js')
+try {
+  await start(process.env)
+} catch (err) {
+  console.error(err?.constructor?.name === 'ConfigError' ? `\n${err.message}\n` : err)
+  process.exit(1)
+}
