@@ -110,7 +110,7 @@ async function start(stage) {
   await until(START_MS, () => healthy(stage, env, as))
   await sendEmail(`http://localhost:${port}`)
   running.kill(stage.signal)
-  const end = await Promise.race([ended, new Promise((done) => setTimeout(done, STOP_MS, { code: 'none' }))])
+  const end = await Promise.race([ended, new Promise((done) => setTimeout(done, STOP_MS, { code: 'none' }).unref())])
   if (end.code !== 0) throw new Error(`${stage.signal} ended it with ${JSON.stringify(end)}`)
 }
 

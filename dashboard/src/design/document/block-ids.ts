@@ -5,8 +5,7 @@ import { Plugin } from '@tiptap/pm/state'
 const ID_BYTES = 6
 
 /** Unique in a design. Not `randomUUID`: browsers have it only on https. */
-export const newBlockId = () =>
-  [...crypto.getRandomValues(new Uint8Array(ID_BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+const newBlockId = () => [...crypto.getRandomValues(new Uint8Array(ID_BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 type Unnamed = { pos: number; id: string }
 

@@ -34,7 +34,7 @@ export function canvasVariables({ colors, font, radius }: CanvasBrand, width: nu
 }
 
 /** Whether white text has more contrast on it than black. */
-export function isDark(color: string): boolean {
+function isDark(color: string): boolean {
   const digits = color.length === 4 ? [...color.slice(1)].map((digit) => digit + digit).join('') : color.slice(1)
   const [red, green, blue] = [0, 2, 4].map((at) => {
     const share = Number.parseInt(digits.slice(at, at + 2), 16) / 255

@@ -160,6 +160,12 @@ describe('a design in the editor', () => {
     )
   })
 
+  test('keeps an id for the first of two blocks that have it', () => {
+    const copies = { version: 1 as const, content: [1, 2].map(() => ({ type: 'divider' as const, attrs: { id: 'same' } })) }
+    const ids = withBlockIds(Node.fromJSON(schema, documentOf(copies))).children.map(({ attrs }) => attrs.id)
+    expect([ids[0], ids[1] === 'same']).toEqual(['same', false])
+  })
+
   test('without blocks has a line to type in', () => {
     expect(roundTrip({ version: 1, content: [] }).content).toEqual([{ type: 'paragraph' }])
   })

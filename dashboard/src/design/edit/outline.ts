@@ -30,7 +30,7 @@ function itemsIn(parent: Node): OutlineItem[] {
 }
 
 /** `Heading: Welcome`. */
-export function blockLabelOf(node: Node): string {
+function blockLabelOf(node: Node): string {
   const { type, attrs } = node
   if (type.name === 'condition') return conditionWords(attrs)
   if (type.name === 'loop') return loopWords(attrs)

@@ -8,7 +8,7 @@ import { Input } from '../../ui/form/input.tsx'
 import { isLinkTarget } from '../document/block-attrs.ts'
 
 /** `example.com` → `https://example.com`, `ada@example.com` → `mailto:…`; anything else as it is. */
-export function completeLink(typed: string): string {
+function completeLink(typed: string): string {
   const text = typed.trim()
   if (isLinkTarget(text)) return text
   if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text)) return `mailto:${text}`

@@ -62,14 +62,16 @@ function refuseViolations(graph: Graph, { violation: placeOf }: Places) {
   if (Buffer.byteLength(JSON.stringify(graph)) > MAX_GRAPH_BYTES) invalid('steps', 'All steps together have at most 1 MB.', 'too_big')
 }
 
-/** The figures of a workflow are kept by the ids of its steps and transitions. */
+/** The figures of a workflow are kept by the ids of its steps and transitions. Older versions that no execution followed have none. */
 async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before, graph }: { before: Graph; graph: Graph }) {
   const own = new Set([...before.steps, ...before.transitions].map((each) => each.id))
   const added = [...graph.steps, ...graph.transitions].map((each) => each.id).filter((each) => !own.has(each))
   if (!added.length) return
   const taken = await maybeOne<{ id: string }>(tx)`
     select own.id from workflow_graphs g cross join lateral jsonb_array_elements_text(g.uses -> 'ids') as own(id)
-    where g.project_id = ${projectId} and g.workflow_id <> ${id} and g.uses -> 'ids' ?| ${added}::text[] and own.id = any(${added}::text[])
+    where g.project_id = ${projectId} and g.workflow_id <> ${id}
+      and (g.pinned or exists (select from workflows w where w.project_id = g.project_id and w.id = g.workflow_id and w.version = g.version))
+      and g.uses -> 'ids' ?| ${added}::text[] and own.id = any(${added}::text[])
     limit 1
   `
   if (!taken) return
