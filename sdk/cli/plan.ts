@@ -2,7 +2,7 @@ import type { Template } from '../src/index.ts'
 import { canBePulled, contentOf, hashOf, type LocalTemplate, type Synced, settingsOf } from './template-files.ts'
 
 /** `conflict`: changed here and on the server. `behind`: changed on the server only. `only-there`: no file here. */
-export type Action = 'create' | 'update' | 'unchanged' | 'conflict' | 'behind' | 'only-there'
+type Action = 'create' | 'update' | 'unchanged' | 'conflict' | 'behind' | 'only-there'
 export type Step = { action: Action; key?: string; local?: LocalTemplate; remote?: Template; reason?: string }
 
 type Sides = { local: LocalTemplate[]; remote: Template[]; synced: Record<string, Synced> }

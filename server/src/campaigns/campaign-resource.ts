@@ -5,7 +5,7 @@ import { resource } from '../http/resource.ts'
 import type { App } from '../http/server.ts'
 import { getCampaign } from './draft/campaign.ts'
 
-export const CampaignParam = z.object({ id: z.string() })
+const CampaignParam = z.object({ id: z.string() })
 
 /** Routes below `/campaigns/:id`. */
 export const campaignResource = (app: App, db: Db, refusals: FastifyContextConfig['refusals'] = []) =>

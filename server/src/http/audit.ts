@@ -7,7 +7,7 @@ import { networkOf } from '../lib/network/network.ts'
 import type { App } from './server.ts'
 
 /** The type of what is changed, and the verb: `template.update`. */
-export type AuditAction = `${string}.${string}`
+type AuditAction = `${string}.${string}`
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -120,7 +120,7 @@ async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]
 }
 
 /** The refusal of a repeat. A route that replays answers like the first request instead. */
-export class RepeatedKey extends AppError {
+class RepeatedKey extends AppError {
   readonly original: Original
   private readonly hasSameBody: boolean
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { WEBHOOK_ONLY_TYPES } from '../webhooks/facts.ts'
 
 /** Events that Sterna records, apart from those of segments, which have the name of the segment in them. */
-export const PLATFORM_TYPES = [
+const PLATFORM_TYPES = [
   'email.sent',
   'email.delivery',
   'email.open',

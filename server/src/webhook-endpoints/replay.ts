@@ -11,7 +11,7 @@ import type { EndpointKey } from './endpoint.ts'
 
 /** Deliveries of one transaction. */
 const CHUNK = 1_000
-export const REPLAY_JOB = 'webhook-replay'
+const REPLAY_JOB = 'webhook-replay'
 
 export const ReplayBody = z.object({
   from: GivenTime.describe('Deliveries of what happened from this time on.'),

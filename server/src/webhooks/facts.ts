@@ -40,7 +40,7 @@ const isHeardSql = (projectId: RawBuilder<unknown>, type: RawBuilder<unknown>) =
   (select true from webhook_endpoints l where l.project_id = ${projectId} and l.enabled and l.events && ${selectorsOfSql(type)} limit 1)`
 
 /** Reads the address of the contact in the transaction of the fact: the contact may be deleted before the payload is sent. */
-export const CURRENT_EMAIL = sql`(select c.email from contacts c where c.project_id = f.project_id and c.id = f.contact_id)`
+const CURRENT_EMAIL = sql`(select c.email from contacts c where c.project_id = f.project_id and c.id = f.contact_id)`
 
 /**
  * Stores facts, given as rows of (project_id, id, type, name, contact_id, email_id, data), each with its payload once, if an endpoint

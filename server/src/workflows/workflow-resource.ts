@@ -5,7 +5,7 @@ import { resource } from '../http/resource.ts'
 import type { App } from '../http/server.ts'
 import { getWorkflow } from './definition/workflow.ts'
 
-export const WorkflowParam = z.object({ id: z.string() })
+const WorkflowParam = z.object({ id: z.string() })
 
 /** Routes below `/workflows/:id`. */
 export const workflowResource = (app: App, db: Db, refusals: FastifyContextConfig['refusals'] = []) =>

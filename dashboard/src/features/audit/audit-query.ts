@@ -42,7 +42,7 @@ export const describeActor = ({ actor: { type, name } }: Pick<AuditEntry, 'actor
 
 export const describeAuditTarget = ({ target: { id, name } }: Pick<AuditEntry, 'target'>) => name ?? id ?? '–'
 
-export const auditFilter = ({ filters: { actor, action } }: Pick<ListRequest, 'filters'>): Pick<Query, 'actor' | 'action'> => ({
+const auditFilter = ({ filters: { actor, action } }: Pick<ListRequest, 'filters'>): Pick<Query, 'actor' | 'action'> => ({
   ...(actor && { actor }),
   ...(action && { action }),
 })

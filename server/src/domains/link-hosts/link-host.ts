@@ -32,7 +32,7 @@ export async function setLinkHost(tx: Tx, { projectId, id, domain }: DomainRow, 
   `.catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'Another domain has this link host.' }) : Promise.reject(err)))
 }
 
-export const hostOf = (publicUrl: string) => new URL(publicUrl).hostname.toLowerCase()
+const hostOf = (publicUrl: string) => new URL(publicUrl).hostname.toLowerCase()
 
 /** The base of links on a host: the scheme and port of the installation. */
 export function urlOnHost(publicUrl: string, host: string) {

@@ -3,9 +3,9 @@ import { memo, type ReactNode } from 'react'
 import { type Layout, type PlacedEdge, placeKey } from './geometry.ts'
 import { svgPathOf } from './path.ts'
 
-export type EdgeLook = 'plain' | 'on' | 'off' | 'added' | 'removed'
+type EdgeLook = 'plain' | 'on' | 'off' | 'added' | 'removed'
 /** `note` stands on the edge, such as how many contacts took it. */
-export type EdgeMark = { look?: EdgeLook; note?: ReactNode }
+type EdgeMark = { look?: EdgeLook; note?: ReactNode }
 export type EdgeMarks = (edge: PlacedEdge) => EdgeMark | undefined
 
 const STROKES: Record<EdgeLook, string> = {

@@ -6,7 +6,7 @@ import { type Layout, STEP_SIZE } from './geometry.ts'
 
 /** How a step is shown besides its text. `lost`: would be removed. `off`: not on the path that is shown. */
 export type StepLook = 'plain' | 'lost' | 'moving' | 'added' | 'changed' | 'removed' | 'on' | 'here' | 'off'
-export type StepNote = { tone: 'warning' | 'muted'; words: string }
+type StepNote = { tone: 'warning' | 'muted'; words: string }
 
 export type StepData = {
   step: Step

@@ -142,5 +142,5 @@ function useActions(props: WorkflowCanvasProps): CanvasActions {
   )
 }
 
-export const focusStep = (frame: ParentNode | null, stepId: string) =>
+const focusStep = (frame: ParentNode | null, stepId: string) =>
   frame?.querySelector<HTMLElement>(`[data-step="${stepId}"]`)?.focus({ preventScroll: true })

@@ -75,7 +75,7 @@ function PendingAction({ pending, step }: { pending: Pending; step: Step }) {
 }
 
 /** Which steps go with a step, and where what led to it goes on. */
-export function describeRemoval(graph: Graph, step: Step, extent: Extent): string {
+function describeRemoval(graph: Graph, step: Step, extent: Extent): string {
   const command = { do: 'remove', stepId: step.id, extent } as const
   const others = lostSteps(graph, command).filter(({ id }) => id !== step.id)
   const after = applyCommand(graph, command)

@@ -125,6 +125,6 @@ function useHistory(draft: Draft<Graph>) {
   return { change, undo, redo, canUndo: history.past.length > 0, canRedo: history.future.length > 0 }
 }
 
-export const isTextField = (target: EventTarget | null) =>
+const isTextField = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
   target.matches('input:not([type=checkbox],[type=radio]), textarea, [contenteditable=true] *, [contenteditable=true]')
