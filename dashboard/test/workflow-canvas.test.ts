@@ -51,6 +51,8 @@ test('without a mouse and without code a branch with two emails, a wait and a we
     await page.keyboard.press('+')
     await page.getByRole('menu').waitFor()
     await page.keyboard.type(kind)
+    // The menu moves its focus a moment after the keys.
+    await expect.poll(() => focused(page)).toMatch(new RegExp(`^${kind}`))
     await page.keyboard.press('Enter')
     await untilClosed(page, 'menu')
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('INPUT')

@@ -94,7 +94,8 @@ describe('the preview of an email', () => {
     const { id, messageId } = await project.sent({ ...sent, subject: undefined, body: undefined, from: undefined })
     const { headers } = await preview(`/emails/${id}/preview`)
     expect(headers.map(({ name }: { name: string }) => name)).toEqual([
-      ...['From', 'To', 'Reply-To', 'Subject', 'Date', 'Message-ID', 'X-Sterna-Id', 'X-Order', 'List-Unsubscribe', 'List-Unsubscribe-Post'],
+      ...['From', 'To', 'Reply-To', 'Subject', 'Date', 'Message-ID', 'X-Sterna-Id', 'X-Order'],
+      ...['Precedence', 'X-Auto-Response-Suppress', 'List-Id', 'Auto-Submitted', 'List-Unsubscribe', 'List-Unsubscribe-Post'],
     ])
     const inMessage: object[] = (await preview(`/sandbox/messages/${await messageOf(id)}/preview`)).headers
     const shown = headers.filter(({ name }: { name: string }) => name !== 'From' && name !== 'To')

@@ -342,6 +342,7 @@ describe('slow reads', () => {
       '/events/names/details',
       '/events/stats',
       '/probe/slow-read',
+      '/projects/:id/audit',
       '/sandbox/messages/:id',
       '/sandbox/messages/:id/preview',
       '/segments/:id/contacts',

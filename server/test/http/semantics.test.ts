@@ -149,24 +149,28 @@ describe('a body that may be empty', () => {
   test('is documented as optional, and may be absent with its content type', async () => {
     const operations = await optional()
     expect(operations).toEqual([
+      'post /projects/{id}/keys/{keyId}/rotate',
       'post /contacts/export',
       'post /templates/{id}/preview',
       'post /emails/export',
       'post /suppressions/export',
+      'post /projects/{id}/brand/apply',
       'post /campaigns/{id}/send',
       'post /campaigns/{id}/resend',
+      'post /workflows/recipes/{key}',
       'post /workflows/{id}/simulate',
+      'post /webhook-endpoints/{id}/rotate-secret',
     ])
-    const { sk } = await sterna.newProject()
+    const { sk, owner } = await sterna.newProject()
     for (const [method, path] of operations.map((operation) => operation.split(' ') as ['post', string])) {
-      const url = path.replace('{id}', UNKNOWN)
-      const headers = { authorization: `Bearer ${sk}` }
+      const url = path.replace(/\{\w+\}/g, UNKNOWN)
+      const headers = path.startsWith('/projects/') ? { cookie: owner.cookie } : { authorization: `Bearer ${sk}` }
       const answers = [
         await sterna.app.inject({ method, url, headers }),
         await sterna.app.inject({ method, url, headers: { ...headers, 'content-length': '0' } }),
         await sterna.app.inject({ method, url, headers: { ...headers, 'content-type': 'application/json' } }),
       ]
-      const expected = path.includes('{id}') ? 404 : expect.toSatisfy((status) => status === 202 || status === 429)
+      const expected = path.includes('{') ? 404 : expect.toSatisfy((status) => status === 202 || status === 429)
       expect([path, ...answers.map(({ statusCode }) => statusCode)]).toEqual([path, expected, expected, expected])
     }
   })

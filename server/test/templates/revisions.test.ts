@@ -70,8 +70,12 @@ test('the OpenAPI document declares Idempotency-Key and If-Match where they are 
   type Operation = { parameters?: { in: string; name: string; required: boolean }[] }
   const headersOf = (operation: Operation) =>
     (operation.parameters ?? []).filter((each) => each.in === 'header').map(({ name, required }) => [name, required])
-  expect(headersOf(paths['/v1/send'].post)).toEqual([['Idempotency-Key', false]])
-  expect(headersOf(paths['/v1/track'].post)).toEqual([['Idempotency-Key', false]])
+  const repeated = [
+    ['Idempotency-Key', false],
+    ['Idempotency-Replay', false],
+  ]
+  expect(headersOf(paths['/v1/send'].post)).toEqual(repeated)
+  expect(headersOf(paths['/v1/track'].post)).toEqual(repeated)
   expect(headersOf(paths['/events/track'].post)).toEqual([])
   expect(headersOf(paths['/templates/{id}'].patch)).toEqual([['If-Match', false]])
 })

@@ -167,7 +167,10 @@ describe('a relay that refuses us', () => {
     }
     await until('it was probed', probed(1))
     const underWay = async () => (await project.rows(ids)).filter(({ state }) => state === 'sending').length
-    await until('everything under way has ended but a probe', async () => (await underWay()) <= 1)
+    await until('everything under way has ended but a probe', async () => {
+      await letTimePass()
+      return (await underWay()) <= 1
+    })
     const [known, before] = [await probes(), sink.connections()]
     await until('it was probed twice more', probed(known + 2))
     // One more may be under way at either end.

@@ -60,7 +60,7 @@ describe('the caller of track', () => {
     expect(preflight.headers).toMatchObject({
       'access-control-allow-origin': '*',
       'access-control-allow-methods': 'POST',
-      'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
+      'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, Idempotency-Replay',
     })
     const answers = [
       await project.track({ email: ADA, event: 'e' }, { headers: origin }),

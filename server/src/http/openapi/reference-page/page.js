@@ -66,8 +66,11 @@
     return response.json()
   }
 
-  /** Requests go to this origin, by whatever name it was opened. The page sends session and project by itself, so only keys can be entered. */
-  function forThisPage(api) {
+  /**
+   * Requests go to this origin, by whatever name it was opened. The page sends session and project by itself, so only keys can be entered.
+   * Webhooks cannot be tried out here, and the search does not find them: the guide has them.
+   */
+  function forThisPage({ webhooks: _webhooks, ...api }) {
     const { session, projectId: _, ...keys } = api.components.securitySchemes
     for (const operation of Object.values(api.paths).flatMap((methods) => Object.values(methods))) {
       operation.security = (operation.security ?? []).filter((way) => !('session' in way))
