@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import { SLOW_READS_PER_OWNER } from '../../src/http/limits/slow-reads.ts'
@@ -407,9 +407,16 @@ describe('requests with large bodies', () => {
     const ask = (bytes: number) => [mine, second].flatMap(({ sk }) => Array.from({ length: AT_ONCE }, () => post(sk, bytes)))
     // The other owner goes on making requests for as long as its requests are answered.
     let isBusy = true
+    const call = () => node.call('GET', '/contacts', { key: theirs.sk })
+    // It is known before the requests of the first owner arrive.
+    expect((await call()).status).toBe(200)
     const busy = (async () => {
-      while (isBusy) expect((await node.call('GET', '/contacts', { key: theirs.sk })).status).toBe(200)
+      while (isBusy) await call()
     })()
+    onTestFinished(async () => {
+      isBusy = false
+      await busy
+    })
     const [large, small] = [ask(20_000), ask(1_000)]
     await eventually(() => expect(running).toBe(AT_ONCE + small.length))
     expect((await finish([...large, ...small])).every((status) => status === 200)).toBe(true)
