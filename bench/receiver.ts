@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// A receiver of webhooks that answers at once. Tells its port, then the number of requests whenever it is asked.
+// A receiver of webhooks that answers at once. It sends its port to the parent process, and the number of requests on each message from it.
 let taken = 0
 const server = createServer((req, res) => {
   req.resume()

@@ -204,7 +204,7 @@ export type AuditEntry = {
   at: string
   actor: {
     type: 'user' | 'key' | 'system'
-    /** Of the user or the API key; null for the key pair of the project. */
+    /** The id of the user or the API key. Null for the key pair of the project, and for the system. */
     id: string | null
     name: string | null
   }
@@ -2119,7 +2119,7 @@ export type WebhookDelivery = {
   /** The oldest first; at most 50. */
   attempts: {
     at: string
-    /** Of the reply; null without one. */
+    /** The HTTP status of the reply; null if there was no reply. */
     status: number | null
     durationMs: number
     error: string | null
@@ -2869,7 +2869,7 @@ export type WorkflowVisit = {
   scheduledFor: string | null
   startedAt: string
   completedAt: string | null
-  /** Of a WEBHOOK step: the last reply. `status` null: there was none. */
+  /** The last reply to the request of a WEBHOOK step, null for other steps. `status` is null if there was no reply. */
   webhook: {
     status: number | null
     durationMs: number
@@ -7306,7 +7306,7 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: {
-      /** Of the reply; null without one. */
+      /** The HTTP status of the reply; null if there was no reply. */
       status: number | null
       durationMs: number
       error: string | null

@@ -119,7 +119,7 @@ export const renderedDesignQuery = (projectId: string, design: string) =>
 /** Pages in frames expire after 15 minutes. */
 const THUMBNAIL_MS = 10 * 60_000
 
-/** Where a frame can show a content (`{design}` or `{body}`, as text) to nobody in particular. */
+/** The URL of a preview of a content (`{design}` or `{body}`, as text), without the data of any contact. */
 export const thumbnailQuery = (projectId: string, content: string) =>
   queryOptions({
     queryKey: key(projectId, 'thumbnail', content),

@@ -19,7 +19,7 @@ export const WebhookDelivery = z
       .array(
         z.object({
           at: Timestamp,
-          status: z.int().nullable().describe('Of the reply; null without one.'),
+          status: z.int().nullable().describe('The HTTP status of the reply; null if there was no reply.'),
           durationMs: z.int(),
           error: z.string().nullable(),
         }),

@@ -10,7 +10,7 @@ import { type EndpointRow, openSecrets } from './endpoint.ts'
 import { payloadOf } from './payload.ts'
 
 export const TestAnswer = z.object({
-  status: z.int().nullable().describe('Of the reply; null without one.'),
+  status: z.int().nullable().describe('The HTTP status of the reply; null if there was no reply.'),
   durationMs: z.int(),
   error: z.string().nullable(),
 })

@@ -1,7 +1,8 @@
 import { Command } from 'cmdk'
-import { ChevronDown, Search } from 'lucide-react'
+import { ChevronDown } from 'lucide-react'
 import { useState } from 'react'
 import { Popover } from '../../ui/dialog/popover.tsx'
+import { CommandSearch } from '../../ui/form/command-search.tsx'
 import { Percent } from '../../ui/text/count.tsx'
 import { type FieldCatalog, type FieldChoice, type FoundField, searchFields } from './fields.ts'
 
@@ -52,16 +53,7 @@ function Fields({ catalog, onChoose }: Pick<FieldPickerProps, 'catalog' | 'onCho
   const groups = searchFields(catalog, q)
   return (
     <Command shouldFilter={false} loop vimBindings={false} label="Fields" className="flex max-h-80 flex-col">
-      <div className="flex h-9 shrink-0 items-center gap-2 border-line border-b px-2 pointer-coarse:h-11">
-        <Search className="size-4 shrink-0 text-muted" aria-hidden="true" />
-        <Command.Input
-          autoFocus
-          value={q}
-          onValueChange={setQ}
-          placeholder="Search fields"
-          className="h-full min-w-0 flex-1 bg-transparent text-base outline-none placeholder:text-muted sm:text-ui"
-        />
-      </div>
+      <CommandSearch placeholder="Search fields" value={q} onValue={setQ} />
       <Command.List label="Fields" className="min-h-0 flex-1 overflow-y-auto">
         <Command.Empty className="px-2 py-4 text-center text-muted text-ui">No field matches.</Command.Empty>
         {groups.map(({ label, choices, hidden, named }) => (

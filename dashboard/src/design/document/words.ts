@@ -51,6 +51,7 @@ export const SOCIAL_NAMES: Record<string, string> = {
   facebook: 'Facebook',
   instagram: 'Instagram',
   x: 'X',
+  twitter: 'Twitter',
   linkedin: 'LinkedIn',
   youtube: 'YouTube',
   tiktok: 'TikTok',

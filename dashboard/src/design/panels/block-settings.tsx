@@ -18,7 +18,7 @@ type BlockSettingsProps = {
   editor: Editor
   type: string
   pos: number
-  /** Of a row of columns. */
+  /** The number of columns of a columns block. */
   columns: number
   attrs: Attrs
   onAttrs: (patch: Attrs) => void

@@ -27,7 +27,7 @@ export function ConditionSettings({ attrs, onAttrs }: { attrs: Attrs; onAttrs: (
         onChoose={(kind) => onAttrs(kind === 'field' ? BY_FIELD : BY_EXPRESSION)}
       />
       {isExpression ? (
-        <Field name="expression" label="Expression" hint={'Of the template language, such as plan == "pro" and seats > 3.'}>
+        <Field name="expression" label="Expression" hint={'In the template language, such as plan == "pro" and seats > 3.'}>
           <TextArea
             rows={3}
             spellCheck={false}

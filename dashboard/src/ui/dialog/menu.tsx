@@ -6,7 +6,7 @@ import { IconButton } from '../form/button.tsx'
 type MenuProps = {
   trigger: ReactNode
   align?: 'start' | 'end'
-  /** For a menu that is rendered only once it is asked for. */
+  /** For a menu whose parent decides when it is open. */
   open?: boolean
   onOpenChange?: (open: boolean) => void
   /** The page says where the focus goes when the menu closes; else it returns to the trigger. */

@@ -14,7 +14,7 @@ export const ProjectAuditEntry = z
     at: Timestamp,
     actor: z.object({
       type: z.enum(['user', 'key', 'system']),
-      id: z.string().nullable().describe('Of the user or the API key; null for the key pair of the project.'),
+      id: z.string().nullable().describe('The id of the user or the API key. Null for the key pair of the project, and for the system.'),
       name: z.string().nullable(),
     }),
     action: z.string().describe('What was changed, and how: `template.update`.'),

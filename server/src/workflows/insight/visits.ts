@@ -28,7 +28,7 @@ export const StepVisit = z
     webhook: z
       .object({ status: z.int().nullable(), durationMs: z.int(), attempts: z.int() })
       .nullable()
-      .describe('Of a WEBHOOK step: the last reply. `status` null: there was none.'),
+      .describe('The last reply to the request of a WEBHOOK step, null for other steps. `status` is null if there was no reply.'),
     contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null: the contact was deleted.'),
   })
   .meta({ id: 'WorkflowVisit' })

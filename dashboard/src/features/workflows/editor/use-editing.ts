@@ -95,7 +95,7 @@ export type Editing = ReturnType<typeof useEditing>
 
 const EditingContext = createContext<Editing | null>(null)
 export const EditingProvider = EditingContext.Provider
-/** Of the editor around the component. */
+/** The state of the editor that contains the component. */
 export const useEditor = (): Editing => useContext(EditingContext)!
 
 /** What the server found in the saved steps. Unsaved changes may have mended it. */

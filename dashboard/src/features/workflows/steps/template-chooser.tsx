@@ -1,11 +1,12 @@
 import type { TemplateListItem } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Command } from 'cmdk'
-import { ChevronDown, Search } from 'lucide-react'
+import { ChevronDown } from 'lucide-react'
 import { useState } from 'react'
 import { foundTemplatesQuery } from '../../../data/templates.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Popover } from '../../../ui/dialog/popover.tsx'
+import { CommandSearch } from '../../../ui/form/command-search.tsx'
 import { useDebouncedValue } from '../../../ui/form/use-debounced-value.ts'
 
 type TemplateChooserProps = { name: string; isChosen: boolean; onChoose: (template: TemplateListItem) => void }
@@ -45,16 +46,7 @@ function Templates({ onChoose }: Pick<TemplateChooserProps, 'onChoose'>) {
   const found = useQuery(foundTemplatesQuery(project.id, useDebouncedValue(q.trim(), 200))).data ?? []
   return (
     <Command shouldFilter={false} loop vimBindings={false} label="Templates" className="flex max-h-80 flex-col">
-      <div className="flex h-9 shrink-0 items-center gap-2 border-line border-b px-2 pointer-coarse:h-11">
-        <Search className="size-4 shrink-0 text-muted" aria-hidden="true" />
-        <Command.Input
-          autoFocus
-          value={q}
-          onValueChange={setQ}
-          placeholder="Search templates"
-          className="h-full min-w-0 flex-1 bg-transparent text-base outline-none placeholder:text-muted sm:text-ui"
-        />
-      </div>
+      <CommandSearch placeholder="Search templates" value={q} onValue={setQ} />
       <Command.List label="Templates" className="min-h-0 flex-1 overflow-y-auto">
         <Command.Empty className="px-2 py-4 text-center text-muted text-ui">No template matches.</Command.Empty>
         {found.map((template) => (

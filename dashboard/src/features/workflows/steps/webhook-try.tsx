@@ -56,7 +56,7 @@ function RequestText({ request: { url, method, headers, body } }: { request: Req
   )
 }
 
-/** Of the saved step only: a new one has none. */
+/** The last replies to the requests of a saved step. A step that is not saved has none. */
 function LastReplies({ stepId, workflow }: { stepId: string; workflow: StepFormProps['workflow'] }) {
   const project = useProject()
   const isSaved = workflow.steps.some(({ id }) => id === stepId)
