@@ -4148,8 +4148,13 @@ export interface Operations {
           transport: 'sandbox' | 'smtp' | 'ses' | null
           sandbox: boolean
         }
+        /** Where this node accepts messages by SMTP. */
         smtp: {
           enabled: boolean
+          host: string | null
+          port: number | null
+          /** `none`: without a certificate, for clients on the same machine. */
+          tls: 'starttls' | 'implicit' | 'none' | null
         }
       }
     }
@@ -4815,6 +4820,8 @@ export interface Operations {
       factFrom?: string
       /** The fact happened at this time or earlier. Counts only with `fact`. */
       factTo?: string
+      /** Emails of one message of SMTP submission, by the batch of its reply. */
+      batch?: string
       /** Emails that wait for the time that their request gave. */
       scheduled?: 'true'
       /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
@@ -4872,6 +4879,8 @@ export interface Operations {
         factFrom?: string
         /** The fact happened at this time or earlier. Counts only with `fact`. */
         factTo?: string
+        /** Emails of one message of SMTP submission, by the batch of its reply. */
+        batch?: string
         /** Emails that wait for the time that their request gave. */
         scheduled?: 'true'
         /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */

@@ -82,10 +82,12 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     }),
   )
   undo.push({ step: 'presence', run: presence.leave })
+  const stopSubmission = await startSubmissionOf(deps, app)
+  undo.push({ step: 'submission', run: stopSubmission })
   const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach })
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.
-  undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopWorker()]) })
+  undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopSubmission(), stopWorker()]) })
   readiness.isStarting = false
   readiness.accepting = true
   undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
@@ -97,6 +99,15 @@ async function startWorkerProcess(deps: Deps, options: { url: string; presence: 
   const { startWorker } = await import('./worker.ts')
   const worker = await startWorker(deps, options)
   return once(worker.stop)
+}
+
+/** Accepts messages by SMTP, if a port is set. Returns a function that stops it, which may be called more than once. */
+async function startSubmissionOf({ config, ...deps }: Deps, app: App) {
+  const { submission } = config
+  if (!submission) return async () => {}
+  const { startSubmission } = await import('./send/submission/listener.ts')
+  const listener = await startSubmission({ ...deps, config: { ...config, submission } }, app)
+  return once(listener.stop)
 }
 
 /** Runs a step at its first call; further calls wait for the same run. */

@@ -24,6 +24,7 @@ import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
 import { countOverdueFacts } from '../webhooks/facts.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
+import { checkSubmission } from './submission.ts'
 
 export type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
 
@@ -53,6 +54,7 @@ const checkSettings = async (config: Config, checkPorts: () => Promise<Check[]>)
   ...checkDisk(config),
   await checkUploads(config),
   ...(await checkPorts()),
+  ...(await checkSubmission(config)),
   ...(await checkSes(config)),
   ...checkRelay(config),
   ...checkAccountEmails(config),
