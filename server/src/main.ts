@@ -12,7 +12,7 @@ import { type WhenReachable, whenReachable } from './db/when-reachable.ts'
 import { syncWithTransport } from './domains/sync-with-transport.ts'
 import type { Readiness } from './http/health.ts'
 import type { App, Deps } from './http/server.ts'
-import { type Config, ConfigError, loadConfig } from './lib/config.ts'
+import { type Config, ConfigError, hasMetrics, loadConfig } from './lib/config.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { readMasterKeys } from './lib/master-key.ts'
 import { deriveSecrets } from './lib/secrets.ts'
@@ -64,6 +64,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const kind = config.role === 'worker' ? 'worker' : 'api'
   const app = kind === 'api' ? await buildApiApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
   const closeApp = once(() => close(app))
+  undo.push({ step: 'metrics', run: await startMetrics(app, deps) })
   // Before the database is reached: while the node waits for it, /health and /ready say so.
   await listen(app, config)
   undo.push({ step: 'listener', run: closeApp })
@@ -106,6 +107,13 @@ function once(run: () => Promise<void>) {
     running ??= run()
     return running
   }
+}
+
+/** Imported only if there is a setting for them. */
+async function startMetrics(app: App, deps: Deps) {
+  if (!hasMetrics(deps.config)) return async () => {}
+  const [{ serveMetrics }, { FOLDED_LEDGERS }] = await Promise.all([import('./monitoring/serve-metrics.ts'), import('./ledgers.ts')])
+  return serveMetrics(app, deps, FOLDED_LEDGERS)
 }
 
 /** Imported on demand, like the worker: a process with one role does not load the code of the other. */

@@ -67,6 +67,7 @@ import { startFanOut } from './webhook-endpoints/fan-out.ts'
 import { continueReplay } from './webhook-endpoints/replay.ts'
 import { abandonDeliveries, createWebhookPartitions, dropOldWebhooks, forgetEndpoint } from './webhook-endpoints/retention.ts'
 import { checkBacklogs } from './webhook-endpoints/switch-off.ts'
+import { countCalls } from './webhooks/calls.ts'
 import { webhookTargetOf } from './webhooks/target-of.ts'
 import { WIPERS } from './wipers.ts'
 import { startWorkflowEngine } from './workflows/executions/engine.ts'
@@ -170,14 +171,14 @@ export async function startWorker(
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule, reach })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
   const outgoing = outgoingEmail(deps)
-  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
+  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender' })
   const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, reach, ...outgoing })
   const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
   const notifications = startNotifications(deps, intervals.notificationsMs)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   const campaignWork = startCampaignWork({ ...deps, isHeld, intervals: intervals.campaigns })
   const workflows = startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: intervals.timeoutAfterMs })
-  const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
+  const safeFetch = countCalls(createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config)))
   const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
   const deliveries = startDeliveries({ ...deps, isHeld, safeFetch, accountEmails: accountEmailDeps(deps) })
   const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake })
