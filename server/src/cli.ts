@@ -2,11 +2,14 @@ import { parseArgs } from 'node:util'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
+import { backUp, type Manifest } from './backup/back-up.ts'
+import { restore } from './backup/restore.ts'
 import { resolveReport } from './billing/reports.ts'
 import { connect, maybeOne, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
 import { borrowDatabase } from './db/open.ts'
+import { holdSending, resumeSending } from './db/sending-hold.ts'
 import { explainEmail } from './delivery/emails/explain.ts'
 import { diagnose } from './doctor/doctor.ts'
 import { countSealedLeft, rewriteSecrets } from './doctor/rewrite-secrets.ts'
@@ -19,6 +22,7 @@ import { createLog } from './lib/log.ts'
 import { readMasterKeys } from './lib/master-key.ts'
 import { deriveSecrets, randomToken, type Secrets } from './lib/secrets.ts'
 import { readAddress } from './lib/text/address.ts'
+import { MB } from './lib/text/units.ts'
 import { createProject, ProjectName } from './projects/project.ts'
 import { listMarks } from './projects/suspension-marks.ts'
 import { disableProject, enableProject } from './projects/suspensions.ts'
@@ -46,6 +50,10 @@ const USAGE = `Usage: npm run sterna -- <command>
   explain email <id>                                  explain what happened to an email and what happens next
   usage resolve <identifier> sent|again               settle a usage report that doctor lists as unknown
   secret rewrite                                      seal all stored values with SECRET_KEY, so that former keys can go
+  backup <folder>                                     copy the embedded database, images and secret key into a new folder
+  restore <folder>                                    make a new DATA_DIR from a backup
+  sending hold [--reason <text>]                      let no email leave, as after a restore
+  sending resume                                      let emails leave again, after you have checked what waits
   migrate                                             apply pending migrations
   doctor                                              check configuration, database, disk and ports`
 
@@ -63,6 +71,8 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'explain email': emailExplain,
   'usage resolve': usageResolve,
   'secret rewrite': secretRewrite,
+  'sending hold': sendingHold,
+  'sending resume': sendingResume,
 }
 
 /** Runs one command and returns the exit code. */
@@ -94,6 +104,8 @@ const asksForHelp = (argv: string[]) => argv[0] === 'help' || argv.some((word) =
 async function dispatch(words: string[], options: Options, env: Record<string, string | undefined>) {
   if (words[0] === 'doctor') return report(await diagnose(env))
   if (words[0] === 'migrate') return withDatabase(loadConfig(env), async (url) => print(describeMigration(await migrate(url))))
+  if (words[0] === 'backup') return print(describeBackup(await backUp(loadConfig(env), folderOf(words))))
+  if (words[0] === 'restore') return print(describeRestore(await restore(loadConfig(env), folderOf(words))))
   const command = COMMANDS[words.slice(0, 2).join(' ')]
   if (!command) return print(USAGE, words.length ? 2 : 0)
   return withContext(loadConfig(env), async (context) => print(await command({ ...context, options, args: words.slice(2) })))
@@ -157,6 +169,29 @@ async function userOperator({ db, options }: Context) {
   const known = await transact(db, (tx) => setOperator(tx, email, !options.off))
   if (!known) usage(`no account has the address ${email}`)
   return `${email} ${options.off ? 'is no operator any more' : 'is an operator of this installation'}`
+}
+
+const folderOf = ([name, folder]: string[]) => folder ?? usage(`${name} needs a folder`)
+
+const sizeOf = ({ files }: Manifest) => `${(files.reduce((sum, { bytes }) => sum + bytes, 0) / MB).toFixed(1)} MB in ${files.length} files`
+
+const describeBackup = (manifest: Manifest) => `Backed up ${sizeOf(manifest)}. The folder contains secrets: keep it as safe as DATA_DIR.`
+
+const describeRestore = (manifest: Manifest) =>
+  [
+    `Restored ${sizeOf(manifest)}, as they were at ${manifest.createdAt}.`,
+    'Emails that wait in the backup may have been sent since. After the next start nothing is sent until you run: npm run sterna -- sending resume',
+  ].join('\n')
+
+async function sendingHold({ db, options }: Context) {
+  const reason = (options.reason ?? 'held by an operator').slice(0, MAX_REASON)
+  await transact(db, (tx) => holdSending(tx, reason))
+  return 'Sending is held. Running workers notice within seconds.'
+}
+
+async function sendingResume({ db }: Context) {
+  const resumed = await transact(db, (tx) => resumeSending(tx))
+  return resumed ? 'Emails leave again within seconds.' : 'Sending was not held.'
 }
 
 async function secretRewrite({ db, secrets }: Context) {

@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { Parts } from './app.ts'
+import { holdIfRestored } from './backup/restored-mark.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
 import { checkDatabase, type Database, openDatabase } from './db/open.ts'
 import { announce, type Presence } from './db/presence.ts'
+import { checkDatabaseIdentity } from './db/sending-hold.ts'
 import { type WhenReachable, whenReachable } from './db/when-reachable.ts'
 import { syncWithTransport } from './domains/sync-with-transport.ts'
 import type { Readiness } from './http/health.ts'
@@ -72,6 +74,8 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   if (config.databaseUrl) await reach('connect', () => checkDatabase(database))
   await reach('migrate', () => migrate(database.url, log))
   await reach('check the secret', () => checkSecret(db, secrets, { adopt: true }))
+  await reach('check which database this is', () => checkDatabaseIdentity(db, log))
+  await reach('look for a restored backup', () => holdIfRestored(db, config.dataDir, log))
   const transport = config.transportKind
   const presence = await reach('join the installation', () =>
     joinNodes({

@@ -16,6 +16,7 @@ import { continueDeleteField } from './contacts/fields/delete-field.ts'
 import { countFields } from './contacts/fields/fields.ts'
 import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
+import { watchSendingHold } from './db/sending-hold.ts'
 import { type WhenReachable, withoutWaiting } from './db/when-reachable.ts'
 import { emailExport } from './delivery/emails/export.ts'
 import { suppressionExport } from './delivery/emails/export-suppressions.ts'
@@ -171,9 +172,12 @@ export async function startWorker(
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule, reach })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
   const outgoing = outgoingEmail(deps)
+  // A database that was restored may be older than what was sent.
+  const hold = await watchSendingHold(deps.db, deps.log)
+  const maySend = () => isHeld() && hold.mayLeave()
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender' })
-  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, reach, ...outgoing })
-  const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
+  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld: maySend, timing, reach, ...outgoing })
+  const accountEmails = sendAccountEmails(deps, outgoing.transport, { key: livenessKey, isHeld: maySend })
   const notifications = startNotifications(deps, intervals.notificationsMs)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   const campaignWork = startCampaignWork({ ...deps, isHeld, intervals: intervals.campaigns })
@@ -201,6 +205,7 @@ export async function startWorker(
         listener?.stop(),
         accountEmails?.stop(),
         sender.stop(),
+        hold.stop(),
       ])
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
@@ -259,7 +264,7 @@ function transportFor({ ses, smtpUrl, publicUrl, sandboxDelivers }: Config, db: 
     : createSandboxTransport(db, { delivers: sandboxDelivers })
 }
 
-const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Presence) =>
+const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Pick<Presence, 'key' | 'isHeld'>) =>
   config.mailFrom && sendsAccountEmails(config)
     ? startAccountEmails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
     : undefined

@@ -8,6 +8,7 @@ import { checkSecret, readTransport } from '../db/instance.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { borrowDatabase, type Database } from '../db/open.ts'
 import { listPresent } from '../db/presence.ts'
+import { readSendingHold } from '../db/sending-hold.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
 import { createSesTransport } from '../delivery/transport/ses.ts'
 import { readLinkHosts } from '../domains/link-hosts/link-host.ts'
@@ -238,6 +239,7 @@ async function checkContents(config: Config, url: string): Promise<Check[]> {
 
 const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
+  ...(await checkHold(db)),
   ...(await checkPauses(db)),
   await checkReactions(db),
   ...(await checkKeys(db)),
@@ -356,6 +358,13 @@ const checkCounts = async (db: Pool): Promise<Check[]> =>
     const what = `of project ${projectId} were wrong in ${rows.join(', ')}`
     return warn('counts', `${what}, and were corrected at ${at.toISOString()}; please report it`)
   })
+
+async function checkHold(db: Pool): Promise<Check[]> {
+  const hold = await readSendingHold(db)
+  if (!hold) return []
+  const advice = 'look at what waits, then run: npm run sterna -- sending resume'
+  return [failed('sending', `no email leaves since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`)]
+}
 
 const MAX_PAUSES_SHOWN = 20
 
