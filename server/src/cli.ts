@@ -1,3 +1,4 @@
+import { STERNA } from './lib/command.ts'
 import { parseArgs } from 'node:util'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
@@ -35,7 +36,7 @@ type Options = { [name in 'email' | 'password' | 'name' | 'owner' | 'reason']?: 
 /** A mistake on the command line. */
 class UsageError extends Error {}
 
-const USAGE = `Usage: npm run sterna -- <command>
+const USAGE = `Usage: ${STERNA} <command>
 
   user create --email <address> [--password <text>]   create an account (generates a password if none is given)
   user operator --email <address> [--off]             make an account an operator of this installation, or no longer
@@ -180,7 +181,7 @@ const describeBackup = (manifest: Manifest) => `Backed up ${sizeOf(manifest)}. T
 const describeRestore = (manifest: Manifest) =>
   [
     `Restored ${sizeOf(manifest)}, as they were at ${manifest.createdAt}.`,
-    'Emails that wait in the backup may have been sent since. After the next start nothing is sent until you run: npm run sterna -- sending resume',
+    `Emails that wait in the backup may have been sent since. After the next start nothing is sent until you run: ${STERNA} sending resume`,
   ].join('\n')
 
 async function sendingHold({ db, options }: Context) {
@@ -234,7 +235,7 @@ async function suspensionList({ db }: Context) {
 
 async function suspensionLift({ db, args: [id = ''] }: Context) {
   const lifted = isId(id) && (await transact(db, (tx) => liftSuspension(tx, id, 'operator')))
-  return lifted ? 'lifted' : usage('no suspension has this id; see: npm run sterna -- suspension list')
+  return lifted ? 'lifted' : usage(`no suspension has this id; see: ${STERNA} suspension list`)
 }
 
 async function projectCreate({ db, secrets, options }: Context) {
@@ -242,7 +243,7 @@ async function projectCreate({ db, secrets, options }: Context) {
   if (!name.success) usage('--name must have 1 to 100 characters')
   const owner = address(options, 'owner')
   const user = await maybeOne<{ id: string }>(db)`select id from users where email = ${owner}`
-  if (!user) usage(`no account has the address ${owner}; create it first: npm run sterna -- user create --email ${owner}`)
+  if (!user) usage(`no account has the address ${owner}; create it first: ${STERNA} user create --email ${owner}`)
   const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
   return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
 }
@@ -258,7 +259,7 @@ async function mailList({ db }: Context) {
 
 async function mailShow({ db, secrets, args: [id = ''] }: Context) {
   const email = isId(id) ? await readAccountEmail(db, secrets, id) : undefined
-  if (!email) usage('no account email has this id; see: npm run sterna -- mail list')
+  if (!email) usage(`no account email has this id; see: ${STERNA} mail list`)
   return `To: ${email.to}\nSubject: ${email.subject}\n\n${email.text}`
 }
 
@@ -281,7 +282,7 @@ async function projectRecount(context: Context) {
 async function usageResolve({ db, args: [identifier = '', outcome = ''] }: Context) {
   if (outcome !== 'sent' && outcome !== 'again') usage('say whether Stripe has the report: usage resolve <identifier> sent|again')
   const resolved = await transact(db, (tx) => resolveReport(tx, identifier, outcome === 'sent'))
-  if (!resolved) usage('no usage report with this identifier has an unknown outcome; see: npm run sterna -- doctor')
+  if (!resolved) usage(`no usage report with this identifier has an unknown outcome; see: ${STERNA} doctor`)
   return outcome === 'sent' ? 'settled as sent' : 'will be sent again'
 }
 

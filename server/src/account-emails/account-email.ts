@@ -1,3 +1,4 @@
+import { STERNA } from '../lib/command.ts'
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
@@ -32,7 +33,7 @@ export async function enqueueAccountEmail(
     values (${id}, ${to}, ${subject}, ${sealed}, ${isDelivered ? 'queued' : 'kept'}, ${randomBytes(16).toString('hex')},
       now() + make_interval(hours => ${linkHours}))
   `.execute(tx)
-  log.info({ mail: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
+  log.info({ mail: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`${STERNA} mail show ${id}\``)
 }
 
 export const SEALED_ACCOUNT_EMAIL: SealedColumn = { table: 'account_mails', key: ['id'], purpose: 'account-mail', column: 'sealed_text' }

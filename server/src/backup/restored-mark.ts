@@ -1,3 +1,4 @@
+import { STERNA } from '../lib/command.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,5 +17,5 @@ export async function holdIfRestored(db: Pool, dataDir: string, log: Log) {
   const reason = `restored from the backup of ${readFileSync(markIn(dataDir), 'utf8')}`
   await transact(db, (tx) => holdSending(tx, reason))
   await rm(markIn(dataDir))
-  log.error({}, `${reason}: nothing is sent until you run: npm run sterna -- sending resume`)
+  log.error({}, `${reason}: nothing is sent until you run: ${STERNA} sending resume`)
 }

@@ -1,3 +1,4 @@
+import { STERNA } from '../lib/command.ts'
 import { sql } from 'kysely'
 import { every } from '../lib/concurrency/every.ts'
 import type { Log } from '../lib/log.ts'
@@ -38,7 +39,7 @@ export const checkDatabaseIdentity = (db: Pool, log: Log) =>
     await sql`update instance set database_identity = ${identity}`.execute(tx)
     if (known === null) return
     await holdSending(tx, MOVED)
-    log.error({ from: known, to: identity }, `${MOVED}: nothing is sent until you run: npm run sterna -- sending resume`)
+    log.error({ from: known, to: identity }, `${MOVED}: nothing is sent until you run: ${STERNA} sending resume`)
   })
 
 const POLL_MS = 5_000

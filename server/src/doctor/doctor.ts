@@ -1,3 +1,4 @@
+import { STERNA } from '../lib/command.ts'
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -221,7 +222,7 @@ async function checkMigrations(client: pg.Client): Promise<Check> {
   try {
     const pending = exists.rows[0].yes ? await pendingMigrations((text) => client.query(text)) : ['all']
     if (!pending.length) return ok('migrations', 'up to date')
-    return warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: npm run sterna -- migrate`)
+    return warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: ${STERNA} migrate`)
   } catch (err) {
     if (!(err instanceof ConfigError)) throw err
     return failed('migrations', err.message)
@@ -288,7 +289,7 @@ async function checkUsageReports({ stripe }: Config, db: Pool): Promise<Check[]>
   const stuck = await listStuckReports(db, MAX_REPORTS_SHOWN, stripe && Object.keys(stripe.meters))
   return stuck.map(({ identifier, value, state, error }) => {
     const what = `${identifier} (${value} emails)`
-    const command = `npm run sterna -- usage resolve ${identifier} sent|again`
+    const command = `${STERNA} usage resolve ${identifier} sent|again`
     if (state === 'unknown')
       return failed(
         'usage report',
@@ -311,7 +312,7 @@ async function checkSealing(config: Config, db: Pool) {
 
 function describeSecret({ masters }: Secrets, report: SecretReport) {
   const sealed = countSealedLeft(report)
-  if (sealed) return warn('secret', `${sealed} stored values need a former key; run: npm run sterna -- secret rewrite`)
+  if (sealed) return warn('secret', `${sealed} stored values need a former key; run: ${STERNA} secret rewrite`)
   if (masters.length === 1) return ok('secret', 'matches the keys stored in this database')
   const expiring = report.flatMap(({ what, left }) => (left ? [`${left} ${what}`] : []))
   const others = expiring.join(', ') || 'no session does'
@@ -362,7 +363,7 @@ const checkCounts = async (db: Pool): Promise<Check[]> =>
 async function checkHold(db: Pool): Promise<Check[]> {
   const hold = await readSendingHold(db)
   if (!hold) return []
-  const advice = 'look at what waits, then run: npm run sterna -- sending resume'
+  const advice = `look at what waits, then run: ${STERNA} sending resume`
   return [failed('sending', `no email leaves since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`)]
 }
 
