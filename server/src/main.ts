@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { Parts } from './app.ts'
 import { holdIfRestored } from './backup/restored-mark.ts'
+import { explainBudget, readConnectionBudget } from './db/connection-budget.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { joinNodes } from './db/join.ts'
@@ -87,6 +88,8 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     }),
   )
   undo.push({ step: 'presence', run: presence.leave })
+  const tooMany = explainBudget(await reach('count connections', () => readConnectionBudget(db, config)))
+  if (tooMany) log.warn({}, tooMany)
   const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach })
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.

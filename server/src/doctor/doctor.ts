@@ -12,6 +12,8 @@ import { listPresent } from '../db/presence.ts'
 import { readSendingHold } from '../db/sending-hold.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
 import { createSesTransport } from '../delivery/transport/ses.ts'
+import { probeRelay } from '../delivery/transport/smtp.ts'
+import { listFailingDomains } from '../domains/domain.ts'
 import { readLinkHosts } from '../domains/link-hosts/link-host.ts'
 import { countStuckReactions } from '../events/dispatch.ts'
 import { listDrift } from '../ledger/checks.ts'
@@ -25,9 +27,10 @@ import { SECOND } from '../lib/text/units.ts'
 import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
 import { countOverdueFacts } from '../webhooks/facts.ts'
+import { type Check, failed, ok, warn } from './check.ts'
+import { checkDatabaseSettings } from './database-checks.ts'
+import { checkHost, describeCertificate } from './host-checks.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
-
-export type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
 
 const OLDEST_POSTGRES = 150_000
 const LOW_DISK_GB = 1
@@ -49,20 +52,11 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
   ]
 }
 
-const checkSettings = async (config: Config, checkPorts: () => Promise<Check[]>): Promise<Check[]> => [
-  checkPublicUrl(config),
-  ...checkProxy(config),
-  ...checkDisk(config),
-  await checkUploads(config),
-  ...(await checkPorts()),
-  ...(await checkSes(config)),
-  ...checkRelay(config),
-  ...checkAccountEmails(config),
-]
-
-const ok = (name: string, note: string): Check => ({ name, verdict: 'ok', note })
-const warn = (name: string, note: string): Check => ({ name, verdict: 'warn', note })
-const failed = (name: string, note: string): Check => ({ name, verdict: 'FAIL', note })
+async function checkSettings(config: Config, checkPorts: () => Promise<Check[]>): Promise<Check[]> {
+  // Together: those that ask the network may wait for seconds.
+  const checks = await Promise.all([checkUploads(config), checkPorts(), checkSes(config), checkRelay(config), checkHost(config)])
+  return [checkPublicUrl(config), ...checkProxy(config), ...checkDisk(config), ...checks.flat(), ...checkAccountEmails(config)]
+}
 
 function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -107,10 +101,24 @@ async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
   }
 }
 
-function checkRelay({ smtpUrl, signsMessages }: Config): Check[] {
+/** Logs in and out again: credentials and the certificate are those of the next email. */
+async function checkRelay({ smtpUrl, signsMessages, publicUrl }: Config): Promise<Check[]> {
   if (!smtpUrl) return []
+  const { host, hostname } = new URL(smtpUrl)
+  const found = await inTime(probeRelay({ url: smtpUrl, name: new URL(publicUrl).hostname })).catch((err: Error) => err)
+  if (found instanceof Error) return [failed('relay', `${host} does not let Sterna in (${found.message}); check SMTP_URL`)]
   const signer = signsMessages ? 'signed with the key of the sender domain' : 'not signed, because of dkim=off: the relay must sign it'
-  return [ok('relay', `email leaves by ${new URL(smtpUrl).host}, ${signer}`)]
+  const { certificateUntil } = found
+  const encryption = certificateUntil ? '' : ', over a connection that is not encrypted'
+  const relay = ok('relay', `email leaves by ${host}, ${signer}${encryption}`)
+  return certificateUntil ? [relay, describeCertificate('relay', hostname, certificateUntil)] : [relay]
+}
+
+const RELAY_MS = 10 * SECOND
+
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_, reject) => setTimeout(reject, RELAY_MS, new Error('no answer in 10 s')).unref())
+  return Promise.race([answer, late])
 }
 
 function checkAccountEmails(config: Config): Check[] {
@@ -243,6 +251,8 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   ...(await checkHold(db)),
   ...(await checkPauses(db)),
   await checkReactions(db),
+  ...(await checkDatabaseSettings(config, db)),
+  ...(await checkSenderDomains(db)),
   ...(await checkKeys(db)),
   ...(await checkCounts(db)),
   ...(await checkWebhooks(db)),
@@ -331,6 +341,16 @@ async function checkReactions(db: Pool) {
 async function checkWebhooks(db: Pool): Promise<Check[]> {
   const overdue = await countOverdueFacts(db)
   return overdue ? [warn('webhooks', `${overdue} facts wait for more than five minutes; check that a worker runs`)] : []
+}
+
+const MAX_DOMAINS_SHOWN = 10
+
+/** Domains that may send and whose records were not found at the last check: soon they may not. */
+async function checkSenderDomains(db: Pool): Promise<Check[]> {
+  const failing = await listFailingDomains(db, MAX_DOMAINS_SHOWN)
+  if (!failing.length) return []
+  const which = failing.map(({ domain, lastError }) => `${domain} (${lastError ?? 'its records are missing'})`).join(', ')
+  return [warn('sender domains', `verified, but their last check failed: ${which}; after three failed checks they may not send`)]
 }
 
 const MAX_HOSTS_SHOWN = 10
