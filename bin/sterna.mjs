@@ -6,7 +6,7 @@ const [command] = process.argv.slice(2)
 process.env.STERNA_COMMAND ??= 'npx sterna'
 if (command === 'start') await import('../scripts/serve.mjs')
 else if (command === '--version' || command === '-v')
-  console.log(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version)
+  process.stdout.write(`${JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version}\n`)
 else {
   const { run } = await import('../server/dist/cli.js')
   process.exitCode = await run(process.argv.slice(2), process.env)

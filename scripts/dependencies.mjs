@@ -41,5 +41,9 @@ export function shrinkwrap(manifest, lock) {
 
 export const listPackages = (lock) =>
   [...reachable(lock)]
-    .map(([path, { version, license }]) => ({ name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length), version, license }))
+    .map(([path, { version, license }]) => ({
+      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      version,
+      license,
+    }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))

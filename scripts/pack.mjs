@@ -45,7 +45,9 @@ function packageManifest() {
 
 /** Names, versions and licences of the packages that come with an installation. */
 function notices() {
-  const lines = listPackages(readJson('package-lock.json')).map(({ name, version, license }) => `| ${name} | ${version} | ${license ?? 'see the package'} |`)
+  const lines = listPackages(readJson('package-lock.json')).map(
+    ({ name, version, license }) => `| ${name} | ${version} | ${license ?? 'see the package'} |`,
+  )
   const intro = 'Sterna is installed with these packages. Each contains its licence.'
   return ['# Notices', '', intro, '', '| package | version | licence |', '|---|---|---|', ...lines, ''].join('\n')
 }

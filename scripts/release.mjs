@@ -19,7 +19,10 @@ function requireThat(condition, problem) {
 }
 
 requireThat(execFileSync('git', ['status', '--porcelain'], { cwd: ROOT, encoding: 'utf8' }) === '', 'Commit or remove your changes first.')
-requireThat(new RegExp(`^## ${version.replaceAll('.', '\\.')} · \\d{4}-\\d{2}-\\d{2}$`, 'm').test(read('CHANGELOG.md')), `CHANGELOG.md has no dated section "## ${version} · YYYY-MM-DD".`)
+requireThat(
+  new RegExp(`^## ${version.replaceAll('.', '\\.')} · \\d{4}-\\d{2}-\\d{2}$`, 'm').test(read('CHANGELOG.md')),
+  `CHANGELOG.md has no dated section "## ${version} · YYYY-MM-DD".`,
+)
 for (const part of ['server', 'dashboard', 'sdk'])
   requireThat(JSON.parse(read(`${part}/package.json`)).version === version, `${part}/package.json has another version than package.json.`)
 
@@ -29,7 +32,10 @@ await pack(OUT)
 execFileSync('npm', ['pack', '--silent', '--pack-destination', OUT], { cwd: join(ROOT, 'sdk'), stdio: 'inherit' })
 writeFileSync(join(OUT, 'sbom.cdx.json'), `${JSON.stringify(sbom(), null, 2)}\n`)
 const files = readdirSync(OUT).sort()
-const sumOf = (name) => createHash('sha256').update(readFileSync(join(OUT, name))).digest('hex')
+const sumOf = (name) =>
+  createHash('sha256')
+    .update(readFileSync(join(OUT, name)))
+    .digest('hex')
 writeFileSync(join(OUT, 'SHA256SUMS'), files.map((name) => `${sumOf(name)}  ${name}\n`).join(''))
 execFileSync('node', ['scripts/check-image.mjs'], { cwd: ROOT, stdio: 'inherit' })
 requireThat(existsSync(join(OUT, 'SHA256SUMS')), 'The release is incomplete.')

@@ -22,11 +22,14 @@ export async function restore(config: Config, source: string): Promise<Manifest>
   const home = openHome(config.dataDir)
   const { major } = findBinaries()
   if (major !== manifest.postgres)
-    throw new ConfigError(`The backup is of PostgreSQL ${manifest.postgres}, this version of Sterna has ${major}. Use the Sterna that made it.`)
+    throw new ConfigError(
+      `The backup is of PostgreSQL ${manifest.postgres}, this version of Sterna has ${major}. Use the Sterna that made it.`,
+    )
   const user = serverUser(home)
   const draft = join(home.folder, 'draft-restore')
   await rm(draft, { recursive: true, force: true })
-  const placeOf = (path: string) => (path.startsWith('database/') ? join(draft, 'data', path.slice('database/'.length)) : placeBeside(config, path))
+  const placeOf = (path: string) =>
+    path.startsWith('database/') ? join(draft, 'data', path.slice('database/'.length)) : placeBeside(config, path)
   await mkdir(join(draft, 'data'), { recursive: true, mode: 0o700 })
   const made = [draft, join(draft, 'data')]
   for (const folder of manifest.folders) {
@@ -60,7 +63,8 @@ async function readManifest(source: string): Promise<Manifest> {
     throw new ConfigError(`${source} is not a complete backup: it has no ${MANIFEST}.`)
   })
   const manifest = JSON.parse(text) as Manifest
-  if (manifest.format !== 1) throw new ConfigError(`The backup has the format ${manifest.format}, which this version of Sterna does not know.`)
+  if (manifest.format !== 1)
+    throw new ConfigError(`The backup has the format ${manifest.format}, which this version of Sterna does not know.`)
   const paths = [...manifest.folders, ...manifest.files.map(({ path }) => path)]
   const odd = paths.find((path) => path.split('/').includes('..') || path.startsWith('/'))
   if (odd) throw new ConfigError(`The backup contains ${odd}, which no backup of Sterna does.`)

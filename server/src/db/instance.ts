@@ -1,5 +1,5 @@
-import { STERNA } from '../lib/command.ts'
 import { sql } from 'kysely'
+import { STERNA } from '../lib/command.ts'
 import { ConfigError, type TransportKind } from '../lib/config.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from './index.ts'

@@ -1,5 +1,5 @@
-import { STERNA } from '../lib/command.ts'
 import { sql } from 'kysely'
+import { STERNA } from '../lib/command.ts'
 import { every } from '../lib/concurrency/every.ts'
 import type { Log } from '../lib/log.ts'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from './index.ts'

@@ -24,7 +24,8 @@ export async function checkHost({ publicUrl, transportKind, dnsServers }: Config
 
 async function checkCertificate(host: string, port: number): Promise<Check> {
   const end = await certificateEnd(host, port).catch((err: Error) => err)
-  if (end instanceof Error) return warn('certificate', `${host}:${port} does not answer with a valid certificate (${end.message}); check the proxy`)
+  if (end instanceof Error)
+    return warn('certificate', `${host}:${port} does not answer with a valid certificate (${end.message}); check the proxy`)
   return describeCertificate('certificate', host, end)
 }
 

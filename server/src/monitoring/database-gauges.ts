@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { Gauge, type Registry } from 'prom-client'
 import { countRows, type Pool, poolStates, scalar } from '../db/index.ts'
-import type { Schema } from '../db/schema.ts'
 import { listPresent } from '../db/presence.ts'
+import type { Schema } from '../db/schema.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
 import { listDrift } from '../ledger/checks.ts'
@@ -200,4 +200,3 @@ export function registerPoolGauges(registry: Registry) {
     },
   })
 }
-

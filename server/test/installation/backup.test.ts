@@ -12,6 +12,9 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const folder = newTestFolder()
 afterAll(() => destroyTestFolder(folder))
 
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape; a wrong field fails the test
+type Answer = { status: number; body: any }
+
 /** Without SECRET_KEY: the key of the installation is a file, which the backup contains. */
 const WITHOUT_KEY = { SECRET_KEY: '' }
 
@@ -37,7 +40,7 @@ test('an installation is backed up while it runs, and its copy knows what was co
       method,
       headers: { authorization: `Bearer ${secret}`, ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
-    }).then(async (answer) => ({ status: answer.status, body: await answer.json() }))
+    }).then(async (answer): Promise<Answer> => ({ status: answer.status, body: await answer.json() }))
 
   /** Writes until it is stopped; knows what was acknowledged. */
   const written: string[] = []

@@ -44,7 +44,8 @@ test('the package starts in an empty folder, as an ordinary user, and sends a fi
   expect(await sterna('help')).toContain('Usage: npx sterna')
   await sterna('user', 'create', '--email', 'ann@shop.example', '--password', 'a good password')
   const secret = /^secret +(\S+)$/m.exec(await sterna('project', 'create', '--name', 'Shop', '--owner', 'ann@shop.example'))![1]!
-  const call = async (method: string, path: string, body?: object) => {
+  // biome-ignore lint/suspicious/noExplicitAny: a wrong field fails the test
+  const call = async (method: string, path: string, body?: object): Promise<any> => {
     const headers = { authorization: `Bearer ${secret}`, ...(body ? { 'content-type': 'application/json' } : {}) }
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
     return answer.json()
