@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { unprivilegedUser } from '../../src/db/embedded/home.ts'
@@ -8,6 +9,8 @@ import { eventually } from '../support/eventually.ts'
 import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
 import { freePort } from '../support/process.ts'
 
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const GUIDES = join(ROOT, 'docs/guides')
 const folder = newTestFolder()
 const stops: (() => void)[] = []
 afterEach(() => {
@@ -18,48 +21,65 @@ afterAll(() => destroyTestFolder(folder))
 /** As root: another user, who may write nothing but the folder it works in. */
 const user = process.getuid?.() === 0 ? unprivilegedUser() : undefined
 
-test('the package starts in an empty folder, as an ordinary user, and sends a first email', { timeout: 300_000 }, async () => {
-  const { pack } = await import(new URL('../../../scripts/pack.mjs', import.meta.url).href)
-  const file: string = await pack(folder)
-  const [installation, work] = [join(folder, 'installation'), join(folder, 'work')]
-  for (const each of [installation, work]) mkdirSync(each)
-  writeFileSync(join(installation, 'package.json'), '{ "private": true }')
-  await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', file], { cwd: installation })
-  const installed = join(installation, 'node_modules')
-  expect(JSON.parse(readFileSync(join(installed, 'fastify/package.json'), 'utf8')).version).toBe(lockedVersion('fastify'))
-  chmodSync(folder, 0o755)
-  if (user) chownSync(work, user.uid, user.gid)
+/** Blocks of commands of a guide: those that are `run` here, the one that starts the `server`, and those that are only `shown`. */
+function commandsOf(guide: string) {
+  const text = readFileSync(join(GUIDES, guide), 'utf8')
+  return [...text.matchAll(/^```(?:sh|bash)([^\n]*)\n([\s\S]*?)^```$/gm)].map(([, words, commands]) => ({
+    mode: words!.trim(),
+    commands: commands!.trim(),
+  }))
+}
+const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md'))
 
-  const port = String(await freePort())
-  const env = { PATH: process.env.PATH, HOME: work, PORT: port, SANDBOX_DELIVERIES: 'false' }
-  const options = { cwd: work, env, ...user }
-  const sterna = async (...args: string[]) => (await promisify(execFile)(join(installed, '.bin/sterna'), args, options)).stdout
-  const server = spawn(join(installed, '.bin/sterna'), ['start'], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [server.stdout, server.stderr]) stream.on('data', (text) => (output += text))
-  stops.push(() => server.kill('SIGKILL'))
-  await eventually(() => expect(output).toContain('Sterna is ready'), { timeout: 120_000 })
-
-  expect(await sterna('--version')).toMatch(/^\d+\.\d+\.\d+/)
-  expect(await sterna('help')).toContain('Usage: npx sterna')
-  await sterna('user', 'create', '--email', 'ann@shop.example', '--password', 'a good password')
-  const secret = /^secret +(\S+)$/m.exec(await sterna('project', 'create', '--name', 'Shop', '--owner', 'ann@shop.example'))![1]!
-  // biome-ignore lint/suspicious/noExplicitAny: a wrong field fails the test
-  const call = async (method: string, path: string, body?: object): Promise<any> => {
-    const headers = { authorization: `Bearer ${secret}`, ...(body ? { 'content-type': 'application/json' } : {}) }
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-    return answer.json()
-  }
-  await call('POST', '/domains', { domain: 'shop.example' })
-  const sent = await call('POST', '/v1/send', { to: 'bob@shop.example', from: 'a@shop.example', subject: 'Hello', body: '<p>Hello</p>' })
-  const { email: id } = sent.data.emails[0]
-  await eventually(async () => expect((await call('GET', `/emails/${id}`)).status).toBe('SENT'))
-  expect(await fetch(`http://127.0.0.1:${port}/`).then((page) => page.text())).toContain('<div id=')
-
-  const ended = new Promise((resolve) => server.once('exit', resolve))
-  server.kill('SIGTERM')
-  expect(await ended).toBe(0)
+test('every command of a guide says whether it is run here or only shown', () => {
+  const modes = guides.flatMap((guide) => commandsOf(guide).map(({ mode }) => mode))
+  expect(modes.filter((mode) => !['run', 'run server', 'shown'].includes(mode))).toEqual([])
+  expect(modes.filter((mode) => mode === 'run').length).toBeGreaterThan(5)
 })
 
-const lockedVersion = (name: string) =>
-  JSON.parse(readFileSync(new URL('../../../package-lock.json', import.meta.url), 'utf8')).packages[`node_modules/${name}`].version
+test('the package sends a first email by its guide, in an empty folder, as an ordinary user', { timeout: 300_000 }, async () => {
+  const { pack } = await import(new URL('../../../scripts/pack.mjs', import.meta.url).href)
+  const file: string = await pack(folder)
+  const work = join(folder, 'work')
+  mkdirSync(work)
+  const port = String(await freePort())
+  const [install, server, ...rest] = commandsOf('first-send.md').filter(({ mode }) => mode.startsWith('run'))
+  expect([install!.commands, server!.mode]).toEqual(['npm install sterna', 'run server'])
+
+  await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', file], { cwd: work })
+  const version = (path: string) => JSON.parse(readFileSync(join(work, 'node_modules', path, 'package.json'), 'utf8')).version
+  expect(version('fastify')).toBe(lockedVersion('fastify'))
+  chmodSync(folder, 0o755)
+  if (user) chownSync(work, user.uid, user.gid)
+  const env = { PATH: process.env.PATH, HOME: work, PORT: port, SANDBOX_DELIVERIES: 'false' }
+  const options = { cwd: work, ...user }
+
+  const running = spawn('sh', ['-c', `exec ${server!.commands}`], { ...options, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  let output = ''
+  for (const stream of [running.stdout, running.stderr]) stream.on('data', (text) => (output += text))
+  stops.push(() => process.kill(-running.pid!, 'SIGKILL'))
+  await eventually(() => expect(output).toContain('Sterna is ready'), { timeout: 120_000 })
+
+  const run = async (commands: string, more: Record<string, string> = {}) => {
+    const script = commands.replaceAll('localhost:3000', `localhost:${port}`)
+    return (await promisify(execFile)('sh', ['-ec', script], { ...options, env: { ...env, ...more } })).stdout
+  }
+  // In one shell: a later block uses what an earlier one has exported.
+  const said = await run(rest.map(({ commands }) => commands).join('\n'))
+  expect(said).toContain('"grace@example.com"')
+  expect(await run('npx sterna --version')).toMatch(/^\d+\.\d+\.\d+/)
+  expect(await run('npx sterna help')).toContain('Usage: npx sterna')
+
+  writeFileSync(join(work, 'contacts.csv'), 'email,FNAME,subscribed\nlin@example.com,Lin,yes\n')
+  const STERNA_SECRET_KEY = /^secret +(\S+)$/m.exec(readFileSync(join(work, 'project.txt'), 'utf8'))![1]!
+  for (const guide of guides.filter((name) => name !== 'first-send.md'))
+    for (const { mode, commands } of commandsOf(guide))
+      if (mode === 'run') expect(await run(commands, { STERNA_URL: `http://localhost:${port}`, STERNA_SECRET_KEY }), guide).toContain('jobId')
+
+  const ended = new Promise((resolve) => running.once('exit', resolve))
+  process.kill(-running.pid!, 'SIGTERM')
+  await ended
+  expect(output).toContain('"msg":"stopping"')
+})
+
+const lockedVersion = (name: string) => JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages[`node_modules/${name}`].version
