@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -51,7 +51,7 @@ test('the package sends a first email by its guide, in an empty folder, as an or
   expect(version('fastify')).toBe(lockedVersion('fastify'))
   chmodSync(folder, 0o755)
   if (user) chownSync(work, user.uid, user.gid)
-  const env = { PATH: process.env.PATH, HOME: work, PORT: port, SANDBOX_DELIVERIES: 'false' }
+  const env = { PATH: `${process.env.PATH}:${standIns(work)}`, HOME: work, PORT: port, SANDBOX_DELIVERIES: 'false' }
   const options = { cwd: work, ...user }
 
   const running = spawn('sh', ['-c', `exec ${server!.commands}`], { ...options, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
@@ -74,7 +74,8 @@ test('the package sends a first email by its guide, in an empty folder, as an or
   const STERNA_SECRET_KEY = /^secret +(\S+)$/m.exec(readFileSync(join(work, 'project.txt'), 'utf8'))![1]!
   for (const guide of guides.filter((name) => name !== 'first-send.md'))
     for (const { mode, commands } of commandsOf(guide))
-      if (mode === 'run') expect(await run(commands, { STERNA_URL: `http://localhost:${port}`, STERNA_SECRET_KEY }), guide).toContain('jobId')
+      if (mode === 'run')
+        expect(await run(commands, { STERNA_URL: `http://localhost:${port}`, STERNA_SECRET_KEY }), guide).toContain('jobId')
 
   const ended = new Promise((resolve) => running.once('exit', resolve))
   process.kill(-running.pid!, 'SIGTERM')
@@ -82,4 +83,15 @@ test('the package sends a first email by its guide, in an empty folder, as an or
   expect(output).toContain('"msg":"stopping"')
 })
 
-const lockedVersion = (name: string) => JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages[`node_modules/${name}`].version
+/** A folder with a curl, for a machine that has none. */
+function standIns(work: string) {
+  const place = join(work, 'stand-ins')
+  mkdirSync(place)
+  copyFileSync(join(ROOT, 'server/test/support/processes/curl.mjs'), join(place, 'curl'))
+  chmodSync(join(place, 'curl'), 0o755)
+  writeFileSync(join(place, 'package.json'), '{ "type": "module" }')
+  return place
+}
+
+const lockedVersion = (name: string) =>
+  JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages[`node_modules/${name}`].version
