@@ -102,9 +102,12 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
 
 /** Returns a function that stops it, which may be called more than once. */
 async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence; reach: WhenReachable }) {
-  const { startWorker } = await import('./worker.ts')
-  const worker = await startWorker(deps, options)
-  return once(worker.stop)
+  const [{ startWorker }, { startWorkerAgenda }] = await Promise.all([import('./worker.ts'), import('./agenda.ts')])
+  const agenda = startWorkerAgenda(deps.db)
+  const worker = await startWorker(deps, { ...options, agenda })
+  return once(async () => {
+    await Promise.all([worker.stop(), agenda.stop()])
+  })
 }
 
 /** Runs a step at its first call; further calls wait for the same run. */

@@ -1,3 +1,4 @@
+import { EVERYTHING_DUE, type WorkerAgenda, type WorkerTask } from './agenda.ts'
 import { addToRollups } from './analytics/fold.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
@@ -151,15 +152,24 @@ type Options = {
   timing?: Partial<SenderTiming>
   intervals?: WorkerIntervals
   withSchedule?: boolean
+  agenda?: WorkerAgenda
   reach?: WhenReachable
 }
 export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number; timeoutAfterMs?: number }
 
 export async function startWorker(
   deps: Deps,
-  { url, presence, timing = {}, intervals = {}, withSchedule = true, reach = withoutWaiting }: Options,
+  { url, presence, timing = {}, intervals = {}, withSchedule = true, agenda = EVERYTHING_DUE, reach = withoutWaiting }: Options,
 ) {
   const { key: livenessKey, isHeld } = presence
+  const dueIf =
+    (...tasks: WorkerTask[]) =>
+    () =>
+      tasks.some((task) => agenda.isDue(task))
+  const heldAndDue =
+    (...tasks: WorkerTask[]) =>
+    () =>
+      isHeld() && dueIf(...tasks)()
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
   await reach('create partitions', async () => {
     await createPartitions(deps.db, deps.log)
@@ -170,24 +180,53 @@ export async function startWorker(
   const handlers = handlersFor(deps, openStorage(deps.config))
   const crons = cronsFor(deps)
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule, reach })
-  const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
+  const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers, isDue: dueIf('reactions') })
   const outgoing = outgoingEmail(deps)
   // A database that was restored may be older than what was sent.
   const hold = await watchSendingHold(deps.db, deps.log)
   const maySend = () => isHeld() && hold.mayLeave()
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender' })
-  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld: maySend, timing, reach, ...outgoing })
-  const accountEmails = sendAccountEmails(deps, outgoing.transport, { key: livenessKey, isHeld: maySend })
-  const notifications = startNotifications(deps, intervals.notificationsMs)
+  const sender = await startSender({
+    ...deps,
+    ownDb,
+    url,
+    worker: livenessKey,
+    isHeld: maySend,
+    isDue: agenda.isDue,
+    timing,
+    reach,
+    ...outgoing,
+  })
+  const accountEmails = sendAccountEmails(deps, outgoing.transport, {
+    key: livenessKey,
+    isHeld: () => maySend() && dueIf('queuedAccountEmails', 'keptAccountEmails', 'accountEmailsInHand')(),
+  })
+  const notifications = startNotifications(deps, intervals.notificationsMs, dueIf('notifications'))
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
-  const campaignWork = startCampaignWork({ ...deps, isHeld, intervals: intervals.campaigns })
-  const workflows = startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: intervals.timeoutAfterMs })
+  const campaignWork = startCampaignWork({
+    ...deps,
+    isHeld: heldAndDue('scheduledCampaigns', 'campaignsAtWork'),
+    intervals: intervals.campaigns,
+  })
+  const workflows = startWorkflowEngine({
+    ...deps,
+    url,
+    isHeld,
+    timeoutAfterMs: intervals.timeoutAfterMs,
+    isDue: dueIf('executions'),
+  })
   const safeFetch = countCalls(createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config)))
-  const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
-  const deliveries = startDeliveries({ ...deps, isHeld, safeFetch, accountEmails: accountEmailDeps(deps) })
-  const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake })
-  const firings = startFirings(deps.db, deps.log, isHeld)
-  const emailLedger = addUpEmailsEvery(intervals.campaigns?.countMs ?? ADD_UP_MS, deps, isHeld)
+  const webhooks = startWebhooks({ ...deps, isHeld, safeFetch, isDue: dueIf('webhookSteps') })
+  const deliveries = startDeliveries({
+    ...deps,
+    isHeld,
+    safeFetch,
+    accountEmails: accountEmailDeps(deps),
+    isDue: dueIf('webhookDeliveries'),
+  })
+  const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake, isDue: dueIf('webhookFacts') })
+  const firings = startFirings(deps.db, deps.log, heldAndDue('firings'))
+  const emailLedger = addUpEmailsEvery(intervals.campaigns?.countMs ?? ADD_UP_MS, deps, heldAndDue('emailLedger'))
   return {
     async stop() {
       await Promise.all([

@@ -33,6 +33,7 @@ type Calls<Due extends WaitingWork, Leased extends Due> = {
   log: Log
   isHeld: () => boolean
   pollMs?: number | undefined
+  isDue?: (() => boolean) | undefined
   maxOfKey?: number
   find: (except: string[]) => Promise<Due[]>
   /** Leases what was chosen for LEASE_SECONDS: a worker that dies gives it up. */
