@@ -46,9 +46,10 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   let stopped = false
 
   async function run() {
-    for (let isSignalled = true; !stopped; ) {
-      const looks = isHeld() && turns.hasRoom() && (isSignalled || isDue())
-      const started = looks ? await startNext().catch(cannotLook) : 0
+    let isSignalled = true
+    while (!stopped) {
+      const looks: boolean = isHeld() && turns.hasRoom() && (isSignalled || isDue())
+      const started: number = looks ? await startNext().catch(cannotLook) : 0
       isSignalled = (started > 0 && mayHideWork) || (await signal.wait(pollMs))
     }
   }

@@ -378,6 +378,7 @@ describe('the probes of a pause', () => {
       health,
       prepare,
       send: async () => {},
+      isDue: () => true,
       timing: REFUSAL_TIMING,
       oneAtATime: (run) => run(),
       mayWork: () => true,
