@@ -37,6 +37,11 @@ const sumOf = (name) =>
     .update(readFileSync(join(OUT, name)))
     .digest('hex')
 writeFileSync(join(OUT, 'SHA256SUMS'), files.map((name) => `${sumOf(name)}  ${name}\n`).join(''))
+execFileSync('npx', ['vitest', 'run', 'server/test/installation/package.test.ts'], {
+  cwd: ROOT,
+  stdio: 'inherit',
+  env: { ...process.env, FROM_REGISTRY: '1' },
+})
 execFileSync('node', ['scripts/check-image.mjs'], { cwd: ROOT, stdio: 'inherit' })
 requireThat(existsSync(join(OUT, 'SHA256SUMS')), 'The release is incomplete.')
 console.log(`\nSterna ${version} is in ${OUT}:\n${readFileSync(join(OUT, 'SHA256SUMS'), 'utf8')}`)

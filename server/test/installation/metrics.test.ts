@@ -23,7 +23,7 @@ const sampleOf = (text: string, sample: string) =>
     text
       .split('\n')
       .find((line) => line.startsWith(`${sample} `))
-      ?.split(' ')[1],
+      ?.slice(sample.length),
   )
 
 describe('metrics', () => {

@@ -1,10 +1,10 @@
 import { execFile, spawn } from 'node:child_process'
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, expect, test } from 'vitest'
-import { unprivilegedUser } from '../../src/db/embedded/home.ts'
+import { canReach, unprivilegedUser } from '../../src/db/embedded/home.ts'
 import { eventually } from '../support/eventually.ts'
 import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
 import { freePort } from '../support/process.ts'
@@ -18,8 +18,9 @@ afterEach(() => {
 })
 afterAll(() => destroyTestFolder(folder))
 
-/** As root: another user, who may write nothing but the folder it works in. */
-const user = process.getuid?.() === 0 ? unprivilegedUser() : undefined
+/** As root: another user, who may write nothing but the folder it works in; unless it cannot read this clone, whose dependencies it needs. */
+const other = process.getuid?.() === 0 ? unprivilegedUser() : undefined
+const user = other && (process.env.FROM_REGISTRY || canReach(other, ROOT)) ? other : undefined
 
 /** Blocks of commands of a guide: those that are `run` here, the one that starts the `server`, and those that are only `shown`. */
 function commandsOf(guide: string) {
@@ -46,9 +47,7 @@ test('the package sends a first email by its guide, in an empty folder, as an or
   const [install, server, ...rest] = commandsOf('first-send.md').filter(({ mode }) => mode.startsWith('run'))
   expect([install!.commands, server!.mode]).toEqual(['npm install sterna', 'run server'])
 
-  await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', file], { cwd: work })
-  const version = (path: string) => JSON.parse(readFileSync(join(work, 'node_modules', path, 'package.json'), 'utf8')).version
-  expect(version('fastify')).toBe(lockedVersion('fastify'))
+  await (process.env.FROM_REGISTRY ? installFromRegistry(file, work) : installFromClone(file, work))
   chmodSync(folder, 0o755)
   if (user) chownSync(work, user.uid, user.gid)
   const env = { PATH: `${process.env.PATH}:${standIns(work)}`, HOME: work, PORT: port, SANDBOX_DELIVERIES: 'false' }
@@ -57,7 +56,7 @@ test('the package sends a first email by its guide, in an empty folder, as an or
   const running = spawn('sh', ['-c', `exec ${server!.commands}`], { ...options, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   let output = ''
   for (const stream of [running.stdout, running.stderr]) stream.on('data', (text) => (output += text))
-  stops.push(() => process.kill(-running.pid!, 'SIGKILL'))
+  stops.push(() => running.exitCode === null && process.kill(-running.pid!, 'SIGKILL'))
   await eventually(() => expect(output).toContain('Sterna is ready'), { timeout: 120_000 })
 
   const run = async (commands: string, more: Record<string, string> = {}) => {
@@ -70,7 +69,7 @@ test('the package sends a first email by its guide, in an empty folder, as an or
   expect(await run('npx sterna --version')).toMatch(/^\d+\.\d+\.\d+/)
   expect(await run('npx sterna help')).toContain('Usage: npx sterna')
 
-  writeFileSync(join(work, 'contacts.csv'), 'email,FNAME,subscribed\nlin@example.com,Lin,yes\n')
+  writeFileSync(join(work, 'contacts.csv'), 'email,FNAME,LNAME,subscribed\nlin@example.com,Lin,Yu,yes\n')
   const STERNA_SECRET_KEY = /^secret +(\S+)$/m.exec(readFileSync(join(work, 'project.txt'), 'utf8'))![1]!
   for (const guide of guides.filter((name) => name !== 'first-send.md'))
     for (const { mode, commands } of commandsOf(guide))
@@ -91,6 +90,33 @@ function standIns(work: string) {
   chmodSync(join(place, 'curl'), 0o755)
   writeFileSync(join(place, 'package.json'), '{ "type": "module" }')
   return place
+}
+
+/** As a user does. `npm run release` runs this: it takes a minute. */
+async function installFromRegistry(file: string, work: string) {
+  await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', file], { cwd: work })
+  const { version } = JSON.parse(readFileSync(join(work, 'node_modules/fastify/package.json'), 'utf8'))
+  expect(version).toBe(lockedVersion('fastify'))
+}
+
+/** With the dependencies of this clone, by links: those that the package lists, and no others. */
+async function installFromClone(file: string, work: string) {
+  const modules = join(work, 'node_modules')
+  const place = join(modules, 'sterna')
+  mkdirSync(join(place, 'node_modules'), { recursive: true })
+  mkdirSync(join(modules, '.bin'))
+  await promisify(execFile)('tar', ['-xzf', file, '-C', place, '--strip-components=1'])
+  symlinkSync('../sterna/bin/sterna.mjs', join(modules, '.bin/sterna'))
+  chmodSync(join(place, 'bin/sterna.mjs'), 0o755)
+  const { packages } = JSON.parse(readFileSync(join(place, 'npm-shrinkwrap.json'), 'utf8'))
+  const wanted = Object.keys(packages).filter((path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path))
+  for (const path of wanted) {
+    const found = [path, `server/${path}`].map((each) => join(ROOT, each)).find((each) => existsSync(each))
+    // Of another platform.
+    if (!found) continue
+    mkdirSync(dirname(join(place, path)), { recursive: true })
+    symlinkSync(found, join(place, path))
+  }
 }
 
 const lockedVersion = (name: string) =>
