@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
-import { STERNA } from '../lib/command.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
+import { STERNA } from '../lib/process/command.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 /** What a feature needs to send an email to a user of the installation. */

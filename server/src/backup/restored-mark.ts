@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Pool, transact } from '../db/index.ts'
-import { holdSending } from '../db/sending-hold.ts'
-import { STERNA } from '../lib/command.ts'
+import { holdSending } from '../db/nodes/sending-hold.ts'
 import type { Log } from '../lib/log.ts'
+import { STERNA } from '../lib/process/command.ts'
 
 const markIn = (dataDir: string) => join(dataDir, 'restored-from')
 

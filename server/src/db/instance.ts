@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { STERNA } from '../lib/command.ts'
 import { ConfigError, type TransportKind } from '../lib/config.ts'
+import { STERNA } from '../lib/process/command.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from './index.ts'
 

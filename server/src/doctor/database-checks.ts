@@ -1,5 +1,5 @@
-import { explainBudget, readConnectionBudget } from '../db/connection-budget.ts'
 import { one, type Pool } from '../db/index.ts'
+import { explainBudget, readConnectionBudget } from '../db/nodes/connection-budget.ts'
 import type { Config } from '../lib/config.ts'
 import { type Check, ok, warn } from './check.ts'
 

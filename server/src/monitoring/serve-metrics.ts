@@ -5,7 +5,7 @@ import type { Pool } from '../db/index.ts'
 import type { App, Deps } from '../http/server.ts'
 import { ConfigError } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
-import { measureProcess, registry, requestSeconds } from '../lib/metrics.ts'
+import { measureProcess, registry, requestSeconds } from '../lib/process/metrics.ts'
 import { type FoldedLedger, registerDatabaseGauges, registerPoolGauges } from './database-gauges.ts'
 
 type Metrics = { contentType: string; read: () => Promise<string> }

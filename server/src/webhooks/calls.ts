@@ -1,8 +1,8 @@
 import { startProjectLoop } from '../ledger/project-loop.ts'
 import type { WaitingWork } from '../ledger/turns.ts'
 import type { Log } from '../lib/log.ts'
-import { webhookAttempts } from '../lib/metrics.ts'
 import type { SafeFetch, SafeOutcome } from '../lib/network/safe-fetch.ts'
+import { webhookAttempts } from '../lib/process/metrics.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** Pieces of work of one worker at a time: altogether (besides one of an owner that has none), and of a project. */

@@ -1,6 +1,6 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { crash } from '../../lib/crash-point.ts'
-import { providerReplies } from '../../lib/metrics.ts'
+import { providerReplies } from '../../lib/process/metrics.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import { createTimeouts } from '../message/timeouts.ts'
 import { createContents } from '../outbox/content.ts'

@@ -1,5 +1,5 @@
 import { fail } from '../errors.ts'
-import { batchSize } from '../metrics.ts'
+import { batchSize } from '../process/metrics.ts'
 
 /** Outcome of one item. The items of a batch may have different outcomes. */
 export type BatchOutcome<Result> = { value: Result } | { error: unknown }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import { STERNA } from '../lib/command.ts'
-import { every } from '../lib/concurrency/every.ts'
-import type { Log } from '../lib/log.ts'
-import { type Db, maybeOne, one, type Pool, type Tx, transact } from './index.ts'
+import { every } from '../../lib/concurrency/every.ts'
+import type { Log } from '../../lib/log.ts'
+import { STERNA } from '../../lib/process/command.ts'
+import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../index.ts'
 
 export type SendingHold = { since: Date; reason: string }
 
