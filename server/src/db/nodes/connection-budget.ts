@@ -1,6 +1,6 @@
-import type { Config } from '../lib/config.ts'
-import { one, type Pool } from './index.ts'
-import { listPresent } from './presence.ts'
+import type { Config } from '../../lib/config.ts'
+import { one, type Pool } from '../index.ts'
+import { listPresent } from '../presence.ts'
 
 /** Connections of a node besides its pool: for its presence, and one that is opened for a moment now and then. */
 const BESIDES_POOL = 2
