@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Config, SubmissionConfig } from '../lib/config.ts'
 import { isLocalHost } from '../lib/network/network.ts'
 import { DAY, SECOND } from '../lib/text/units.ts'
-import type { Check } from './doctor.ts'
+import { type Check, failed, ok, warn } from './check.ts'
 
 const CERTIFICATE = 'smtp certificate'
 const PORT = 'smtp submission'
@@ -30,7 +30,7 @@ function checkCertificate({ certificate, allowPlaintext, public: { host } }: Sub
       return warn(CERTIFICATE, `is not for ${host}, which clients connect to; set SMTP_SUBMISSION_PUBLIC or use another one`)
     if (left < EXPIRES_SOON_DAYS)
       return warn(CERTIFICATE, `expires in ${left} days; renew ${certificate.certFile}. It is read again within minutes`)
-    return { name: CERTIFICATE, verdict: 'ok', note: `for ${host}, valid for ${left} days` }
+    return ok(CERTIFICATE, `for ${host}, valid for ${left} days`)
   } catch (err) {
     return failed(CERTIFICATE, `${(err as Error).message}; check SMTP_SUBMISSION_TLS_KEY and SMTP_SUBMISSION_TLS_CERT`)
   }
@@ -47,18 +47,14 @@ function withoutCertificate(allowPlaintext: boolean) {
 async function checkPlace(submission: SubmissionConfig): Promise<Check[]> {
   const { port, host = '127.0.0.1', tls, public: place } = submission
   const here = await readGreeting({ host: host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host, port, tls })
-  if (here === 'ECONNREFUSED') return [{ name: PORT, verdict: 'ok', note: `port ${port} is free` }]
+  if (here === 'ECONNREFUSED') return [ok(PORT, `port ${port} is free`)]
   if (!here.startsWith('220 ')) return [failed(PORT, `port ${port} is used by another program (${here}); set SMTP_SUBMISSION_PORT`)]
   const there = await readGreeting({ ...place, tls })
   const at = `${place.host}:${place.port}`
-  if (there.startsWith('220 ')) return [{ name: PORT, verdict: 'ok', note: `clients connect to ${at}` }]
+  if (there.startsWith('220 ')) return [ok(PORT, `clients connect to ${at}`)]
   const isLocal = isLocalHost(place.host)
   const advice = 'open the port, or set SMTP_SUBMISSION_PUBLIC to where clients connect'
-  return [
-    isLocal
-      ? { name: PORT, verdict: 'ok', note: `Sterna answers on port ${port}` }
-      : warn(PORT, `${at} does not answer from here (${there}); ${advice}`),
-  ]
+  return [isLocal ? ok(PORT, `Sterna answers on port ${port}`) : warn(PORT, `${at} does not answer from here (${there}); ${advice}`)]
 }
 
 /** The first line of the server, or the code of the error. */
@@ -74,6 +70,3 @@ const readGreeting = ({ host, port, tls }: { host: string; port: number; tls: Su
     socket.once('error', (err: NodeJS.ErrnoException) => end(err.code ?? err.message))
     socket.once('close', () => end('closed'))
   })
-
-const warn = (name: string, note: string): Check => ({ name, verdict: 'warn', note })
-const failed = (name: string, note: string): Check => ({ name, verdict: 'FAIL', note })
