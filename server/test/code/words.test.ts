@@ -8,7 +8,9 @@ const ROOT = join(import.meta.dirname, '../../..')
 const FOLDERS = [
   'dashboard/src',
   'docs',
-  ...['auth', 'projects', 'account-emails', 'preferences', 'billing', 'reputation', 'webhook-endpoints'].map((name) => `server/src/${name}`),
+  ...['auth', 'projects', 'account-emails', 'preferences', 'billing', 'reputation', 'webhook-endpoints'].map(
+    (name) => `server/src/${name}`,
+  ),
   // The texts of emails that users begin with.
   ...['workflows/recipes', 'templates/design/starters'].map((name) => `server/src/${name}`),
 ]
