@@ -27,6 +27,7 @@ type Deps = {
   safeFetch: SafeFetch
   accountEmails: AccountEmailDeps
   pollMs?: number | undefined
+  isDue?: (() => boolean) | undefined
 }
 
 /** Waits before the second to the eighth attempt. */
@@ -44,7 +45,7 @@ type Due = { id: string; tries: number; now: Date; message: WebhookMessage | nul
 type Result = { due: Due; outcome: SafeOutcome; at: Date }
 
 /** Makes the requests of webhook endpoints. One worker at a time works on an endpoint, on up to eight requests at once. */
-export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEmails, pollMs }: Deps) {
+export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEmails, pollMs, isDue }: Deps) {
   const slow = createCache<string, true>({ maxEntries: MAX_SLOW })
   let stopped = false
 
@@ -76,6 +77,7 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     log,
     isHeld,
     pollMs,
+    isDue,
     find: (except) => findDueEndpoints(db, except),
     take: (endpoints) => transact(db, (tx) => leaseEndpoints(tx, endpoints)),
     work: deliver,
