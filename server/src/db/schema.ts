@@ -637,6 +637,7 @@ export interface Schema {
     created_at: Date
     updated_at: Date
     design: unknown | null
+    workflow_id: string | null
   }
   tracked_segments: {
     project_id: string
