@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { KB, MB, SECOND } from '../../lib/text/units.ts'
 
 /** Bytes per second of one owner. Reading them takes a tenth of a processor; without a limit, a few connections would take all of it. */
-const RATE = 32 * MB
+const RATE = 16 * MB
 /** Bytes of a message that are not counted: small messages never wait. */
 const FREE = 256 * KB
 /** Owners that are remembered; more only while all of them send large messages. */
