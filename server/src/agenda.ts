@@ -26,6 +26,7 @@ const TASKS = {
   webhookFacts: sql`webhook_outbox`,
   webhookDeliveries: sql`webhook_deliveries where status = 'pending' order by project_id, endpoint_id, due_at`,
   emailLedger: sql`email_ledger`,
+  jobs: sql`graphile_worker._private_jobs where run_at <= now() or locked_at is not null`,
 } satisfies Record<string, RawBuilder<unknown>>
 
 export type WorkerTask = keyof typeof TASKS
