@@ -205,6 +205,9 @@ export interface Schema {
     template_version: number | null
     fingerprint: Buffer | null
     created_at: Date
+    raw: Buffer | null
+    raw_form: string | null
+    raw_tracked: boolean | null
   }
   deleted_contact_fields: { project_id: string; key: string; deleted_at: Date }
   domains: {
@@ -634,6 +637,7 @@ export interface Schema {
     created_at: Date
     updated_at: Date
     design: unknown | null
+    workflow_id: string | null
   }
   tracked_segments: {
     project_id: string
