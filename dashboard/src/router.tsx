@@ -107,7 +107,7 @@ const templates = createRoute({
   getParentRoute: inProject,
   path: '/templates',
   component: lazyRouteComponent(() => import('./features/templates/templates-page.tsx'), 'TemplatesPage'),
-  validateSearch: listSearch('type'),
+  validateSearch: listSearch('type', 'workflow'),
 })
 type PreviewSearch = { as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
 const previewSearch = ({ as, show, dark }: Search): PreviewSearch => ({

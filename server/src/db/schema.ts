@@ -414,7 +414,15 @@ export interface Schema {
     lives_from: Date | null
     body_hash: Buffer | null
   }
-  instance: { singleton: boolean; secret_checks: Buffer[]; transport: string | null; created_at: Date }
+  instance: {
+    singleton: boolean
+    secret_checks: Buffer[]
+    transport: string | null
+    created_at: Date
+    database_identity: string | null
+    sending_held_at: Date | null
+    sending_held_reason: string | null
+  }
   invitations: {
     project_id: string
     id: string
@@ -626,6 +634,7 @@ export interface Schema {
     created_at: Date
     updated_at: Date
     design: unknown | null
+    workflow_id: string | null
   }
   tracked_segments: {
     project_id: string

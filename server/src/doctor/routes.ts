@@ -7,7 +7,8 @@ import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { idTime } from '../lib/id.ts'
 import { assertOperator } from '../projects/operators.ts'
-import { type Check, diagnoseRunning } from './doctor.ts'
+import type { Check } from './check.ts'
+import { diagnoseRunning } from './doctor.ts'
 
 const VERDICTS = ['ok', 'warn', 'FAIL'] as const
 const GROUPS = ['reachability', 'sending', 'feedback', 'database', 'disk', 'version', 'billing'] as const
@@ -24,6 +25,12 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
   ses: 'sending',
   sns: 'feedback',
   relay: 'sending',
+  certificate: 'reachability',
+  'host name': 'reachability',
+  blocklists: 'sending',
+  'sender domains': 'sending',
+  'database settings': 'database',
+  connections: 'database',
   'account emails': 'sending',
   transport: 'sending',
   sending: 'sending',

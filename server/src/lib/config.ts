@@ -132,6 +132,9 @@ const Environment = z.object({
     .transform((pairs) => Object.fromEntries(pairs) as Partial<Record<(typeof METERED)[number], string>>)
     .optional(),
   STRIPE_API_BASE: httpUrl.optional(),
+  METRICS_PORT: wholeNumber(1, 65_535).optional(),
+  METRICS_HOST: z.string().default('127.0.0.1'),
+  METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -201,9 +204,13 @@ export function loadConfig(source: Record<string, string | undefined>) {
     s3: readS3(env),
     autoDisable: env.AUTO_DISABLE_PROJECTS,
     stripe: readStripe(env),
+    metrics: { port: env.METRICS_PORT, host: env.METRICS_HOST, token: env.METRICS_TOKEN },
     logLevel: env.LOG_LEVEL,
   }
 }
+
+/** Whether somebody may read the metrics of this node. */
+export const hasMetrics = ({ metrics }: Config) => metrics.port !== undefined || metrics.token !== undefined
 
 /** How an installation sends email. */
 export type TransportKind = 'sandbox' | 'smtp' | 'ses'

@@ -30,6 +30,7 @@ type Deps = {
   safeFetch: SafeFetch
   accountEmails: AccountEmailDeps
   pollMs?: number | undefined
+  isDue?: (() => boolean) | undefined
 }
 
 /** Deliveries that are read, made and settled together. */
@@ -40,7 +41,7 @@ const BATCH_MS = 10 * SECOND
 const MAX_SLOW = 10_000
 
 /** Makes the requests of webhook endpoints. One worker at a time works on an endpoint, on up to eight requests at once. */
-export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEmails, pollMs }: Deps) {
+export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEmails, pollMs, isDue }: Deps) {
   const slow = createCache<string, true>({ maxEntries: MAX_SLOW })
   const bodies = createMessageBodies(db)
   let stopped = false
@@ -82,6 +83,7 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     log,
     isHeld,
     pollMs,
+    isDue,
     find: (except) => findDueEndpoints(db, except),
     take: (endpoints) => transact(db, (tx) => leaseEndpoints(tx, endpoints)),
     work: deliver,

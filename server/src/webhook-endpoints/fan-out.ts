@@ -8,7 +8,14 @@ import { crash } from '../lib/crash-point.ts'
 import type { Log } from '../lib/log.ts'
 import { selectorsOfSql, takeFactsSql } from '../webhooks/facts.ts'
 
-type Deps = { db: Pool; log: Log; isHeld: () => boolean; onFannedOut: () => void; pollMs?: number | undefined }
+type Deps = {
+  db: Pool
+  log: Log
+  isHeld: () => boolean
+  onFannedOut: () => void
+  pollMs?: number | undefined
+  isDue?: (() => boolean) | undefined
+}
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 2
@@ -21,12 +28,13 @@ const MAX_IN_BATCH = 500
 const REST_MS = 100
 
 /** Queues what happened for each endpoint that listens. Any number of processes may run it. */
-export function startFanOut({ db, log, isHeld, onFannedOut, pollMs = POLL_MS }: Deps) {
+export function startFanOut({ db, log, isHeld, onFannedOut, pollMs = POLL_MS, isDue }: Deps) {
   return startProjectLoop({
     name: 'fan out webhooks',
     log,
     isHeld,
     pollMs,
+    isDue,
     slots: LANES,
     find: (except) => findProjects(db, except),
     async work({ projectId }) {

@@ -10,7 +10,7 @@ import { disableEndpoint, type EndpointKey } from './endpoint.ts'
 const MAX_BACKLOG = 1_000_000
 
 const WHY = {
-  gone: 'it answered with status 410, which means that it is gone for good',
+  gone: 'it answered with status 410, which means that it is gone',
   failing: 'all requests to it failed for five days',
   backlog: 'more deliveries wait for it than are kept',
 }

@@ -1,5 +1,6 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { crash } from '../../lib/crash-point.ts'
+import { providerReplies } from '../../lib/process/metrics.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import { createTimeouts } from '../message/timeouts.ts'
 import { createContents } from '../outbox/content.ts'
@@ -81,6 +82,7 @@ export function createPipeline(deps: Deps) {
       return permit
     })
     const disposition = classify(outcome, outgoing.recipient)
+    providerReplies.inc({ outcome: disposition.action, about: disposition.about ?? 'email' })
     health.attempted({ email, domain, disposition })
     offTheWire(disposition)
     crash('answered')

@@ -19,14 +19,22 @@ import { decideWebhook, type WebhookAnswer } from '../steps/webhook.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from '../steps/webhook-request.ts'
 import { getWebhookSecret } from './webhook-secret.ts'
 
-type Deps = { db: Pool; secrets: Secrets; log: Log; isHeld: () => boolean; safeFetch: SafeFetch; pollMs?: number }
+type Deps = {
+  db: Pool
+  secrets: Secrets
+  log: Log
+  isHeld: () => boolean
+  safeFetch: SafeFetch
+  pollMs?: number
+  isDue?: (() => boolean) | undefined
+}
 
 type DueHost = WaitingWork & { host: string }
 type AtWebhook = ActiveExecution & Running<WebhookConfig>
 type Leased = Claimed & DueHost & { leasedUntil: Date }
 
 /** Makes the requests of WEBHOOK steps, one of a host at a time. Every attempt has the same `webhook-id`. */
-export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs }: Deps) {
+export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isDue }: Deps) {
   const warn = createRareWarning(log)
 
   /** A host whose last request timed out gets one at a time, until it answers. */
@@ -62,6 +70,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs }: D
     log,
     isHeld,
     pollMs,
+    isDue,
     maxOfKey: MAX_OF_HOST,
     find: (except) => findDueHosts(db, except),
     take: (hosts) => transact(db, (tx) => leaseWebhooks(tx, hosts)),
