@@ -6,7 +6,7 @@ import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { PUBLIC_KEY, TOPIC } from '../server/test/support/servers/sns-server.ts'
 import { keptDataFolder } from './data-folder.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
-import { type Node, startScript } from './node.ts'
+import { freePort, type Node, startScript } from './node.ts'
 import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
 import { asTenant, seedAudience, seedReaders, timeBeside, timeFreeze, timeRealDrain } from './paths/campaigns.ts'
 import { timeCaps } from './paths/caps.ts'
@@ -22,6 +22,7 @@ import { timeReceivers } from './paths/receivers.ts'
 import { timeRendering } from './paths/render.ts'
 import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
+import { measureSubmission } from './paths/submission.ts'
 import { measureTracking, watchTracking } from './paths/track.ts'
 import { startReceiver, timeToldCampaign, timeToldEvents } from './paths/webhooks.ts'
 import { forgetExecutions, seedEntering, timeEntering, timeEvented, timeSleeping, timeWorkflowBeside } from './paths/workflows.ts'
@@ -48,6 +49,7 @@ const FLOOR = 'floor: an echo with the same options and body'
 const PARTS = {
   tracking: measureTracks,
   requests: measureRequests,
+  submission: measureSubmissions,
   caps: timeCapParts,
   keys: timeKeyParts,
   data: timeData,
@@ -95,6 +97,18 @@ async function measureRequests() {
     add(await measureSending(product, scale), sendFloor)
     timings.push(await watchTracking(product, dataScale))
     timings.push(await timeNotifications(product, dataScale))
+  })
+}
+
+/** Beside /v1/send, in one run. */
+async function measureSubmissions() {
+  const floor = await measureFloor('/send', SEND_FLOOR.body)
+  const port = await freePort()
+  await withProduct('api', { SMTP_SUBMISSION_PORT: String(port), SMTP_SUBMISSION_HOST: '127.0.0.1' }, async (product) => {
+    add([[SEND_FLOOR.name, floor]], floor)
+    add(await measureSending(product, scale), floor)
+    add(await measureSubmission(product, port, scale), floor)
+    await emptyQueue(product)
   })
 }
 

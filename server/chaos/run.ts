@@ -13,6 +13,7 @@ import { relayUnderFaults } from './relay.ts'
 import { keepSection } from './sections.ts'
 import { siegeCells, siegeColumns } from './siege-check.ts'
 import { SIEGE_NAMES } from './sieges.ts'
+import { largeSubmissions, submissionUnderFaults } from './submission.ts'
 import { trackUnderFaults } from './track.ts'
 import { workflowUnderFaults } from './workflow.ts'
 
@@ -23,7 +24,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
@@ -52,6 +53,7 @@ const SUITES = {
   workflow: runWorkflow,
   feedback: runFeedback,
   relay: runRelay,
+  submission: runSubmission,
   neighbours: runNeighbours,
   // The second part of the neighbours, alone.
   sieges: async () => reportNeighbours('sieges', [await runSieges(SIEGE_NAMES)]),
@@ -211,6 +213,34 @@ async function runRelay() {
     ['bad answers of the relay', run.badAnswers],
     ['connections to the relay', run.connections],
   ])
+}
+
+/** Peak of resident memory with many messages of 40 MB at once; the budget of body bytes is 128 MB. */
+const LARGE = { messages: 50, bytes: 40 * 1024 * 1024, maxMb: 1_000 }
+
+async function runSubmission() {
+  const { faults, calmMs, seed: planned, say } = planFor(20)
+  const run = await submissionUnderFaults({ seed: planned, faults, calmMs, say, messages: 1_000, connections: 50 })
+  const large = await largeSubmissions(LARGE)
+  const tooMuch = large.peakMb > LARGE.maxMb ? [`50 messages of 40 MB took ${large.peakMb} MB`] : []
+  const problems = [...run.problems, ...large.problems, ...tooMuch]
+  process.exitCode ||= problems.length ? 1 : 0
+  const rows: Row[] = [
+    ...Object.entries(run.injected).map(([kind, count]): Row => [kind, count]),
+    ['messages over 50 connections, each with a key, each 250 one email', run.messages],
+    ['of them sent more than once', run.retried],
+    ['50 messages of 40 MB at once: accepted, told to try again (452 4.3.1)', `${large.accepted}, ${large.busy}`],
+    ['· resident memory of the node, before and at its peak', `${large.beforeMb} MB, ${large.peakMb} MB`],
+    ['· longest time of a small message of another project meanwhile', `${large.longestWaitMs} ms`],
+    ['problems', problems.length],
+  ]
+  return `${machine()}
+\`SEED=${seed} npm run chaos -- submission --faults ${faults}\` plans the same faults again.
+
+| SMTP submission: a node with every role, embedded PostgreSQL, ${run.seconds.toFixed(1)} s | |
+|---|---|
+${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
+${problems.map((problem) => `\n- ${problem}`).join('')}`
 }
 
 async function runNeighbours() {

@@ -31,6 +31,7 @@ export const PAGES: Record<string, string> = {
   brand: '/app/p/{p}/settings/brand',
   tracking: '/app/p/{p}/settings/tracking',
   keys: '/app/p/{p}/settings/keys',
+  smtp: '/app/p/{p}/settings/smtp',
   team: '/app/p/{p}/settings/team',
   billing: '/app/p/{p}/settings/billing',
   security: '/app/p/{p}/settings/security',

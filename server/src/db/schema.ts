@@ -205,6 +205,9 @@ export interface Schema {
     template_version: number | null
     fingerprint: Buffer | null
     created_at: Date
+    raw: Buffer | null
+    raw_form: string | null
+    raw_tracked: boolean | null
   }
   deleted_contact_fields: { project_id: string; key: string; deleted_at: Date }
   domains: {

@@ -120,7 +120,7 @@ async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]
 }
 
 /** The refusal of a repeat. A route that replays answers like the first request instead. */
-class RepeatedKey extends AppError {
+export class RepeatedKey extends AppError {
   readonly original: Original
   private readonly hasSameBody: boolean
 
@@ -146,7 +146,12 @@ class RepeatedKey extends AppError {
   /** Whether the request asks for the answer of the first one, and is the same. */
   mayReplay(req: FastifyRequest) {
     const { method, url } = req.routeOptions
-    return req.headers['idempotency-replay'] === 'true' && this.hasSameBody && this.original.request === `${method} ${url}`
+    return req.headers['idempotency-replay'] === 'true' && this.isRepeatOf(`${method} ${url}`)
+  }
+
+  /** Whether the first request was the same. */
+  isRepeatOf(request: string) {
+    return this.hasSameBody && this.original.request === request
   }
 }
 
