@@ -27,6 +27,7 @@ const TASKS = {
   webhookBatches: sql`webhook_batches order by project_id, endpoint_id, id`,
   webhookDeliveries: sql`webhook_deliveries where status = 'pending' order by project_id, endpoint_id, due_at`,
   emailLedger: sql`email_ledger`,
+  jobs: sql`graphile_worker._private_jobs where run_at <= now() or locked_at is not null`,
 } satisfies Record<string, RawBuilder<unknown>>
 
 export type WorkerTask = keyof typeof TASKS
