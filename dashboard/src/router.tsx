@@ -347,6 +347,11 @@ const keys = createRoute({
   path: '/keys',
   component: lazyRouteComponent(() => import('./features/keys/keys-page.tsx'), 'KeysPage'),
 })
+const smtp = createRoute({
+  getParentRoute: () => settings,
+  path: '/smtp',
+  component: lazyRouteComponent(() => import('./features/keys/smtp-page.tsx'), 'SmtpPage'),
+})
 const billing = createRoute({
   getParentRoute: () => settings,
   path: '/billing',
@@ -419,7 +424,7 @@ export const router = createRouter({
         webhooks,
         webhookEndpoint,
         sandbox,
-        settings.addChildren([general, brand, tracking, keys, team, billing, security, audit, sessions]),
+        settings.addChildren([general, brand, tracking, keys, smtp, team, billing, security, audit, sessions]),
       ]),
     ]),
   ]),

@@ -4152,8 +4152,13 @@ export interface Operations {
           transport: 'sandbox' | 'smtp' | 'ses' | null
           sandbox: boolean
         }
+        /** Where this node accepts messages by SMTP. */
         smtp: {
           enabled: boolean
+          host: string | null
+          port: number | null
+          /** `none`: without a certificate, for clients on the same machine. */
+          tls: 'starttls' | 'implicit' | 'none' | null
         }
       }
     }
@@ -4819,6 +4824,8 @@ export interface Operations {
       factFrom?: string
       /** The fact happened at this time or earlier. Counts only with `fact`. */
       factTo?: string
+      /** Emails of one message of SMTP submission, by the batch of its reply. */
+      batch?: string
       /** Emails that wait for the time that their request gave. */
       scheduled?: 'true'
       /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
@@ -4876,6 +4883,8 @@ export interface Operations {
         factFrom?: string
         /** The fact happened at this time or earlier. Counts only with `fact`. */
         factTo?: string
+        /** Emails of one message of SMTP submission, by the batch of its reply. */
+        batch?: string
         /** Emails that wait for the time that their request gave. */
         scheduled?: 'true'
         /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */

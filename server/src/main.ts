@@ -88,12 +88,14 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     }),
   )
   undo.push({ step: 'presence', run: presence.leave })
+  const stopSubmission = await startSubmissionOf(deps, app)
+  undo.push({ step: 'submission', run: stopSubmission })
   const tooMany = explainBudget(await reach('count connections', () => readConnectionBudget(db, config)))
   if (tooMany) log.warn({}, tooMany)
   const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach })
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.
-  undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopWorker()]) })
+  undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopSubmission(), stopWorker()]) })
   readiness.isStarting = false
   readiness.accepting = true
   undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
@@ -108,6 +110,15 @@ async function startWorkerProcess(deps: Deps, options: { url: string; presence: 
   return once(async () => {
     await Promise.all([worker.stop(), agenda.stop()])
   })
+}
+
+/** Accepts messages by SMTP, if a port is set. Returns a function that stops it, which may be called more than once. */
+async function startSubmissionOf({ config, ...deps }: Deps, app: App) {
+  const { submission } = config
+  if (!submission) return async () => {}
+  const { startSubmission } = await import('./send/submission/listener.ts')
+  const listener = await startSubmission({ ...deps, config: { ...config, submission } }, app)
+  return once(listener.stop)
 }
 
 /** Runs a step at its first call; further calls wait for the same run. */

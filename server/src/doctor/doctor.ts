@@ -31,6 +31,7 @@ import { type Check, failed, ok, warn } from './check.ts'
 import { checkDatabaseSettings } from './database-checks.ts'
 import { checkHost, describeCertificate } from './host-checks.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
+import { checkSubmission } from './submission.ts'
 
 const OLDEST_POSTGRES = 150_000
 const LOW_DISK_GB = 1
@@ -54,7 +55,14 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
 
 async function checkSettings(config: Config, checkPorts: () => Promise<Check[]>): Promise<Check[]> {
   // Together: those that ask the network may wait for seconds.
-  const checks = await Promise.all([checkUploads(config), checkPorts(), checkSes(config), checkRelay(config), checkHost(config)])
+  const checks = await Promise.all([
+    checkUploads(config),
+    checkPorts(),
+    checkSubmission(config),
+    checkSes(config),
+    checkRelay(config),
+    checkHost(config),
+  ])
   return [checkPublicUrl(config), ...checkProxy(config), ...checkDisk(config), ...checks.flat(), ...checkAccountEmails(config)]
 }
 

@@ -22,6 +22,8 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
   'data folder': 'disk',
   'secret key': 'disk',
   uploads: 'disk',
+  'smtp certificate': 'reachability',
+  'smtp submission': 'reachability',
   ses: 'sending',
   sns: 'feedback',
   relay: 'sending',

@@ -107,7 +107,10 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
   })
 }
 
-const answer = ({ emails, at }: AcceptedSend): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })
+const answer = ({ emails, at }: Pick<AcceptedSend, 'emails' | 'at'>): z.output<typeof Answer> => ({
+  success: true,
+  data: { emails, timestamp: at.toISOString() },
+})
 
 /** In the form of the first answer. */
 function replayedAnswer({ emails, createdAt }: Original): z.output<typeof Answer> | undefined {
