@@ -24,6 +24,7 @@ const TASKS = {
   webhookSteps: sql`workflow_executions where webhook_host is not null order by project_id, webhook_host, due_at`,
   firings: sql`workflows where next_firing_at <= now() order by next_firing_at`,
   webhookFacts: sql`webhook_outbox`,
+  webhookBatches: sql`webhook_batches order by project_id, endpoint_id, id`,
   webhookDeliveries: sql`webhook_deliveries where status = 'pending' order by project_id, endpoint_id, due_at`,
   emailLedger: sql`email_ledger`,
   jobs: sql`graphile_worker._private_jobs where run_at <= now() or locked_at is not null`,

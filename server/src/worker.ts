@@ -233,7 +233,7 @@ export async function startWorker(
     isHeld,
     safeFetch,
     accountEmails: accountEmailDeps(deps),
-    isDue: dueIf('webhookDeliveries'),
+    isDue: dueIf('webhookBatches', 'webhookDeliveries'),
   })
   const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake, isDue: dueIf('webhookFacts') })
   const firings = startFirings(deps.db, deps.log, heldAndDue('firings'))
