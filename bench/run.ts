@@ -14,11 +14,13 @@ import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, tim
 import { DOMAIN, emptyQueue, ownDomain, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
 import { timeInsight } from './paths/insight.ts'
+import { timeKeys } from './paths/keys.ts'
 import { timeLatency } from './paths/latency.ts'
 import { timeNotifications } from './paths/notifications.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeReceivers } from './paths/receivers.ts'
 import { timeRendering } from './paths/render.ts'
+import { timeRunning } from './paths/running.ts'
 import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
 import { measureSubmission } from './paths/submission.ts'
@@ -50,6 +52,7 @@ const PARTS = {
   requests: measureRequests,
   submission: measureSubmissions,
   caps: timeCapParts,
+  keys: timeKeyParts,
   data: timeData,
   segments: timeSegmentParts,
   insight: timeInsightParts,
@@ -59,6 +62,7 @@ const PARTS = {
   campaigns: timeRealCampaigns,
   workflows: timeWorkflows,
   webhooks: timeWebhooks,
+  running: async () => void timings.push(...(await timeRunning({ quick }))),
   rendering: async () => void timings.push(...(await timeRendering())),
 }
 type Part = keyof typeof PARTS
@@ -115,6 +119,14 @@ async function timeCapParts() {
   await withProduct('api', { SMTP_URL: 'smtp://127.0.0.1:1' }, async (product) => {
     const capped = { ...product, ...(await newProject(product.url)) }
     timings.push(...(await timeCaps(product, capped, { ...scale, runSeconds: quick ? 2 : 5 })))
+    await emptyQueue(product)
+  })
+}
+
+/** No worker runs: what is accepted is not sent. */
+async function timeKeyParts() {
+  await withProduct('api', { SMTP_URL: 'smtp://127.0.0.1:1' }, async (product) => {
+    timings.push(...(await timeKeys(product, { ...scale, warmUpSeconds: 1, runSeconds: quick ? 2 : 5 })))
     await emptyQueue(product)
   })
 }
@@ -278,7 +290,11 @@ async function measureFloor(path: string, body: string) {
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
-async function withProduct(role: 'api' | 'all', env: Record<string, string>, work: (product: Product) => Promise<void>) {
+async function withProduct(
+  role: 'api' | 'all',
+  env: Record<string, string>,
+  work: (product: Product & { cookie: string }) => Promise<void>,
+) {
   const settings = { ...env, DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', SNS_TOPIC_ARNS: TOPIC, BENCH_SNS_KEY: PUBLIC_KEY }
   const node = await startScript('./server.mjs', settings)
   try {
@@ -298,7 +314,7 @@ async function newProject(url: string) {
     secret: string
     public: string
   }
-  return { projectId: project.id, secretKey: project.secret, publicKey: project.public }
+  return { projectId: project.id, secretKey: project.secret, publicKey: project.public, cookie }
 }
 
 function printReport() {

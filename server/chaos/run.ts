@@ -34,6 +34,8 @@ const { values, positionals } = parseArgs({
     contacts: { type: 'string', default: '100000' },
     // Contacts that enter the workflow.
     entering: { type: 'string', default: '10000' },
+    // Emails of the suite `mail` that fall due at one moment, while processes are killed.
+    scheduled: { type: 'string', default: '0' },
     // Requests of each shape of attack.
     requests: { type: 'string', default: '1000' },
     // One attack or siege of the neighbours, by name.
@@ -97,7 +99,8 @@ async function runTrack() {
 }
 
 async function runMail() {
-  const plan = { ...planFor(200), calmMs: 2_000, evidence: !values['no-evidence'] }
+  const scheduled = Number(values.scheduled)
+  const plan = { ...planFor(200), calmMs: 2_000, evidence: !values['no-evidence'], scheduled }
   const run = await mailUnderFaults(plan)
   const extra = plan.evidence ? '' : ', without evidence'
   const copies = (wanted: number): Row => [
@@ -105,12 +108,14 @@ async function runMail() {
     run.repeated.filter(([, count]) => count === wanted).length,
   ]
   return report(
-    `mail --faults ${plan.faults}${plan.evidence ? '' : ' --no-evidence'}`,
+    `mail --faults ${plan.faults}${plan.evidence ? '' : ' --no-evidence'}${scheduled ? ` --scheduled ${scheduled}` : ''}`,
     `sending${extra}: two API nodes, three workers, embedded PostgreSQL, an SMTP server`,
     run,
     [
       ...rowsOfDeaths(run.deaths),
       ['requests, each with a key of its own', run.calls],
+      ...(scheduled ? [['scheduled emails that fell due at one moment', scheduled] as Row] : []),
+      ['scheduled emails that were cancelled when they fell due', run.racedCancels],
       ['emails that arrived', run.mails],
       ['copies that arrived', run.copies],
       ...(plan.evidence ? [] : [copies(2), copies(3)]),

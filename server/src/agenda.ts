@@ -9,6 +9,7 @@ const TASKS = {
   deferredEmails: sql`emails where state = 'deferred' and due_at <= now() order by due_at`,
   emailsInHand: sql`emails where state = 'sending' order by worker`,
   suspectEmails: sql`emails where state = 'queued' and crashes >= 3 order by id`,
+  unknownEmails: sql`emails where state = 'unknown' order by unknown_since`,
   cancelledStreams: sql`streams where cancelled_at is not null order by project_id, id`,
   sendingPauses: sql`sending_pauses`,
   heldRefusals: sql`held_refusals`,
@@ -24,8 +25,10 @@ const TASKS = {
   webhookSteps: sql`workflow_executions where webhook_host is not null order by project_id, webhook_host, due_at`,
   firings: sql`workflows where next_firing_at <= now() order by next_firing_at`,
   webhookFacts: sql`webhook_outbox`,
+  webhookBatches: sql`webhook_batches order by project_id, endpoint_id, id`,
   webhookDeliveries: sql`webhook_deliveries where status = 'pending' order by project_id, endpoint_id, due_at`,
   emailLedger: sql`email_ledger`,
+  jobs: sql`graphile_worker._private_jobs where run_at <= now() or locked_at is not null`,
 } satisfies Record<string, RawBuilder<unknown>>
 
 export type WorkerTask = keyof typeof TASKS

@@ -179,7 +179,18 @@ export async function startWorker(
   const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const crons = cronsFor(deps)
-  const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule, reach })
+  const engine = await startEngine({
+    url,
+    livenessKey,
+    isHeld,
+    db: deps.db,
+    log: deps.log,
+    handlers,
+    crons,
+    withSchedule,
+    isDue: dueIf('jobs'),
+    reach,
+  })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers, isDue: dueIf('reactions') })
   const outgoing = outgoingEmail(deps)
   // A database that was restored may be older than what was sent.
@@ -222,7 +233,7 @@ export async function startWorker(
     isHeld,
     safeFetch,
     accountEmails: accountEmailDeps(deps),
-    isDue: dueIf('webhookDeliveries'),
+    isDue: dueIf('webhookBatches', 'webhookDeliveries'),
   })
   const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake, isDue: dueIf('webhookFacts') })
   const firings = startFirings(deps.db, deps.log, heldAndDue('firings'))

@@ -678,6 +678,15 @@ export interface Schema {
     created_at: Date
     updated_at: Date
   }
+  webhook_batches: {
+    project_id: string
+    endpoint_id: string
+    id: string
+    type: string
+    message_ids: string[]
+    size: number
+    created_at: Date
+  }
   webhook_delivered: {
     project_id: string
     id: string
@@ -730,15 +739,18 @@ export interface Schema {
     data: unknown
     created_at: Date
   }
-  webhook_outbox: {
+  webhook_outbox: { project_id: string; id: string; type: string; created_at: Date; message_ids: string[] }
+  webhook_runs: {
     project_id: string
+    endpoint_id: string
+    first_id: string
     id: string
     type: string
-    name: string
-    contact_id: string | null
-    contact_email: string | null
-    email_id: string | null
-    data: unknown
+    message_ids: string[]
+    after_ms: number[]
+    statuses: number[]
+    durations_ms: number[]
+    delivered_at: Date
     created_at: Date
   }
   webhook_secrets: { project_id: string; secret: Buffer; previous: Buffer | null; previous_until: Date | null; created_at: Date }

@@ -180,6 +180,13 @@ export const releaseKeys = (tx: Tx, claims: KeyClaim[]) =>
       select * from unnest(${claims.map(({ projectId }) => projectId)}::uuid[], ${claims.map(({ key }) => key)}::text[]))
   `.execute(tx)
 
+/** The key of the request that made an email lives longer, because the email is sent later. */
+export const prolongKeyOfEmail = (tx: Tx, { projectId, id }: { projectId: string; id: string }, livesFrom: Date) =>
+  sql`
+    update idempotency_keys set lives_from = ${livesFrom}
+    where project_id = ${projectId} and lives_from < ${livesFrom} and result @> ${JSON.stringify({ emails: [id] })}::jsonb
+  `.execute(tx)
+
 export const wipeKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'idempotency_keys', scope, { key: ['key'] })
 
 /** Pages of the table per transaction. */

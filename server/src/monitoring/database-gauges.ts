@@ -49,8 +49,12 @@ function ageOfQueue(db: Pool, priority: number) {
   )
 }
 
-const FACTS = sql`select created_at as since from webhook_outbox limit ${MAX_COUNTED}`
-const DELIVERIES = sql`select due_at as since from webhook_deliveries where status = 'pending' and due_at <= now() limit ${MAX_COUNTED}`
+const FACTS = sql`select created_at as since from webhook_outbox cross join unnest(message_ids) limit ${MAX_COUNTED}`
+const DELIVERIES = sql`
+  select since from (
+    (select due_at as since from webhook_deliveries where status = 'pending' and due_at <= now() limit ${MAX_COUNTED})
+    union all (select created_at from webhook_batches cross join unnest(message_ids) limit ${MAX_COUNTED})
+  ) as due limit ${MAX_COUNTED}`
 const JOBS = sql`select created_at as since from jobs where finished_at is null limit ${MAX_COUNTED}`
 const ENTRIES = sql`select created_at as since from email_ledger limit ${MAX_COUNTED}`
 
