@@ -65,6 +65,8 @@ const FEEDBACK = { mails: 10_000, perSecond: 5_000 }
 /** Delay and wait are short, so that every contact meets several kills. A kill about every second. */
 const WORKFLOW = { perSecond: 40, delaySeconds: 1, waitSeconds: 2, calmMs: 1_000 }
 const STUCK_SECONDS = 60
+/** Peak of resident memory with many messages of 40 MB at once; the budget of body bytes is 128 MB. */
+const LARGE = { messages: 50, bytes: 40 * 1024 * 1024, maxMb: 1_000 }
 const ATTACKED = { bigContacts: 600, idleMs: 20_000, lastsMs: 10_000 }
 /** Time that a fault takes, with the recovery after it. */
 const SECONDS_PER_FAULT = 6
@@ -214,9 +216,6 @@ async function runRelay() {
     ['connections to the relay', run.connections],
   ])
 }
-
-/** Peak of resident memory with many messages of 40 MB at once; the budget of body bytes is 128 MB. */
-const LARGE = { messages: 50, bytes: 40 * 1024 * 1024, maxMb: 1_000 }
 
 async function runSubmission() {
   const { faults, calmMs, seed: planned, say } = planFor(20)

@@ -101,7 +101,7 @@ export async function largeSubmissions({ messages, bytes }: LargePlan) {
   const { cluster, place, db } = await startPlace()
   try {
     const small = { ...place, key: await newNeighbour(db, cluster) }
-    const large = letter('large', `${'x'.repeat(998)}\r\n`.repeat(Math.ceil(bytes / 1_000)).slice(0, bytes - 500))
+    const large = letter('large', `${'x'.repeat(998)}\r\n`.repeat(Math.floor(bytes / 1_000) - 1))
     const memory = watchResident(cluster.main.pid())
     const neighbour = createSubmitter(small)
     let isOver = false

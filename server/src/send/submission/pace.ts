@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { KB, MB, SECOND } from '../../lib/text/units.ts'
 
-/** Bytes per second of one owner. Reading them takes a tenth of a processor; without a limit, a few connections would take all of it. */
-const RATE = 16 * MB
+/** Bytes per second of one owner. Reading them takes a fifth of a processor; without a limit, a few connections would take all of it. */
+const RATE = 32 * MB
 /** Bytes of a message that are not counted: small messages never wait. */
 const FREE = 256 * KB
 /** Owners that are remembered; more only while all of them send large messages. */
@@ -20,9 +20,15 @@ export function createIntakePace(now: () => number = () => performance.now()) {
     return start - now()
   }
 
-  return async (owner: string, { total, bytes }: { total: number; bytes: number }) => {
-    if (total <= FREE) return
-    const ms = wait(owner, bytes)
-    if (ms >= 1) await sleep(ms)
+  /** For one message. Waits once per megabyte: a timer for each chunk would be late as often. */
+  return (owner: string) => {
+    let [read, paid] = [0, FREE]
+    return async (bytes: number) => {
+      read += bytes
+      if (read - paid < MB) return
+      const ms = wait(owner, read - paid)
+      paid = read
+      if (ms >= 1) await sleep(ms)
+    }
   }
 }

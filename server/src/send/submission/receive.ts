@@ -43,7 +43,7 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     client.hasTurn = false
     const held = holdBody(client.project.id)
     try {
-      const { message, is8bit } = await readAll(stream, held, { limits, paced: (read) => pace(client.project.owner, read) })
+      const { message, is8bit } = await readAll(stream, held, { limits, paced: pace(client.project.owner) })
       const submission = readSubmission(message, is8bit)
       return await accept(client, recipients, submission)
     } finally {
@@ -86,7 +86,7 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
 
 type KeyResult = { emails: string[]; batch: string }
 
-type Reading = { limits: SubmissionLimits; paced: (read: { total: number; bytes: number }) => Promise<void> }
+type Reading = { limits: SubmissionLimits; paced: (bytes: number) => Promise<void> }
 
 /** Reads to the end even when refused: SMTP replies after the last byte. */
 async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>, { limits: { messageBytes }, paced }: Reading) {
@@ -106,7 +106,7 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
       check.read(chunk)
       chunks.push(chunk)
     }
-    await paced({ total: size, bytes: chunk.length })
+    await paced(chunk.length)
   }
   const problem = check.problem()
   if (refusal) throw refusal
