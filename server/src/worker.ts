@@ -22,6 +22,7 @@ import { suppressionExport } from './delivery/emails/export-suppressions.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
 import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
 import { createEmailFold, type EmailFolds } from './delivery/outbox/email-ledger.ts'
+import { KEYED_PLANS } from './delivery/outbox/keyed-plans.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
 import { startSender } from './delivery/sender/loop.ts'
 import type { SenderTiming } from './delivery/sender/timing.ts'
@@ -170,7 +171,7 @@ export async function startWorker(
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule, reach })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
   const outgoing = outgoingEmail(deps)
-  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
+  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, settings: KEYED_PLANS })
   const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, reach, ...outgoing })
   const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
   const notifications = startNotifications(deps, intervals.notificationsMs)

@@ -65,6 +65,10 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
   const sharedContent = createSharedContents()
   const feedbackSender = feedbackSenderOf(publicUrl)
   const host = new URL(publicUrl).hostname
+  const headersOf = createSharedHeaders(({ projectId, campaignId, sourceType }, { type, headers }) => ({
+    ...withFeedbackId({ projectId, campaignId }, { type, headers }, feedbackSender),
+    ...listHeaders({ projectId, sourceType, type, headers }, host),
+  }))
   const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
 
   /** Never throws: an email that cannot be built is settled like one that was refused. */
@@ -118,11 +122,7 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
       fromName: content.fromName,
       subject: rendered.subject,
       html: outgoingHtml(content, recipient, rendered),
-      headers: {
-        ...withFeedbackId(email, content, feedbackSender),
-        ...listHeaders({ ...email, ...content }, host),
-        ...unsubscribeHeaders(type, recipient, content.headers),
-      },
+      headers: { ...headersOf(email, content), ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       linkUrl: linkUrlOf(signer),
       returnPath,
@@ -135,6 +135,24 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
   }
 
   return { recipientOf, build, close: buildPool.close }
+}
+
+type MadeHeaders = (
+  email: Pick<ClaimedEmail, 'projectId' | 'campaignId' | 'sourceType'>,
+  content: Pick<Content, 'type' | 'headers'>,
+) => Record<string, string>
+
+/** The headers of a content are made once for each campaign and source: they are the same for all of its emails. */
+function createSharedHeaders(make: MadeHeaders) {
+  const shared = new WeakMap<Content, Map<string, Record<string, string>>>()
+  return (email: ClaimedEmail, content: Content) => {
+    const key = `${email.sourceType} ${email.campaignId}`
+    const known = shared.get(content) ?? new Map<string, Record<string, string>>()
+    shared.set(content, known)
+    const headers = known.get(key) ?? make(email, content)
+    known.set(key, headers)
+    return headers
+  }
 }
 
 /** One object for all emails of a content: it crosses to a thread once per group. */

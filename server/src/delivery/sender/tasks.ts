@@ -1,7 +1,7 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { every } from '../../lib/concurrency/every.ts'
 import { cancelStreams } from '../outbox/cancel.ts'
-import { countWorkers, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
+import { countWorkers, hasDue, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
 import { tidyHeldRefusals } from '../outbox/refusals/verdicts.ts'
 import type { Transport } from '../transport/transport.ts'
@@ -47,7 +47,7 @@ export function createSenderTasks(deps: Deps) {
   const recover = () => recoverFromDeadWorkers(db, worker).then(wakeIf)
   const wake = async () => {
     // A million emails may be scheduled for the same minute.
-    for (let count = CHUNK; count === CHUNK && !isStopping(); ) {
+    for (let count = (await hasDue(db)) ? CHUNK : 0; count === CHUNK && !isStopping(); ) {
       count = await transact(db, (tx) => wakeDeferred(tx, CHUNK))
       wakeIf(count)
     }

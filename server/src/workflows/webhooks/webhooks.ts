@@ -72,16 +72,21 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs }: D
 /** Project and host, as keys of the loop and of exceptions. */
 const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 
+/** Looked at first: most looks find nothing, and planning the search takes longer than this. */
+const ANY_HOST = sql`select from workflow_executions where webhook_host is not null order by project_id, webhook_host, due_at limit 1`
+
+const findDueHosts = async (db: Db, except: string[]) => ((await maybeOne(db, ANY_HOST)) ? many(db, dueHostsSql(except)) : [])
+
 /**
  * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. Of each host one request at a time
  * is taken, so that hosts take turns.
  */
-function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
+function dueHostsSql(except: string[]) {
   const due = sql`
     select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
     where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
       and ${HOST_KEY} <> all(${except}::text[])`
-  return many<DueHost>(db)`
+  return sql<DueHost>`
     with recursive ${skipScanCte('hosts', {
       table: 'workflow_executions',
       by: ['project_id', 'webhook_host'],
