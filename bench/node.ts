@@ -42,7 +42,7 @@ async function untilReady(url: string, child: ChildProcess) {
   throw new Error('the process to measure did not start in time')
 }
 
-const freePort = () =>
+export const freePort = () =>
   new Promise<number>((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address() as { port: number }

@@ -6,7 +6,7 @@ import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { PUBLIC_KEY, TOPIC } from '../server/test/support/servers/sns-server.ts'
 import { keptDataFolder } from './data-folder.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
-import { type Node, startScript } from './node.ts'
+import { freePort, type Node, startScript } from './node.ts'
 import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
 import { asTenant, seedAudience, seedReaders, timeBeside, timeFreeze, timeRealDrain } from './paths/campaigns.ts'
 import { timeCaps } from './paths/caps.ts'
@@ -14,13 +14,16 @@ import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, tim
 import { DOMAIN, emptyQueue, ownDomain, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
 import { timeInsight } from './paths/insight.ts'
+import { timeKeys } from './paths/keys.ts'
 import { timeLatency } from './paths/latency.ts'
 import { timeNotifications } from './paths/notifications.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeReceivers } from './paths/receivers.ts'
 import { timeRendering } from './paths/render.ts'
+import { timeRunning } from './paths/running.ts'
 import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
+import { measureSubmission } from './paths/submission.ts'
 import { measureTracking, watchTracking } from './paths/track.ts'
 import { startReceiver, timeToldCampaign, timeToldEvents } from './paths/webhooks.ts'
 import { forgetExecutions, seedEntering, timeEntering, timeEvented, timeSleeping, timeWorkflowBeside } from './paths/workflows.ts'
@@ -47,7 +50,9 @@ const FLOOR = 'floor: an echo with the same options and body'
 const PARTS = {
   tracking: measureTracks,
   requests: measureRequests,
+  submission: measureSubmissions,
   caps: timeCapParts,
+  keys: timeKeyParts,
   data: timeData,
   segments: timeSegmentParts,
   insight: timeInsightParts,
@@ -57,6 +62,7 @@ const PARTS = {
   campaigns: timeRealCampaigns,
   workflows: timeWorkflows,
   webhooks: timeWebhooks,
+  running: async () => void timings.push(...(await timeRunning({ quick }))),
   rendering: async () => void timings.push(...(await timeRendering())),
 }
 type Part = keyof typeof PARTS
@@ -96,11 +102,31 @@ async function measureRequests() {
   })
 }
 
+/** Beside /v1/send, in one run. */
+async function measureSubmissions() {
+  const floor = await measureFloor('/send', SEND_FLOOR.body)
+  const port = await freePort()
+  await withProduct('api', { SMTP_SUBMISSION_PORT: String(port), SMTP_SUBMISSION_HOST: '127.0.0.1' }, async (product) => {
+    add([[SEND_FLOOR.name, floor]], floor)
+    add(await measureSending(product, scale), floor)
+    add(await measureSubmission(product, port, scale), floor)
+    await emptyQueue(product)
+  })
+}
+
 /** With a relay, because emails of the sandbox are not limited; no worker sends them. */
 async function timeCapParts() {
   await withProduct('api', { SMTP_URL: 'smtp://127.0.0.1:1' }, async (product) => {
     const capped = { ...product, ...(await newProject(product.url)) }
     timings.push(...(await timeCaps(product, capped, { ...scale, runSeconds: quick ? 2 : 5 })))
+    await emptyQueue(product)
+  })
+}
+
+/** No worker runs: what is accepted is not sent. */
+async function timeKeyParts() {
+  await withProduct('api', { SMTP_URL: 'smtp://127.0.0.1:1' }, async (product) => {
+    timings.push(...(await timeKeys(product, { ...scale, warmUpSeconds: 1, runSeconds: quick ? 2 : 5 })))
     await emptyQueue(product)
   })
 }
@@ -266,7 +292,11 @@ async function measureFloor(path: string, body: string) {
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
-async function withProduct(role: 'api' | 'all', env: Record<string, string>, work: (product: Product) => Promise<void>) {
+async function withProduct(
+  role: 'api' | 'all',
+  env: Record<string, string>,
+  work: (product: Product & { cookie: string }) => Promise<void>,
+) {
   const settings = { ...env, DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', SNS_TOPIC_ARNS: TOPIC, BENCH_SNS_KEY: PUBLIC_KEY }
   const node = await startScript('./server.mjs', settings)
   try {
@@ -286,7 +316,7 @@ async function newProject(url: string) {
     secret: string
     public: string
   }
-  return { projectId: project.id, secretKey: project.secret, publicKey: project.public }
+  return { projectId: project.id, secretKey: project.secret, publicKey: project.public, cookie }
 }
 
 function printReport() {

@@ -9,7 +9,7 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 /** The parts of the build and their sources. A part is rebuilt when the content of its sources has changed. */
 const PARTS = [
-  { name: 'server', out: 'server/dist', sources: ['server/src'], build: buildServer },
+  { name: 'server', out: 'server/dist', sources: ['server/src', 'docs'], build: buildServer },
   {
     name: 'dashboard',
     out: 'dashboard/dist',
@@ -90,6 +90,8 @@ export async function buildServer(out, more = {}) {
   rmSync(join(out, 'migrations'), { recursive: true, force: true })
   cpSync(join(ROOT, 'server/src/db/migrations'), join(out, 'migrations'), { recursive: true })
   cpSync(join(ROOT, 'server/src/http/openapi/reference-page'), join(out, 'reference-page'), { recursive: true })
+  const { buildGuides } = await import('./build-guides.mjs')
+  buildGuides(join(out, 'guides'))
 }
 
 /** All packages except kysely: it consists of hundreds of files, and opening them took a third of the start time. */

@@ -13,7 +13,10 @@ import { trackTarget } from './track.ts'
 const EVENTS = 20_000
 const EMAILS = 20_000
 const ENDPOINTS = 5
+/** As the worker makes to one endpoint. */
+const REQUESTS_AT_ONCE = 8
 const POLL_MS = 50
+const ROUNDS = 3
 const WITHIN_MS = 600_000
 
 export async function startReceiver() {
@@ -37,8 +40,10 @@ async function arrived(receiver: Receiver, count: number) {
   throw new Error('the webhooks did not arrive in time')
 }
 
-const listen = (product: Product, receiver: Receiver, events: string[]) =>
-  send(product, 'POST', '/webhook-endpoints', { url: receiver.url, events })
+const listen = async (product: Product, receiver: Receiver, events: string[]) =>
+  ((await (await send(product, 'POST', '/webhook-endpoints', { url: receiver.url, events })).json()) as { id: string }).id
+
+const enable = (product: Product, id: string, enabled: boolean) => send(product, 'PATCH', `/webhook-endpoints/${id}`, { enabled })
 
 const forget = async ({ dataDir, projectId }: Product) => {
   const client = await connectToBench(dataDir)
@@ -46,67 +51,113 @@ const forget = async ({ dataDir, projectId }: Product) => {
   await client.end()
 }
 
+/** CPU in µs of one signed request by the client of the worker, in a process that does nothing else. */
+async function postFloor(receiver: Receiver, count: number) {
+  const args = [receiver.url, String(count), String(REQUESTS_AT_ONCE)]
+  const child = fork(fileURLToPath(new URL('../post.ts', import.meta.url)), args, { execArgv: ['--import', 'tsx'] })
+  const [{ perRequest }] = (await once(child, 'message')) as [{ perRequest: number }]
+  return perRequest
+}
+
+type Cpu = { api: number; postgres: number; worker: number }
+
 /** CPU in µs of the API node, of PostgreSQL, which is its child, and of the worker. */
-const cpuOf = (product: Product, worker: Node) => {
-  const { app, postgres } = cpuSplit(product.pid)
-  return { server: app + postgres, all: app + postgres + cpuSplit(worker.pid).app }
+const cpuOf = (product: Product, worker: Node): Cpu => {
+  const { app: api, postgres } = cpuSplit(product.pid)
+  return { api, postgres, worker: cpuSplit(worker.pid).app }
+}
+
+const cpuSince = (before: Cpu, after: Cpu, count: number): Cpu => ({
+  api: (after.api - before.api) / count,
+  postgres: (after.postgres - before.postgres) / count,
+  worker: (after.worker - before.worker) / count,
+})
+
+const serverOf = ({ api, postgres }: Cpu) => api + postgres
+const allOf = (cpu: Cpu) => serverOf(cpu) + cpu.worker
+const partsOf = ({ api, postgres, worker }: Cpu) =>
+  `API node ${Math.round(api)}, PostgreSQL ${Math.round(postgres)}, worker ${Math.round(worker)}`
+
+const medianOf = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!
+
+/** The medians of two ways of doing the same, measured in turns because the speed of the machine varies. */
+async function compare<Way extends string>(ways: Record<Way, () => Promise<Cpu>>) {
+  const measured: [Way, Cpu][] = []
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [way, measure] of Object.entries(ways) as [Way, () => Promise<Cpu>][]) measured.push([way, await measure()])
+  return (way: Way): Cpu => {
+    const median = (of: keyof Cpu) => medianOf(measured.flatMap(([each, cpu]) => (each === way ? cpu[of] : [])))
+    return { api: median('api'), postgres: median('postgres'), worker: median('worker') }
+  }
 }
 
 /**
- * The same events without an endpoint and with five. First while the worker stands still: what it costs to accept them, as API nodes on
- * other machines do. Then while it tells them, and until the last was told.
+ * The same events without an endpoint and with five: accepted while the worker stands still, as by API nodes of other machines; told
+ * meanwhile, and until the last was told.
  */
 export async function timeToldEvents(product: Product, worker: Node, receiver: Receiver, scale: number): Promise<Timing[]> {
   const count = scaled(EVENTS, scale)
-  const track = async () => {
-    const before = cpuOf(product, worker)
+  const endpoints: string[] = []
+  for (let n = 0; n < ENDPOINTS; n++) endpoints.push(await listen(product, receiver, ['event.*']))
+  const track = async ({ isTold, untilAll = false }: { isTold: boolean; untilAll?: boolean }) => {
+    for (const id of endpoints) await enable(product, id, isTold)
+    const [before, told] = [cpuOf(product, worker), await receiver.taken()]
     await load(trackTarget(product), { amount: count })
-    const after = cpuOf(product, worker)
-    return { before, perEvent: (after.server - before.server) / count }
+    const accepted = cpuSince(before, cpuOf(product, worker), count)
+    if (isTold) await arrived(receiver, told + ENDPOINTS * count)
+    return untilAll ? cpuSince(before, cpuOf(product, worker), count) : accepted
   }
-  await track() // warm up
-  const without = await track()
-  for (let n = 0; n < ENDPOINTS; n++) await listen(product, receiver, ['event.*'])
-  const told = await receiver.taken()
-  process.kill(worker.pid, 'SIGSTOP')
-  const accepted = await track()
-  process.kill(worker.pid, 'SIGCONT')
-  await arrived(receiver, told + ENDPOINTS * count)
-  const beside = await track()
-  await arrived(receiver, told + 2 * ENDPOINTS * count)
-  const all = (cpuOf(product, worker).all - beside.before.all) / count
+  await track({ isTold: true }) // warm up
+  const cpu = await compare({
+    without: () => track({ isTold: false }),
+    meanwhile: () => track({ isTold: true }),
+    untilAll: () => track({ isTold: true, untilAll: true }),
+  })
   await forget(product)
-  const micros = (value: number) => `${Math.round(value)} µs, ${(value / without.perEvent).toFixed(2)} ×`
+  const floor = ENDPOINTS * (await postFloor(receiver, count))
+  const base = serverOf(cpu('without'))
+  const micros = (value: number) => `${Math.round(value)} µs, ${(value / base).toFixed(2)} ×`
   return [
     {
-      name: `POST /v1/track, ${count.toLocaleString('en')} events, no endpoint: CPU per event, API node and PostgreSQL`,
-      result: micros(without.perEvent),
+      name: `POST /v1/track, ${count.toLocaleString('en')} events, no endpoint: CPU per event of the API node and PostgreSQL, median of ${ROUNDS}`,
+      result: micros(base),
     },
-    { name: `the same with ${ENDPOINTS} endpoints that take the event, told afterwards`, result: micros(accepted.perEvent) },
-    { name: 'the same, told meanwhile by a worker, whose CPU is not counted', result: micros(beside.perEvent) },
-    { name: `the same with the worker, until all ${ENDPOINTS} were told`, result: micros(all) },
+    {
+      name: `the same with ${ENDPOINTS} endpoints that take the event, until the last is accepted, while a worker tells them`,
+      result: micros(serverOf(cpu('meanwhile'))),
+    },
+    { name: `the same, until all ${ENDPOINTS} were told`, result: micros(serverOf(cpu('untilAll'))) },
+    { name: 'the same with the CPU of the worker', result: `${micros(allOf(cpu('untilAll')))}: ${partsOf(cpu('untilAll'))}` },
+    {
+      name: `floor of the last: no endpoint, and ${ENDPOINTS} signed requests by the same client in a process of its own`,
+      result: `${micros(base + floor)}; a request ${Math.round(floor / ENDPOINTS)} µs`,
+    },
   ]
 }
 
 /** A campaign without and with one endpoint for `email.sent`, until the last email was told. */
 export async function timeToldCampaign(product: Product, worker: Node, sink: Sink, receiver: Receiver, scale: number): Promise<Timing[]> {
   const count = scaled(EMAILS, scale)
-  const send = async (isTold: boolean) => {
-    const [before, told] = [cpuOf(product, worker).all, await receiver.taken()]
+  const endpoint = await listen(product, receiver, ['email.sent'])
+  const sendOne = async (isTold: boolean) => {
+    await enable(product, endpoint, isTold)
+    const [before, told] = [cpuOf(product, worker), await receiver.taken()]
     await drain(product, worker, sink, count, CAMPAIGN)
     if (isTold) await arrived(receiver, told + count)
-    return (cpuOf(product, worker).all - before) / count
+    return cpuSince(before, cpuOf(product, worker), count)
   }
-  await send(false) // warm up
-  const without = await send(false)
-  await listen(product, receiver, ['email.sent'])
-  const withOne = await send(true)
+  await sendOne(true) // warm up
+  const cpu = await compare({ without: () => sendOne(false), withOne: () => sendOne(true) })
   await forget(product)
+  const [without, withOne] = [cpu('without'), cpu('withOne')]
   return [
-    { name: `campaign of ${count.toLocaleString('en')} emails, no endpoint: CPU per email`, result: `${Math.round(without)} µs` },
+    {
+      name: `campaign of ${count.toLocaleString('en')} emails, no endpoint: CPU per email, median of ${ROUNDS}`,
+      result: `${Math.round(allOf(without))} µs: ${partsOf(without)}`,
+    },
     {
       name: 'the same with an endpoint for email.sent, until all were told',
-      result: `${Math.round(withOne)} µs, ${(withOne / without).toFixed(2)} ×`,
+      result: `${Math.round(allOf(withOne))} µs, ${(allOf(withOne) / allOf(without)).toFixed(2)} ×: ${partsOf(withOne)}`,
     },
   ]
 }

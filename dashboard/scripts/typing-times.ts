@@ -46,6 +46,31 @@ async function seedLongWorkflow(page: Page, projectId: string): Promise<string> 
   return `/app/p/${projectId}/workflows/${id}?step=${pauses[0]!.id}`
 }
 
+const BLOCKS = 150
+
+/** A long email. Returns the path of its editor. */
+async function seedLongEmail(page: Page, projectId: string): Promise<string> {
+  const content = Array.from({ length: BLOCKS }, (_, at) => ({
+    type: 'paragraph',
+    attrs: { id: `b${at}` },
+    content: [{ type: 'text', text: `Text ${at}` }],
+  }))
+  const data = { name: 'Long', subject: 'Long', type: 'TRANSACTIONAL', design: { version: 1, content } }
+  const { id } = await (await page.context().request.post('/templates', { data, headers: { 'x-project-id': projectId } })).json()
+  return `/app/p/${projectId}/templates/${id}`
+}
+
+/** A key in the middle of a long email, as a ratio to a key in an empty `contenteditable`. */
+async function measureEmail(page: Page, projectId: string): Promise<number> {
+  await page.goto('data:text/html,<div contenteditable>')
+  await page.locator('div').focus()
+  const floor = await workPerKey(page)
+  await showPage(page, await seedLongEmail(page, projectId))
+  const text = page.getByRole('textbox', { name: 'Email content' }).getByText(`Text ${BLOCKS / 2}`, { exact: true })
+  await text.click()
+  return (await workPerKey(page)) / floor
+}
+
 /** The work of editing the largest forms, as ratios to a key in the only field of an empty page, in the same run. */
 export async function measureTyping(page: Page, projectId: string, ids: { draft: string }): Promise<[what: string, ratio: number][]> {
   await page.goto('data:text/html,<input autofocus>')
@@ -77,5 +102,6 @@ export async function measureTyping(page: Page, projectId: string, ids: { draft:
     [`a key in a condition of ${LINES} lines`, inCondition / floor],
     [`a new line in a condition of ${LINES} lines`, adding / floor],
     ['a key in the composer', inComposer / floor],
+    [`a key in an email of ${BLOCKS} blocks (to a key in an empty contenteditable)`, await measureEmail(page, projectId)],
   ]
 }

@@ -107,7 +107,7 @@ const templates = createRoute({
   getParentRoute: inProject,
   path: '/templates',
   component: lazyRouteComponent(() => import('./features/templates/templates-page.tsx'), 'TemplatesPage'),
-  validateSearch: listSearch('type'),
+  validateSearch: listSearch('type', 'workflow'),
 })
 type PreviewSearch = { as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
 const previewSearch = ({ as, show, dark }: Search): PreviewSearch => ({
@@ -347,6 +347,11 @@ const keys = createRoute({
   path: '/keys',
   component: lazyRouteComponent(() => import('./features/keys/keys-page.tsx'), 'KeysPage'),
 })
+const smtp = createRoute({
+  getParentRoute: () => settings,
+  path: '/smtp',
+  component: lazyRouteComponent(() => import('./features/keys/smtp-page.tsx'), 'SmtpPage'),
+})
 const billing = createRoute({
   getParentRoute: () => settings,
   path: '/billing',
@@ -419,7 +424,7 @@ export const router = createRouter({
         webhooks,
         webhookEndpoint,
         sandbox,
-        settings.addChildren([general, brand, tracking, keys, team, billing, security, audit, sessions]),
+        settings.addChildren([general, brand, tracking, keys, smtp, team, billing, security, audit, sessions]),
       ]),
     ]),
   ]),

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { showPage, visitPage } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, startDashboard } from './support/dashboard.ts'
 
@@ -145,6 +146,47 @@ describe('the editor of a design', () => {
     takeErrors()
   })
 
+  test('takes pictures that are pasted and dropped, and moves a block by its handle', async () => {
+    const { page, project } = await openProject()
+    const { save } = await openDesign(page, project.id, [
+      paragraph('one', 'First'),
+      paragraph('two', 'Second'),
+      paragraph('three', 'Third'),
+    ])
+    const picture = await pictureOf(page, 40, 20)
+    /** As a clipboard or a file manager gives it. */
+    const give = (kind: 'paste' | 'drop', name: string, at: { x: number; y: number }) =>
+      canvas(page).evaluate(
+        (element, [type, file, bytes, { x, y }]) => {
+          const data = new DataTransfer()
+          data.items.add(new File([Uint8Array.from(atob(bytes), (each) => each.charCodeAt(0))], file, { type: 'image/png' }))
+          const common = { bubbles: true, cancelable: true }
+          element.dispatchEvent(
+            type === 'paste'
+              ? new ClipboardEvent('paste', { clipboardData: data, ...common })
+              : new DragEvent('drop', { dataTransfer: data, clientX: x, clientY: y, ...common }),
+          )
+        },
+        [kind, name, picture, at] as const,
+      )
+    const images = canvas(page).locator('[data-block=image] img')
+    await clickInto(page, 'First')
+    await page.keyboard.press('End')
+    await give('paste', 'our-team.png', { x: 0, y: 0 })
+    await expect.poll(() => images.count()).toBe(1)
+    const third = (await canvas(page).getByText('Third', { exact: true }).boundingBox())!
+    await give('drop', 'IMG_2041.png', { x: third.x + 2, y: third.y + third.height - 2 })
+    await expect.poll(() => images.count()).toBe(2)
+
+    await canvas(page).getByText('First', { exact: true }).hover()
+    const second = canvas(page).getByText('Second', { exact: true })
+    const { width, height } = (await second.boundingBox())!
+    await page.locator('button[title^="Drag to move"]').dragTo(second, { targetPosition: { x: width / 2, y: height - 1 } })
+    const { design } = await save()
+    expect(shape(design!.content)).toEqual([['image'], ['paragraph', 'Second'], ['paragraph', 'First'], ['paragraph', 'Third'], ['image']])
+    expect(design!.content.filter(({ type }) => type === 'image').map(({ attrs }) => attrs!.alt)).toEqual(['our team', ''])
+  })
+
   test('goes to code and back without loss, and says what it leaves behind', async () => {
     const { page, project } = await openProject()
     const { save } = await openDesign(page, project.id, [paragraph('one', 'Blocks'), { type: 'footer', attrs: { id: 'foot' } }])
@@ -163,7 +205,7 @@ describe('the editor of a design', () => {
     await page.keyboard.press('Control+End')
     await page.keyboard.type('<!-- own -->')
     await button(page, 'Back to visual').click()
-    await page.getByText('Your changes of the HTML are dropped').waitFor()
+    await page.getByText('Your changes to the HTML are lost').waitFor()
     await button(page, 'Cancel').click()
     await page.getByRole('textbox', { name: 'Body' }).click()
     const code = await save()
@@ -277,6 +319,56 @@ test('a newsletter with logo, picture, columns, button and variable is written, 
   // Remote pictures are blocked until they are asked for.
   expect(takeErrors().filter((error) => !/img-src data:|^csp GET .*\/uploads\//.test(error))).toEqual([])
   if (process.env.SCREENSHOT_DIR) await page.screenshot({ path: `${process.env.SCREENSHOT_DIR}/received.png` })
+})
+
+test('nothing of a project, a brand or a contact runs in the dashboard, in previews or on the pages for recipients', async () => {
+  const { page, project } = await openProject()
+  const ran: string[] = []
+  await page.context().exposeBinding('attack', ({ frame }, place: string) => void ran.push(`${place} in ${frame.url()}`))
+  const attack = (place: string) => `"><img src=x onerror=attack('${place}')><script>attack('${place}')</script>`
+  const viewer = await page.context().newPage()
+  await viewer.setContent(attack('nowhere'))
+  await expect.poll(() => ran.length).toBeGreaterThan(0)
+  ran.length = 0
+
+  const headers = { 'x-project-id': project.id }
+  const brand = {
+    logoUrl: 'https://cdn.example/"onerror="attack(1)"x=".png',
+    footer: {
+      name: attack('brand'),
+      address: `</td>${attack('address')}`,
+      links: [{ label: attack('link'), href: 'https://example.com/\'onclick=\'attack(1)\'"onclick="attack(1)"' }],
+    },
+  }
+  const changed = await page
+    .context()
+    .request.patch(`/users/@me/projects/${project.id}`, { data: { name: attack('name'), brand }, headers })
+  expect([changed.status(), await changed.text()]).toEqual([200, expect.any(String)])
+  const api = apiOf(page, project.id)
+  const { id: contactId } = await api.post('/contacts', { email: 'ada@example.com', data: { name: attack('contact') }, subscribed: true })
+  const content = [paragraph('p', 'Hi {{ name }}'), { type: 'footer', attrs: { id: 'f' } }]
+  const template = { name: attack('template'), subject: attack('subject'), type: 'MARKETING', design: { version: 1, content } }
+  const { id: templateId } = await api.post('/templates', template)
+  const { html } = await api.post('/templates/preview', {
+    subject: 'S',
+    body: '{{ unsubscribeUrl }} {{ subscribeUrl }} {{ manageUrl }}',
+    contactId,
+  })
+  const hosted = [...(html as string).matchAll(/https?:[^\s"<]+\/(?:unsubscribe|subscribe|manage)\/[^\s"<]+/g)].map(([url]) => url)
+  expect(hosted.length).toBeGreaterThanOrEqual(3)
+
+  const own = (path: string) => `/app/p/${project.id}${path}`
+  const pages = ['', '/settings', '/settings/brand', '/templates', `/templates/${templateId}?as=${contactId}`, `/contacts/${contactId}`]
+  await showPage(viewer, own(''))
+  for (const url of [...pages.map(own), ...new Set(hosted)]) {
+    await (url.startsWith('/') ? visitPage(viewer, url) : viewer.goto(url))
+    expect(await viewer.evaluate(() => document.querySelectorAll('[onerror],[onclick],main script').length), url).toBe(0)
+  }
+  await viewer.goto('about:blank')
+  await viewer.close()
+  expect(ran).toEqual([])
+  // The picture of the brand does not exist.
+  expect(takeErrors().filter((error) => !/cdn\.example/.test(error))).toEqual([])
 })
 
 describe('the HTML of a design in a browser', () => {

@@ -83,7 +83,7 @@ test('an email that waits says why, and a failed one is sent again as a new one'
     return id
   }
   await openSent({ to: 'delay@example.com', subject: 'Later' })
-  await page.getByText('Waits for another attempt').waitFor()
+  await page.getByText('Waiting for another attempt').waitFor()
   await page.getByText('451 4.3.0 Try again later (sandbox)').waitFor()
 
   const failed = await openSent({ to: 'ada@example.com', subject: '{{ long }}', data: { long: 'x'.repeat(1_000) } })

@@ -3,7 +3,7 @@ import { PASSWORD } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
 
-const { open } = startDashboard()
+const { open, openProject } = startDashboard()
 
 test('a new user gets from signing up to a tested template: first email, domain, import with a mapping, preview as a person, timeline', async () => {
   const page = await open()
@@ -97,4 +97,13 @@ test('an installation without an account opens with the form that creates it', a
   await page.goto('/')
   await heading(page, 'Create your account')
   expect(await page.getByText('Already have an account?').count()).toBe(0)
+})
+
+test('in the sandbox the operator confirms an address with one click, and is asked no more', async () => {
+  const { page, project } = await openProject()
+  await page.goto(`/app/p/${project.id}`)
+  await button(page, 'Confirm now').click()
+  await page.getByText('Your address is confirmed').first().waitFor()
+  await expect.poll(() => button(page, 'Confirm now').count()).toBe(0)
+  expect((await (await page.context().request.get('/users/@me')).json()).emailVerified).toBe(true)
 })

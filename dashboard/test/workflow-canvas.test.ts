@@ -71,9 +71,14 @@ test('without a mouse and without code a branch with two emails, a wait and a we
   }
   const writeEmail = async (subject: string) => {
     await press(page, button(page, 'Write it here'))
+    // The editor covers the page, and its first field has the focus.
+    await page.getByRole('textbox', { name: 'Email content' }).waitFor()
     await type(page, 'Subject', subject)
-    await type(page, 'From', 'hello@canvas.example.com')
+    await tabTo(page, page.getByRole('textbox', { name: 'Email content' }))
+    await page.keyboard.type('Written by keyboard')
+    await page.keyboard.press('Escape')
     await press(page, button(page, 'Save the email'))
+    await untilClosed(page, 'dialog')
     await page.getByTitle(/^Preview of/).waitFor()
   }
   await tabTo(page, stepsOf(page, 'On signup'))
@@ -113,6 +118,12 @@ test('without a mouse and without code a branch with two emails, a wait and a we
   expect(await findPageProblems(page, 'canvas of a workflow')).toEqual([])
   await page.keyboard.press('Control+s')
   await page.getByText(/^Saved \d/).waitFor()
+  const saved = await (await request.get(`/workflows/${/workflows\/([0-9a-f-]+)/.exec(page.url())![1]}`, { headers })).json()
+  const { data: written } = await (await request.get(`/templates?workflowId=${saved.id}`, { headers })).json()
+  expect(written.map(({ subject, hasDesign }: Record<string, unknown>) => [subject, hasDesign]).sort()).toEqual([
+    ['Hello stranger', true],
+    ['Hello subscriber', true],
+  ])
 
   await press(page, page.getByRole('link', { name: 'Try', exact: true }))
   const path = page.getByRole('list', { name: 'Path' })

@@ -1856,6 +1856,8 @@ export type Template = {
   fromName: string | null
   replyTo: string | null
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  /** The workflow that it was written in, and with which it is deleted. */
+  workflowId: string | null
   /** Grows with every change of subject, previewText, body, from, fromName, replyTo or type. */
   version: number
   projectId: string
@@ -1879,6 +1881,8 @@ export type TemplateListItem = {
   fromName: string | null
   replyTo: string | null
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  /** The workflow that it was written in, and with which it is deleted. */
+  workflowId: string | null
   /** Grows with every change of subject, previewText, body, from, fromName, replyTo or type. */
   version: number
   projectId: string
@@ -4063,7 +4067,7 @@ export interface Operations {
   /**
    * Send or schedule a campaign
    *
-   * Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. A scheduled campaign is scheduled anew.
+   * Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. A scheduled campaign is scheduled again.
    */
   'POST /campaigns/{id}/send': {
     params: {
@@ -4148,8 +4152,13 @@ export interface Operations {
           transport: 'sandbox' | 'smtp' | 'ses' | null
           sandbox: boolean
         }
+        /** Where this node accepts messages by SMTP. */
         smtp: {
           enabled: boolean
+          host: string | null
+          port: number | null
+          /** `none`: without a certificate, for clients on the same machine. */
+          tls: 'starttls' | 'implicit' | 'none' | null
         }
       }
     }
@@ -4815,6 +4824,8 @@ export interface Operations {
       factFrom?: string
       /** The fact happened at this time or earlier. Counts only with `fact`. */
       factTo?: string
+      /** Emails of one message of SMTP submission, by the batch of its reply. */
+      batch?: string
       /** Emails that wait for the time that their request gave. */
       scheduled?: 'true'
       /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
@@ -4872,6 +4883,8 @@ export interface Operations {
         factFrom?: string
         /** The fact happened at this time or earlier. Counts only with `fact`. */
         factTo?: string
+        /** Emails of one message of SMTP submission, by the batch of its reply. */
+        batch?: string
         /** Emails that wait for the time that their request gave. */
         scheduled?: 'true'
         /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
@@ -6384,6 +6397,8 @@ export interface Operations {
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       /** Case-insensitive search in name, description and subject. */
       search?: string
+      /** Templates that were written in this workflow; `none`: in no workflow. */
+      workflowId?: string | 'none'
       /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
@@ -6419,6 +6434,8 @@ export interface Operations {
       from?: string | null
       fromName?: string | null
       replyTo?: string | null
+      /** The workflow that it is written in. It is deleted with it, unless something else uses it. */
+      workflowId?: string | null
     }
     response: Template
   }
@@ -6557,6 +6574,8 @@ export interface Operations {
       from?: string | null
       fromName?: string | null
       replyTo?: string | null
+      /** The workflow that it is written in. It is deleted with it, unless something else uses it. */
+      workflowId?: string | null
     }
     response: Template
   }
@@ -7461,7 +7480,7 @@ export interface Operations {
   /**
    * Delete a workflow
    *
-   * Refused while it has active executions. Its executions are deleted with it; their emails stay.
+   * Refused while it has active executions. Its executions are deleted with it, and the templates that were written in it unless something else uses them; their emails stay.
    */
   'DELETE /workflows/{id}': {
     params: {
@@ -7476,7 +7495,7 @@ export interface Operations {
   /**
    * Duplicate a workflow
    *
-   * The copy is disabled.
+   * The copy is disabled, and has copies of the templates that were written in the original.
    */
   'POST /workflows/{id}/duplicate': {
     params: {
@@ -8353,7 +8372,7 @@ export class CampaignsApi extends Resource {
   readonly resume = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/resume'>> =>
     this.call('POST /campaigns/{id}/resume', { params: { id } }, options)
 
-  /** Send or schedule a campaign. Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. A scheduled campaign is scheduled anew. */
+  /** Send or schedule a campaign. Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. A scheduled campaign is scheduled again. */
   readonly send = (id: string, body: Body<'POST /campaigns/{id}/send'> = {}, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/send'>> =>
     this.call('POST /campaigns/{id}/send', { params: { id }, body }, options)
 
@@ -9221,11 +9240,11 @@ export class WorkflowsApi extends Resource {
   readonly update = (id: string, body: Body<'PATCH /workflows/{id}'>, options: RevisionOptions = {}): Promise<Result<'PATCH /workflows/{id}'>> =>
     this.call('PATCH /workflows/{id}', { params: { id }, body }, options)
 
-  /** Delete a workflow. Refused while it has active executions. Its executions are deleted with it; their emails stay. */
+  /** Delete a workflow. Refused while it has active executions. Its executions are deleted with it, and the templates that were written in it unless something else uses them; their emails stay. */
   readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}'>> =>
     this.call('DELETE /workflows/{id}', { params: { id } }, options)
 
-  /** Duplicate a workflow. The copy is disabled. */
+  /** Duplicate a workflow. The copy is disabled, and has copies of the templates that were written in the original. */
   readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/duplicate'>> =>
     this.call('POST /workflows/{id}/duplicate', { params: { id } }, options)
 

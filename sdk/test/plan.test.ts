@@ -11,6 +11,7 @@ const remote = (changes: Partial<Template> = {}): Template => ({
   previewText: null,
   body: '<p>Hello</p>',
   hasDesign: false,
+  workflowId: null,
   from: null,
   fromName: null,
   replyTo: null,

@@ -56,7 +56,9 @@ export function mailFaults(
     frozen.add(worker)
     worker.endNextAt(`${place}:${passes()}:SIGSTOP`)
     worker.signal('SIGKILL')
-    await until(`a worker has stopped itself at ${place}`, STOPS_WITHIN_MS, () => isStopped(worker.pid()))
+    await until(`a worker has stopped itself at ${place}`, STOPS_WITHIN_MS, () => isStopped(worker.pid())).catch((err: Error) => {
+      throw new Error(`${err.message}; ${worker.explain()}`)
+    })
     thaws.push(thaw(worker, worker.pid()))
   }
   async function killAt(worker: KeptNode, place: string) {

@@ -11,6 +11,7 @@ import { startCluster } from './nodes.ts'
 import { newProject, verifyDomain } from './project.ts'
 import type { Random } from './random.ts'
 import { raceScheduled } from './scheduled-race.ts'
+import { scheduleWave } from './scheduled-wave.ts'
 import { feedEvidence, startSinkProcess } from './sink-process.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
@@ -18,7 +19,12 @@ import { until } from './until.ts'
 export type SendCall = Call & { body: { to: string[]; from: string; subject: string; body: string; subscribed?: boolean; sendAt?: string } }
 export type SendAck = { emails: string[] }
 /** With evidence, every message that arrived is reported once, as providers do. */
-type MailPlan = Plan & { evidence?: boolean; perSecond?: number }
+type MailPlan = Plan & {
+  evidence?: boolean
+  perSecond?: number
+  /** Emails that fall due at one moment, beside those of the load. */
+  scheduled?: number
+}
 
 /** The same for all nodes, as in any installation: links in a message must not depend on the worker that builds it. */
 const PUBLIC_URL = 'http://mail.chaos.example'
@@ -44,7 +50,7 @@ const BEHAVIOURS: [number, string][] = [
 /** Only evidence ends these before the ten minutes that a reply may take. */
 const HANGING: [number, string] = [0.005, 'hang-dot']
 
-export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan }: MailPlan) {
+export async function mailUnderFaults({ evidence = true, perSecond = 60, scheduled = 0, ...plan }: MailPlan) {
   const sink = await startSinkProcess()
   const all: ReceivedMessage[] = []
   const received = () => {
@@ -54,6 +60,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
   try {
     let awake: () => Promise<unknown> = async () => {}
     let deaths = () => [] as string[]
+    let racedCancels = 0
     const { broken, ...run } = await runUnderFaults<SendCall, SendAck>(plan, {
       perSecond,
       flow: FLOW,
@@ -69,19 +76,31 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
         const db = connect({ url: databaseUrl, max: 2, log: createLog('silent') })
         await verifyDomain(db, main.url, { ...project, domain: 'chaos.example' })
         const feed = evidence ? feedEvidence(db, project.id, sink.tail) : undefined
+        const behaviours = evidence ? [HANGING, ...BEHAVIOURS] : BEHAVIOURS
+        let last = 0
+        // A refusal ends a subscription that these recipients do not have.
+        const address = () => `${behaviour(random, behaviours).replace(REFUSED, 'ok')}+wave${++last}@example.com`
+        const wave = await scheduleWave({ url: main.url, secretKey: project.secret, count: scheduled, address, judge: judgeSend })
         const races = raceScheduled({ urls: [main.url, api.url], secretKey: project.secret, projectId: project.id, db }, random)
         return {
-          next: sendCalls(project.secret, random, evidence ? [HANGING, ...BEHAVIOURS] : BEHAVIOURS),
+          next: sendCalls(project.secret, random, behaviours),
           judge: judgeSend,
           async settle() {
             await awake()
             await races.stop()
+            racedCancels = races.cancelled.size
             await untilSettled(db, project.id)
             await feed?.stop()
             await db.destroy()
           },
           checks: (sent: Map<string, Sent<SendCall, SendAck>>) =>
-            mailChecks({ projectId: project.id, sent, received: received(), evidence, cancelled: races.cancelled }),
+            mailChecks({
+              projectId: project.id,
+              sent: new Map([...wave, ...sent]),
+              received: received(),
+              evidence,
+              cancelled: races.cancelled,
+            }),
         }
       },
     })
@@ -97,6 +116,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
       /** Including those that the policy allows to arrive twice. */
       repeated: [...copies].filter(([, count]) => count > 1),
       deaths: deaths(),
+      racedCancels,
     }
   } finally {
     await sink.stop()

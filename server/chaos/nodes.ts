@@ -216,6 +216,8 @@ async function keepNode(name: string, entry: Entry, env: Record<string, string>,
     /** Crash points at which it ended as planned. */
     deaths,
     pid: () => current.child.pid!,
+    /** Its state and the end of its output, to explain a failure. */
+    explain: () => withOutput(`${name} is ${state}, process ${current.child.pid}, to end at ${end}`),
     /** Kills it and does not restart it. */
     kill() {
       ending = true

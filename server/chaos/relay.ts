@@ -75,13 +75,20 @@ export async function relayUnderFaults({ perSecond = PER_SECOND, ...plan }: Plan
           await verifyDomain(db, main.url, tenant)
           tenants.push(tenant)
         }
-        const clock = every(CLOCK_MS, 'shorten waits', () => shortenWaits(db), createLog('silent'))
+        // During the faults pauses last as long as in production: the number of refusals depends on it.
+        let pausesPass = false
+        const passTime = async () => {
+          await shortenWaits(db)
+          if (pausesPass) await shortenPauses(db)
+        }
+        const clock = every(CLOCK_MS, 'shorten waits', passTime, createLog('silent'))
         return {
           next: relayCalls(tenants, random, () => bursts.shift()),
           judge: judgeSend,
           async settle() {
             await faultsAreOver()
             forgiving()
+            pausesPass = true
             await untilSettled(db).finally(async () => {
               await clock.stop()
               await db.destroy()
@@ -159,6 +166,12 @@ const shortenWaits = (db: Db) =>
   sql`
     update emails set due_at = updated_at + least((due_at - updated_at) / ${CLOCK.speed}, make_interval(secs => ${CLOCK.longestWaitSeconds}))
     where state = 'deferred' and due_at > updated_at + make_interval(secs => ${CLOCK.longestWaitSeconds})
+  `.execute(db)
+
+const shortenPauses = (db: Db) =>
+  sql`
+    update sending_pauses set until = now() + make_interval(secs => ${CLOCK.longestWaitSeconds})
+    where until > now() + make_interval(secs => ${CLOCK.longestWaitSeconds})
   `.execute(db)
 
 const untilSettled = async (db: Db) => {

@@ -13,6 +13,7 @@ import { relayUnderFaults } from './relay.ts'
 import { keepSection } from './sections.ts'
 import { siegeCells, siegeColumns } from './siege-check.ts'
 import { SIEGE_NAMES } from './sieges.ts'
+import { largeSubmissions, submissionUnderFaults } from './submission.ts'
 import { trackUnderFaults } from './track.ts'
 import { workflowUnderFaults } from './workflow.ts'
 
@@ -23,7 +24,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
@@ -33,6 +34,8 @@ const { values, positionals } = parseArgs({
     contacts: { type: 'string', default: '100000' },
     // Contacts that enter the workflow.
     entering: { type: 'string', default: '10000' },
+    // Emails of the suite `mail` that fall due at one moment, while processes are killed.
+    scheduled: { type: 'string', default: '0' },
     // Requests of each shape of attack.
     requests: { type: 'string', default: '1000' },
     // One attack or siege of the neighbours, by name.
@@ -50,6 +53,7 @@ const SUITES = {
   workflow: runWorkflow,
   feedback: runFeedback,
   relay: runRelay,
+  submission: runSubmission,
   neighbours: runNeighbours,
   // The second part of the neighbours, alone.
   sieges: async () => reportNeighbours('sieges', [await runSieges(SIEGE_NAMES)]),
@@ -95,7 +99,8 @@ async function runTrack() {
 }
 
 async function runMail() {
-  const plan = { ...planFor(200), calmMs: 2_000, evidence: !values['no-evidence'] }
+  const scheduled = Number(values.scheduled)
+  const plan = { ...planFor(200), calmMs: 2_000, evidence: !values['no-evidence'], scheduled }
   const run = await mailUnderFaults(plan)
   const extra = plan.evidence ? '' : ', without evidence'
   const copies = (wanted: number): Row => [
@@ -103,12 +108,14 @@ async function runMail() {
     run.repeated.filter(([, count]) => count === wanted).length,
   ]
   return report(
-    `mail --faults ${plan.faults}${plan.evidence ? '' : ' --no-evidence'}`,
+    `mail --faults ${plan.faults}${plan.evidence ? '' : ' --no-evidence'}${scheduled ? ` --scheduled ${scheduled}` : ''}`,
     `sending${extra}: two API nodes, three workers, embedded PostgreSQL, an SMTP server`,
     run,
     [
       ...rowsOfDeaths(run.deaths),
       ['requests, each with a key of its own', run.calls],
+      ...(scheduled ? [['scheduled emails that fell due at one moment', scheduled] as Row] : []),
+      ['scheduled emails that were cancelled when they fell due', run.racedCancels],
       ['emails that arrived', run.mails],
       ['copies that arrived', run.copies],
       ...(plan.evidence ? [] : [copies(2), copies(3)]),
@@ -206,6 +213,34 @@ async function runRelay() {
     ['bad answers of the relay', run.badAnswers],
     ['connections to the relay', run.connections],
   ])
+}
+
+/** Peak of resident memory with many messages of 40 MB at once; the budget of body bytes is 128 MB. */
+const LARGE = { messages: 50, bytes: 40 * 1024 * 1024, maxMb: 1_000 }
+
+async function runSubmission() {
+  const { faults, calmMs, seed: planned, say } = planFor(20)
+  const run = await submissionUnderFaults({ seed: planned, faults, calmMs, say, messages: 1_000, connections: 50 })
+  const large = await largeSubmissions(LARGE)
+  const tooMuch = large.peakMb > LARGE.maxMb ? [`50 messages of 40 MB took ${large.peakMb} MB`] : []
+  const problems = [...run.problems, ...large.problems, ...tooMuch]
+  process.exitCode ||= problems.length ? 1 : 0
+  const rows: Row[] = [
+    ...Object.entries(run.injected).map(([kind, count]): Row => [kind, count]),
+    ['messages over 50 connections, each with a key, each 250 one email', run.messages],
+    ['of them sent more than once', run.retried],
+    ['50 messages of 40 MB at once: accepted, told to try again (452 4.3.1)', `${large.accepted}, ${large.busy}`],
+    ['· resident memory of the node, before and at its peak', `${large.beforeMb} MB, ${large.peakMb} MB`],
+    ['· longest time of a small message of another project meanwhile', `${large.longestWaitMs} ms`],
+    ['problems', problems.length],
+  ]
+  return `${machine()}
+\`SEED=${seed} npm run chaos -- submission --faults ${faults}\` plans the same faults again.
+
+| SMTP submission: a node with every role, embedded PostgreSQL, ${run.seconds.toFixed(1)} s | |
+|---|---|
+${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
+${problems.map((problem) => `\n- ${problem}`).join('')}`
 }
 
 async function runNeighbours() {

@@ -21,10 +21,16 @@ const BAD: ((res: ServerResponse) => void)[] = [
 ]
 /** Each holds up the endpoint for 10 s. */
 const MAX_HANGS = 2
+/** Two, so that what is read once is told twice. */
+const PATHS = ['1', '2']
+/** Longer than a worker uses the secrets that it has read. */
+const ROTATE_MS = 40_000
 
 /** A receiver of webhooks that fails, redirects, drips and hangs, with all that it was told. */
 export async function startReceiver() {
-  const secrets: string[] = []
+  /** By path; the newest last. */
+  const secrets = new Map<string, string[]>(PATHS.map((path) => [path, []]))
+  /** By path and event. */
   const idsOfEvent = new Map<string, Set<string>>()
   const attempts = new Map<string, number>()
   let forged = 0
@@ -33,8 +39,16 @@ export async function startReceiver() {
   function take(req: IncomingMessage, body: string, res: ServerResponse) {
     const id = String(req.headers['webhook-id'])
     attempts.set(id, (attempts.get(id) ?? 0) + 1)
-    if (!secrets.every((secret) => isSigned(secret, req, body))) forged++
-    const event: string = JSON.parse(body).data.id
+    const path = String(req.url).slice(1)
+    // Signed with two secrets: of the two latest that we know at least one is among them, even in the moment of a rotation.
+    if (
+      !secrets
+        .get(path)
+        ?.slice(-2)
+        .some((secret) => isSigned(secret, req, body))
+    )
+      forged++
+    const event = `${path} ${JSON.parse(body).data.id}`
     const isBad = attempts.get(id) === 1 && Math.random() < BAD_SHARE
     if (isBad && ++bad <= MAX_HANGS) return
     if (isBad && bad % 2) return BAD[bad % BAD.length]!(res)
@@ -55,34 +69,50 @@ export async function startReceiver() {
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 
+  let rotating: NodeJS.Timeout | undefined
   return {
-    /** Makes an endpoint for tracked events. Its secret is rotated, so that every request has two signatures. */
+    /** Makes endpoints for tracked events. Their secrets are rotated now and then, so that every request has two signatures. */
     async listen(api: string, secretKey: string) {
-      const post = async (path: string, body: object) => {
-        const headers = { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' }
-        const answer = await fetch(api + path, { method: 'POST', headers, body: JSON.stringify(body) })
+      const ask = async (method: string, path: string, body?: object) => {
+        const headers = { authorization: `Bearer ${secretKey}`, ...(body ? { 'content-type': 'application/json' } : {}) }
+        const answer = await fetch(api + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
         if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
         return (await answer.json()) as { id: string; secret: string }
       }
-      const made = await post('/webhook-endpoints', { url, events: ['event.*'] })
-      const rotated = await post(`/webhook-endpoints/${made.id}/rotate-secret`, { graceHours: 24 })
-      secrets.push(made.secret, rotated.secret)
+      const learn = (path: string, secret: string) => {
+        const known = secrets.get(path)!
+        if (known.at(-1) !== secret) known.push(secret)
+      }
+      /** A rotation whose answer was lost is learnt before the next one: so at most one secret is unknown. */
+      const rotate = async (path: string, id: string) => {
+        learn(path, (await ask('GET', `/webhook-endpoints/${id}`)).secret)
+        learn(path, (await ask('POST', `/webhook-endpoints/${id}/rotate-secret`, { graceHours: 24 })).secret)
+      }
+      const made = await Promise.all(
+        PATHS.map(async (path) => ({ path, ...(await ask('POST', '/webhook-endpoints', { url: url + path, events: ['event.*'] })) })),
+      )
+      const rotateAll = () => Promise.all(made.map(({ path, id }) => rotate(path, id)))
+      await rotateAll()
+      // Nodes are killed meanwhile.
+      rotating = setInterval(() => void rotateAll().catch(() => {}), ROTATE_MS)
     },
-    /** Every tracked event was told, under one id however often, and signed by both secrets. */
+    /** Every tracked event was told to each endpoint, under one id however often, and signed. */
     check:
       (projectId: string, isTracked: (name: RawBuilder<unknown>) => RawBuilder<unknown>): Check =>
       async (tx) => {
         const events = await many<{ id: string }>(tx)`select id from events where project_id = ${projectId} and ${isTracked(sql`name`)}`
+        const expected = events.flatMap(({ id }) => PATHS.map((path) => `${path} ${id}`))
         return [
-          { rule: 'an event that the webhook endpoint was not told', cases: events.flatMap(({ id }) => (idsOfEvent.has(id) ? [] : [id])) },
+          { rule: 'an event that a webhook endpoint was not told', cases: expected.filter((each) => !idsOfEvent.has(each)) },
           {
             rule: 'an event with several webhook ids',
             cases: [...idsOfEvent].flatMap(([event, ids]) => (ids.size > 1 ? [`${event}: ${[...ids].join(' ')}`] : [])),
           },
-          { rule: 'a webhook without both signatures', cases: forged ? [String(forged)] : [] },
+          { rule: 'a webhook without a valid signature', cases: forged ? [String(forged)] : [] },
         ]
       },
     stop() {
+      clearInterval(rotating)
       server.closeAllConnections()
       server.close()
     },
@@ -106,6 +136,7 @@ export async function settleTold(databaseUrl: string, projectId: string) {
       db,
       sql`
       select from webhook_outbox where project_id = ${projectId}
+      union all select from webhook_batches where project_id = ${projectId}
       union all select from webhook_deliveries where project_id = ${projectId} and status = 'pending' limit 1`,
     )
     return open.length === 0

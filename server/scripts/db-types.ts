@@ -22,6 +22,8 @@ const TYPES: Record<string, string> = {
   date: 'Date',
   uuid: 'string',
   _bytea: 'Buffer[]',
+  _int2: 'number[]',
+  _int4: 'number[]',
   _text: 'string[]',
   _uuid: 'string[]',
 }

@@ -2,10 +2,13 @@ import { parseArgs } from 'node:util'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
+import { backUp, type Manifest } from './backup/back-up.ts'
+import { restore } from './backup/restore.ts'
 import { resolveReport } from './billing/reports.ts'
 import { connect, maybeOne, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
+import { holdSending, resumeSending } from './db/nodes/sending-hold.ts'
 import { borrowDatabase } from './db/open.ts'
 import { explainEmail } from './delivery/emails/explain.ts'
 import { diagnose } from './doctor/doctor.ts'
@@ -17,8 +20,10 @@ import { AppError } from './lib/errors.ts'
 import { isId } from './lib/id.ts'
 import { createLog } from './lib/log.ts'
 import { readMasterKeys } from './lib/master-key.ts'
+import { STERNA } from './lib/process/command.ts'
 import { deriveSecrets, randomToken, type Secrets } from './lib/secrets.ts'
 import { readAddress } from './lib/text/address.ts'
+import { MB } from './lib/text/units.ts'
 import { createProject, ProjectName } from './projects/project.ts'
 import { listMarks } from './projects/suspension-marks.ts'
 import { disableProject, enableProject } from './projects/suspensions.ts'
@@ -31,7 +36,7 @@ type Options = { [name in 'email' | 'password' | 'name' | 'owner' | 'reason']?: 
 /** A mistake on the command line. */
 class UsageError extends Error {}
 
-const USAGE = `Usage: npm run sterna -- <command>
+const USAGE = `Usage: ${STERNA} <command>
 
   user create --email <address> [--password <text>]   create an account (generates a password if none is given)
   user operator --email <address> [--off]             make an account an operator of this installation, or no longer
@@ -46,6 +51,10 @@ const USAGE = `Usage: npm run sterna -- <command>
   explain email <id>                                  explain what happened to an email and what happens next
   usage resolve <identifier> sent|again               settle a usage report that doctor lists as unknown
   secret rewrite                                      seal all stored values with SECRET_KEY, so that former keys can go
+  backup <folder>                                     copy the embedded database, images and secret key into a new folder
+  restore <folder>                                    make a new DATA_DIR from a backup
+  sending hold [--reason <text>]                      let no email leave, as after a restore
+  sending resume                                      let emails leave again, after you have checked what waits
   migrate                                             apply pending migrations
   doctor                                              check configuration, database, disk and ports`
 
@@ -63,6 +72,8 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'explain email': emailExplain,
   'usage resolve': usageResolve,
   'secret rewrite': secretRewrite,
+  'sending hold': sendingHold,
+  'sending resume': sendingResume,
 }
 
 /** Runs one command and returns the exit code. */
@@ -94,6 +105,8 @@ const asksForHelp = (argv: string[]) => argv[0] === 'help' || argv.some((word) =
 async function dispatch(words: string[], options: Options, env: Record<string, string | undefined>) {
   if (words[0] === 'doctor') return report(await diagnose(env))
   if (words[0] === 'migrate') return withDatabase(loadConfig(env), async (url) => print(describeMigration(await migrate(url))))
+  if (words[0] === 'backup') return print(describeBackup(await backUp(loadConfig(env), folderOf(words))))
+  if (words[0] === 'restore') return print(describeRestore(await restore(loadConfig(env), folderOf(words))))
   const command = COMMANDS[words.slice(0, 2).join(' ')]
   if (!command) return print(USAGE, words.length ? 2 : 0)
   return withContext(loadConfig(env), async (context) => print(await command({ ...context, options, args: words.slice(2) })))
@@ -159,6 +172,29 @@ async function userOperator({ db, options }: Context) {
   return `${email} ${options.off ? 'is no operator any more' : 'is an operator of this installation'}`
 }
 
+const folderOf = ([name, folder]: string[]) => folder ?? usage(`${name} needs a folder`)
+
+const sizeOf = ({ files }: Manifest) => `${(files.reduce((sum, { bytes }) => sum + bytes, 0) / MB).toFixed(1)} MB in ${files.length} files`
+
+const describeBackup = (manifest: Manifest) => `Backed up ${sizeOf(manifest)}. The folder contains secrets: keep it as safe as DATA_DIR.`
+
+const describeRestore = (manifest: Manifest) =>
+  [
+    `Restored ${sizeOf(manifest)}, as they were at ${manifest.createdAt}.`,
+    `Emails that wait in the backup may have been sent since. After the next start nothing is sent until you run: ${STERNA} sending resume`,
+  ].join('\n')
+
+async function sendingHold({ db, options }: Context) {
+  const reason = (options.reason ?? 'held by an operator').slice(0, MAX_REASON)
+  await transact(db, (tx) => holdSending(tx, reason))
+  return 'Sending is held. Running workers notice within seconds.'
+}
+
+async function sendingResume({ db }: Context) {
+  const resumed = await transact(db, (tx) => resumeSending(tx))
+  return resumed ? 'Emails leave again within seconds.' : 'Sending was not held.'
+}
+
 async function secretRewrite({ db, secrets }: Context) {
   const report = await rewriteSecrets(db, secrets)
   const lines = report.map(({ what, left, rewritten, expires }) => `${what}: ${expires ? '' : `${rewritten} rewritten, `}${left} left`)
@@ -199,7 +235,7 @@ async function suspensionList({ db }: Context) {
 
 async function suspensionLift({ db, args: [id = ''] }: Context) {
   const lifted = isId(id) && (await transact(db, (tx) => liftSuspension(tx, id, 'operator')))
-  return lifted ? 'lifted' : usage('no suspension has this id; see: npm run sterna -- suspension list')
+  return lifted ? 'lifted' : usage(`no suspension has this id; see: ${STERNA} suspension list`)
 }
 
 async function projectCreate({ db, secrets, options }: Context) {
@@ -207,7 +243,7 @@ async function projectCreate({ db, secrets, options }: Context) {
   if (!name.success) usage('--name must have 1 to 100 characters')
   const owner = address(options, 'owner')
   const user = await maybeOne<{ id: string }>(db)`select id from users where email = ${owner}`
-  if (!user) usage(`no account has the address ${owner}; create it first: npm run sterna -- user create --email ${owner}`)
+  if (!user) usage(`no account has the address ${owner}; create it first: ${STERNA} user create --email ${owner}`)
   const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
   return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
 }
@@ -223,7 +259,7 @@ async function mailList({ db }: Context) {
 
 async function mailShow({ db, secrets, args: [id = ''] }: Context) {
   const email = isId(id) ? await readAccountEmail(db, secrets, id) : undefined
-  if (!email) usage('no account email has this id; see: npm run sterna -- mail list')
+  if (!email) usage(`no account email has this id; see: ${STERNA} mail list`)
   return `To: ${email.to}\nSubject: ${email.subject}\n\n${email.text}`
 }
 
@@ -246,7 +282,7 @@ async function projectRecount(context: Context) {
 async function usageResolve({ db, args: [identifier = '', outcome = ''] }: Context) {
   if (outcome !== 'sent' && outcome !== 'again') usage('say whether Stripe has the report: usage resolve <identifier> sent|again')
   const resolved = await transact(db, (tx) => resolveReport(tx, identifier, outcome === 'sent'))
-  if (!resolved) usage('no usage report with this identifier has an unknown outcome; see: npm run sterna -- doctor')
+  if (!resolved) usage(`no usage report with this identifier has an unknown outcome; see: ${STERNA} doctor`)
   return outcome === 'sent' ? 'settled as sent' : 'will be sent again'
 }
 

@@ -7,7 +7,7 @@ import { type Pool, type Tx, transact } from './db/index.ts'
 import { dropOldNotifications } from './delivery/feedback/ses/store.ts'
 import { dropOldSoftBounces } from './delivery/feedback/soft-bounce.ts'
 import { clearVars } from './delivery/outbox/clear-vars.ts'
-import { dropOldAttachments } from './delivery/outbox/retention.ts'
+import { dropOldAttachments, dropOldMessages } from './delivery/outbox/retention.ts'
 import { dropOldPauses } from './delivery/sender/limits/stored-pauses.ts'
 import { dropOldAuditEntries } from './http/audit.ts'
 import { dropExpiredKeys } from './http/idempotency.ts'
@@ -54,6 +54,7 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
       'files of jobs': () => untilNone(db, (tx) => dropOldPieces(tx, PIECES_CHUNK)),
       jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
       attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, ATTACHMENTS_CHUNK)),
+      'submitted messages': () => untilNone(db, (tx) => dropOldMessages(tx, ATTACHMENTS_CHUNK)),
       'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
       'audit entries': () => untilNone(db, (tx) => dropOldAuditEntries(tx, CHUNK)),
       'preview pages': () => untilNone(db, (tx) => dropOldPreviewPages(tx, CHUNK)),

@@ -1,18 +1,22 @@
 import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { Parts } from './app.ts'
+import { holdIfRestored } from './backup/restored-mark.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
+import { explainBudget, readConnectionBudget } from './db/nodes/connection-budget.ts'
+import { checkDatabaseIdentity } from './db/nodes/sending-hold.ts'
 import { checkDatabase, type Database, openDatabase } from './db/open.ts'
 import { announce, type Presence } from './db/presence.ts'
 import { type WhenReachable, whenReachable } from './db/when-reachable.ts'
 import { syncWithTransport } from './domains/sync-with-transport.ts'
 import type { Readiness } from './http/health.ts'
 import type { App, Deps } from './http/server.ts'
-import { type Config, ConfigError, loadConfig } from './lib/config.ts'
+import { type Config, ConfigError, hasMetrics, loadConfig } from './lib/config.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { readMasterKeys } from './lib/master-key.ts'
 import { deriveSecrets } from './lib/secrets.ts'
@@ -64,6 +68,8 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const kind = config.role === 'worker' ? 'worker' : 'api'
   const app = kind === 'api' ? await buildApiApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
   const closeApp = once(() => close(app))
+  undo.push({ step: 'metrics', run: await startMetrics(app, deps) })
+  undo.push({ step: 'traces', run: await startTraces(app, deps) })
   // Before the database is reached: while the node waits for it, /health and /ready say so.
   await listen(app, config)
   undo.push({ step: 'listener', run: closeApp })
@@ -71,6 +77,8 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   if (config.databaseUrl) await reach('connect', () => checkDatabase(database))
   await reach('migrate', () => migrate(database.url, log))
   await reach('check the secret', () => checkSecret(db, secrets, { adopt: true }))
+  await reach('check which database this is', () => checkDatabaseIdentity(db, log))
+  await reach('look for a restored backup', () => holdIfRestored(db, config.dataDir, log))
   const transport = config.transportKind
   const presence = await reach('join the installation', () =>
     joinNodes({
@@ -82,10 +90,14 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     }),
   )
   undo.push({ step: 'presence', run: presence.leave })
+  const stopSubmission = await startSubmissionOf(deps, app)
+  undo.push({ step: 'submission', run: stopSubmission })
+  const tooMany = explainBudget(await reach('count connections', () => readConnectionBudget(db, config)))
+  if (tooMany) log.warn({}, tooMany)
   const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach })
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.
-  undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopWorker()]) })
+  undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopSubmission(), stopWorker()]) })
   readiness.isStarting = false
   readiness.accepting = true
   undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
@@ -94,9 +106,21 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
 
 /** Returns a function that stops it, which may be called more than once. */
 async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence; reach: WhenReachable }) {
-  const { startWorker } = await import('./worker.ts')
-  const worker = await startWorker(deps, options)
-  return once(worker.stop)
+  const [{ startWorker }, { startWorkerAgenda }] = await Promise.all([import('./worker.ts'), import('./agenda.ts')])
+  const agenda = startWorkerAgenda(deps.db)
+  const worker = await startWorker(deps, { ...options, agenda })
+  return once(async () => {
+    await Promise.all([worker.stop(), agenda.stop()])
+  })
+}
+
+/** Accepts messages by SMTP, if a port is set. Returns a function that stops it, which may be called more than once. */
+async function startSubmissionOf({ config, ...deps }: Deps, app: App) {
+  const { submission } = config
+  if (!submission) return async () => {}
+  const { startSubmission } = await import('./send/submission/listener.ts')
+  const listener = await startSubmission({ ...deps, config: { ...config, submission } }, app)
+  return once(listener.stop)
 }
 
 /** Runs a step at its first call; further calls wait for the same run. */
@@ -106,6 +130,23 @@ function once(run: () => Promise<void>) {
     running ??= run()
     return running
   }
+}
+
+/** Imported only if there is a setting for them. */
+async function startMetrics(app: App, deps: Deps) {
+  if (!hasMetrics(deps.config)) return async () => {}
+  const [{ serveMetrics }, { FOLDED_LEDGERS }] = await Promise.all([import('./monitoring/serve-metrics.ts'), import('./ledgers.ts')])
+  return serveMetrics(app, deps, FOLDED_LEDGERS)
+}
+
+async function startTraces(app: App, { config, log }: Deps) {
+  if (!config.tracing) return async () => {}
+  const [{ startTracing }, { traceRequests }] = await Promise.all([
+    import('./lib/process/tracing.ts'),
+    import('./monitoring/trace-requests.ts'),
+  ])
+  traceRequests(app)
+  return startTracing(config.tracing, { service: { 'service.name': 'sterna', 'sterna.role': config.role, 'host.name': hostname() }, log })
 }
 
 /** Imported on demand, like the worker: a process with one role does not load the code of the other. */

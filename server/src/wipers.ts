@@ -36,9 +36,15 @@ import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeTemplateVersions } from './templates/versions.ts'
 import { wipeUploads } from './uploads/wipe.ts'
-import { wipeWebhookDelivered, wipeWebhookDeliveries, wipeWebhookHours, wipeWebhookMessages } from './webhook-endpoints/deliveries.ts'
+import {
+  wipeWebhookBatches,
+  wipeWebhookDelivered,
+  wipeWebhookDeliveries,
+  wipeWebhookHours,
+  wipeWebhookRuns,
+} from './webhook-endpoints/deliveries.ts'
 import { wipeEndpoints } from './webhook-endpoints/endpoint.ts'
-import { wipeWebhookOutbox } from './webhooks/facts.ts'
+import { wipeWebhookMessages, wipeWebhookOutbox } from './webhooks/facts.ts'
 import {
   wipeEntries,
   wipeExecutions,
@@ -105,6 +111,8 @@ export const WIPERS: Wiper[] = [
   wipeSuspensions,
   wipeBilling,
   wipeWebhookOutbox,
+  wipeWebhookBatches,
+  wipeWebhookRuns,
   wipeWebhookDeliveries,
   wipeWebhookDelivered,
   wipeWebhookMessages,

@@ -1,3 +1,4 @@
+import { EVERYTHING_DUE, type WorkerAgenda, type WorkerTask } from './agenda.ts'
 import { addToRollups } from './analytics/fold.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
@@ -15,6 +16,7 @@ import { continueImport } from './contacts/csv/import.ts'
 import { continueDeleteField } from './contacts/fields/delete-field.ts'
 import { countFields } from './contacts/fields/fields.ts'
 import { connect, type Pool, transact } from './db/index.ts'
+import { watchSendingHold } from './db/nodes/sending-hold.ts'
 import type { Presence } from './db/presence.ts'
 import { type WhenReachable, withoutWaiting } from './db/when-reachable.ts'
 import { emailExport } from './delivery/emails/export.ts'
@@ -68,6 +70,7 @@ import { startFanOut } from './webhook-endpoints/fan-out.ts'
 import { continueReplay } from './webhook-endpoints/replay.ts'
 import { abandonDeliveries, createWebhookPartitions, dropOldWebhooks, forgetEndpoint } from './webhook-endpoints/retention.ts'
 import { checkBacklogs } from './webhook-endpoints/switch-off.ts'
+import { countCalls } from './webhooks/calls.ts'
 import { webhookTargetOf } from './webhooks/target-of.ts'
 import { WIPERS } from './wipers.ts'
 import { startWorkflowEngine } from './workflows/executions/engine.ts'
@@ -150,15 +153,24 @@ type Options = {
   timing?: Partial<SenderTiming>
   intervals?: WorkerIntervals
   withSchedule?: boolean
+  agenda?: WorkerAgenda
   reach?: WhenReachable
 }
 export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number; timeoutAfterMs?: number }
 
 export async function startWorker(
   deps: Deps,
-  { url, presence, timing = {}, intervals = {}, withSchedule = true, reach = withoutWaiting }: Options,
+  { url, presence, timing = {}, intervals = {}, withSchedule = true, agenda = EVERYTHING_DUE, reach = withoutWaiting }: Options,
 ) {
   const { key: livenessKey, isHeld } = presence
+  const dueIf =
+    (...tasks: WorkerTask[]) =>
+    () =>
+      tasks.some((task) => agenda.isDue(task))
+  const heldAndDue =
+    (...tasks: WorkerTask[]) =>
+    () =>
+      isHeld() && dueIf(...tasks)()
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
   await reach('create partitions', async () => {
     await createPartitions(deps.db, deps.log)
@@ -168,22 +180,65 @@ export async function startWorker(
   const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const crons = cronsFor(deps)
-  const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule, reach })
-  const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
+  const engine = await startEngine({
+    url,
+    livenessKey,
+    isHeld,
+    db: deps.db,
+    log: deps.log,
+    handlers,
+    crons,
+    withSchedule,
+    isDue: dueIf('jobs'),
+    reach,
+  })
+  const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers, isDue: dueIf('reactions') })
   const outgoing = outgoingEmail(deps)
-  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, settings: KEYED_PLANS })
-  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, reach, ...outgoing })
-  const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
-  const notifications = startNotifications(deps, intervals.notificationsMs)
+  // A database that was restored may be older than what was sent.
+  const hold = await watchSendingHold(deps.db, deps.log)
+  const maySend = () => isHeld() && hold.mayLeave()
+  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender', settings: KEYED_PLANS })
+  const sender = await startSender({
+    ...deps,
+    ownDb,
+    url,
+    worker: livenessKey,
+    isHeld: maySend,
+    isDue: agenda.isDue,
+    timing,
+    reach,
+    ...outgoing,
+  })
+  const accountEmails = sendAccountEmails(deps, outgoing.transport, {
+    key: livenessKey,
+    isHeld: () => maySend() && dueIf('queuedAccountEmails', 'keptAccountEmails', 'accountEmailsInHand')(),
+  })
+  const notifications = startNotifications(deps, intervals.notificationsMs, dueIf('notifications'))
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
-  const campaignWork = startCampaignWork({ ...deps, isHeld, intervals: intervals.campaigns })
-  const workflows = startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: intervals.timeoutAfterMs })
-  const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
-  const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
-  const deliveries = startDeliveries({ ...deps, isHeld, safeFetch, accountEmails: accountEmailDeps(deps) })
-  const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake })
-  const firings = startFirings(deps.db, deps.log, isHeld)
-  const emailLedger = addUpEmailsEvery(intervals.campaigns?.countMs ?? ADD_UP_MS, deps, isHeld)
+  const campaignWork = startCampaignWork({
+    ...deps,
+    isHeld: heldAndDue('scheduledCampaigns', 'campaignsAtWork'),
+    intervals: intervals.campaigns,
+  })
+  const workflows = startWorkflowEngine({
+    ...deps,
+    url,
+    isHeld,
+    timeoutAfterMs: intervals.timeoutAfterMs,
+    isDue: dueIf('executions'),
+  })
+  const safeFetch = countCalls(createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config)))
+  const webhooks = startWebhooks({ ...deps, isHeld, safeFetch, isDue: dueIf('webhookSteps') })
+  const deliveries = startDeliveries({
+    ...deps,
+    isHeld,
+    safeFetch,
+    accountEmails: accountEmailDeps(deps),
+    isDue: dueIf('webhookBatches', 'webhookDeliveries'),
+  })
+  const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake, isDue: dueIf('webhookFacts') })
+  const firings = startFirings(deps.db, deps.log, heldAndDue('firings'))
+  const emailLedger = addUpEmailsEvery(intervals.campaigns?.countMs ?? ADD_UP_MS, deps, heldAndDue('emailLedger'))
   return {
     async stop() {
       await Promise.all([
@@ -201,6 +256,7 @@ export async function startWorker(
         listener?.stop(),
         accountEmails?.stop(),
         sender.stop(),
+        hold.stop(),
       ])
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
@@ -259,7 +315,7 @@ function transportFor({ ses, smtpUrl, publicUrl, sandboxDelivers }: Config, db: 
     : createSandboxTransport(db, { delivers: sandboxDelivers })
 }
 
-const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Presence) =>
+const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Pick<Presence, 'key' | 'isHeld'>) =>
   config.mailFrom && sendsAccountEmails(config)
     ? startAccountEmails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
     : undefined

@@ -104,7 +104,7 @@ function FromCode({ values, onContent, left }: ModeSwitchProps & { left: LeftDes
       {left ? (
         <Confirm
           title="Go back to the blocks?"
-          description="Your changes of the HTML are dropped: blocks cannot be made of it."
+          description="Your changes to the HTML are lost: HTML cannot be converted to blocks."
           action="Drop the HTML"
           open={asking}
           onOpenChange={setAsking}

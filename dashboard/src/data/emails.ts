@@ -32,6 +32,15 @@ export const emailPreviewQuery = (projectId: string, id: string) =>
   })
 
 const LIVE_MS = 30_000
+const MAX_SCHEDULED = 20
+
+/** Emails to a contact that wait for the time that their request gave. */
+export const scheduledEmailsQuery = (projectId: string, contactId: string) =>
+  queryOptions({
+    queryKey: key(projectId, 'list', 'scheduled', contactId),
+    queryFn: async () => (await apiOf(projectId).emails.list({ contactId, scheduled: 'true', limit: MAX_SCHEDULED })).data,
+    refetchInterval: LIVE_MS,
+  })
 
 /** Whether anything was ever sent. */
 export const hasEmailsQuery = (projectId: string) =>

@@ -2,6 +2,7 @@ import type { Body, Design, Template, TemplateListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import { apiOf } from '../api.ts'
 import { byName, namesById } from '../ui/form/options.ts'
+import { domainsQuery } from './domains.ts'
 import { invalidateLists, keysOf } from './keys.ts'
 
 const key = keysOf('templates')
@@ -134,3 +135,14 @@ export const thumbnailQuery = (projectId: string, content: string) =>
     retry: false,
     refetchOnWindowFocus: false,
   })
+
+/** The sender of a new email: that of the template changed last, else one of the first verified domain. Empty if there is none. */
+export async function findSender(
+  queries: QueryClient,
+  { id, name }: { id: string; name: string },
+): Promise<{ from?: string; fromName?: string }> {
+  const last = (await queries.fetchQuery(offeredTemplatesQuery(id))).find(({ from }) => from)
+  if (last?.from) return { from: last.from, ...(last.fromName && { fromName: last.fromName }) }
+  const domain = (await queries.fetchQuery(domainsQuery(id))).find(({ verified }) => verified)
+  return domain ? { from: `hello@${domain.domain}`, fromName: name } : {}
+}

@@ -60,7 +60,7 @@ export function EditorFrame<V extends object>(props: EditorFrameProps<V>) {
         }
       />
       <div className="space-y-2 px-4 pt-4 empty:hidden sm:px-6 lg:px-8">
-        <Notices draft={draft} />
+        <DraftNotices draft={draft} />
       </div>
       {children}
       {!autosaves && <LeaveGuard isDirty={draft.isDirty} within={within} />}
@@ -79,7 +79,8 @@ function SaveState<V extends object>({ draft, problem }: { draft: Draft<V>; prob
   )
 }
 
-function Notices<V extends object>({ draft }: { draft: Draft<V> }) {
+/** Conflicts, errors and work that was restored. */
+export function DraftNotices<V extends object>({ draft }: { draft: Draft<V> }) {
   if (draft.hasConflict) {
     return (
       <Banner

@@ -63,7 +63,7 @@ export function useDraft<V extends object>({ name, saved, save, reload }: DraftO
     /** What somebody else has saved meanwhile. */
     theirs: state.theirs?.values,
     restoredFrom: state.restoredFrom,
-    save: () => !saving.isPending && saving.mutate(state.values),
+    save: (onSaved?: () => void) => !saving.isPending && saving.mutate(state.values, { ...(onSaved && { onSuccess: onSaved }) }),
     loadTheirs: () => dispatch({ type: 'tookTheirs' }),
     keepMine: () => dispatch({ type: 'keptMine' }),
     discard: () => dispatch({ type: 'discarded' }),

@@ -97,6 +97,7 @@ export const SETTINGS_PAGES = [
   { to: '/app/p/$projectId/settings/brand', label: 'Brand' },
   { to: '/app/p/$projectId/settings/tracking', label: 'Tracking' },
   { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
+  { to: '/app/p/$projectId/settings/smtp', label: 'SMTP' },
   { to: '/app/p/$projectId/settings/team', label: 'Team' },
   { to: '/app/p/$projectId/settings/billing', label: 'Billing and usage' },
   { to: '/app/p/$projectId/settings/security', label: 'Security' },

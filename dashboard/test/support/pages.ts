@@ -31,6 +31,7 @@ export const PAGES: Record<string, string> = {
   brand: '/app/p/{p}/settings/brand',
   tracking: '/app/p/{p}/settings/tracking',
   keys: '/app/p/{p}/settings/keys',
+  smtp: '/app/p/{p}/settings/smtp',
   team: '/app/p/{p}/settings/team',
   billing: '/app/p/{p}/settings/billing',
   security: '/app/p/{p}/settings/security',
@@ -42,7 +43,7 @@ export const PAGES: Record<string, string> = {
 /**
  * Need data: `{contact}` and `{email}` are of the full project, `{template}` is a template with two versions, `{job}` an import with a
  * failed row, `{workflow}` a workflow with branches and `{execution}` one of its executions; `{campaign}` was sent, `{draft}` and
- * `{scheduled}` were not; `{segment}` has a condition, `{list}` is static. Two neighbours are never the same route: a test opens one
+ * `{scheduled}` were not; `{endpoint}` has a delivery, `{later}` is a scheduled email; `{segment}` has a condition, `{list}` is static. Two neighbours are never the same route: a test opens one
  * after the other without loading the dashboard again.
  */
 export const FULL_ONLY: Record<string, string> = {
@@ -60,6 +61,8 @@ export const FULL_ONLY: Record<string, string> = {
   'emails-peek': '/app/p/{p}/emails?peek={email}',
   'sandbox-no-match': '/app/p/{p}/sandbox?q=nobody-like-this',
   'email-headers': '/app/p/{p}/emails/{email}?tab=headers',
+  endpoint: '/app/p/{p}/webhooks/{endpoint}',
+  'email-scheduled': '/app/p/{p}/emails/{later}',
   'events-chosen': '/app/p/{p}/events?event=trial%20started',
   workflow: '/app/p/{p}/workflows/{workflow}',
   executions: '/app/p/{p}/workflows/{workflow}/executions',

@@ -50,7 +50,11 @@ export async function seedProject(
   const from = { name: 'Acme', email: `hello@mail-${id.slice(-6)}.example.com` }
   const to = [...Array.from({ length: 12 }, (_, index) => nameOf(index)), 'bounce@example.com', 'complaint@example.com']
   const body = '<p>Thank you, {{plan}}. <a href="https://example.com/receipt">Your receipt</a></p>'
+  // Nothing listens there: its requests fail at once.
+  const endpoint = ((await post('/webhook-endpoints', { url: 'http://127.0.0.2:9/in', events: ['email.*'] }, asUser)) as { id: string }).id
   const sent = await post('/v1/send', { to, from, subject: 'Your receipt for November', body }, withSecret)
+  const sendAt = new Date(Date.now() + 86_400_000).toISOString()
+  const later = await post('/v1/send', { to: nameOf(0), from, subject: 'Your trial ends', body, sendAt }, withSecret)
   for (const suppressed of [{ address: 'someone@example.net' }, { domain: 'example.org' }]) await post('/suppressions', suppressed, asUser)
   const template = await seedTemplates(post, (path, data) => request.patch(path, { data, headers: asUser }), asUser)
   const contact = ((await post('/contacts', { email: nameOf(0) }, asUser)) as { id: string }).id
@@ -60,7 +64,8 @@ export async function seedProject(
   const job = (await (await request.post('/contacts/import', { multipart: { file }, headers: asUser })).json()).jobId as string
   const workflow = await seedWorkflows({ page, asUser, post, template, publicHeaders: withPublic })
   // The email is the one that bounces.
-  return { ids: { contact, template, job, email: sent.data.emails[12].email as string, ...workflow, ...segments, ...campaigns } }
+  const emails = { email: sent.data.emails[12].email as string, later: later.data.emails[0].email as string }
+  return { ids: { contact, template, job, endpoint, ...emails, ...workflow, ...segments, ...campaigns } }
 }
 
 /** Runs a script if any page reads it as HTML. */

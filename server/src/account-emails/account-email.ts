@@ -4,6 +4,7 @@ import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
+import { STERNA } from '../lib/process/command.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 /** What a feature needs to send an email to a user of the installation. */
@@ -32,7 +33,7 @@ export async function enqueueAccountEmail(
     values (${id}, ${to}, ${subject}, ${sealed}, ${isDelivered ? 'queued' : 'kept'}, ${randomBytes(16).toString('hex')},
       now() + make_interval(hours => ${linkHours}))
   `.execute(tx)
-  log.info({ mail: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
+  log.info({ mail: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`${STERNA} mail show ${id}\``)
 }
 
 export const SEALED_ACCOUNT_EMAIL: SealedColumn = { table: 'account_mails', key: ['id'], purpose: 'account-mail', column: 'sealed_text' }

@@ -11,7 +11,7 @@ export const createUsageWarner = (deps: AccountEmailDeps) =>
     if (!projectIds.length) return
     for (const { projectId, category, percent, limit, used } of await takeUsageWarnings(tx, projectIds))
       await tellOwners(tx, deps, projectId, (project) => ({
-        subject: percent === 100 ? `${project} has reached a limit` : `${project} has used ${percent} % of a limit`,
+        subject: percent === 100 ? `${project} has reached a limit` : `${project} has used ${percent}% of a limit`,
         lines: [
           `Category: ${category}. Used in this period: ${used} of ${limit} emails.`,
           '',

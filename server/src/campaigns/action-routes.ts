@@ -30,7 +30,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       description:
         'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, ' +
         'and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. ' +
-        'A scheduled campaign is scheduled anew.',
+        'A scheduled campaign is scheduled again.',
       body: Sending,
       audit: 'campaign.send',
       alsoScope: 'send',

@@ -3,7 +3,7 @@ import { many, prepared, type Tx } from '../db/index.ts'
 import { insertReactionsSql } from '../events/listen.ts'
 import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
-import { insertFactsSql } from '../webhooks/facts.ts'
+import { storeFactsCte } from '../webhooks/facts.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { TODAY } from './counts.ts'
 import { type DataPatch, mergePatches } from './data.ts'
@@ -179,8 +179,7 @@ export function upsertSql<Result = Row>(
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new),
         ${TODAY}, by, count(*) filter (where is_new), count(*) filter (where is_new and first)
       from upserted where is_new or flipped group by project_id, by
-    ), told as (${insertFactsSql(CREATED_CONTACTS, { contactEmail: sql`f.email` })}
-    ), reacted as (${insertReactionsSql(sql`(${CHANGED_CONTACTS} union all ${REVIVED_FIELDS})`)}
+    ), ${storeFactsCte('created', CREATED_CONTACTS, { contactEmail: sql`f.email` })}, reacted as (${insertReactionsSql(sql`(${CHANGED_CONTACTS} union all ${REVIVED_FIELDS})`)}
     )${events.length ? sql`, ${recordContactEventsCte(positions ?? positionsOf(contacts), events)}` : sql``}${moreCtes ? sql`, ${moreCtes(sql`upserted`)}` : sql``}
     ${result}
   `
@@ -188,7 +187,7 @@ export function upsertSql<Result = Row>(
 
 /** The id of the contact is also that of the fact: a contact is created once. */
 const CREATED_CONTACTS = sql`(
-  select project_id, id, id as contact_id, email, 'contact.created' as type, 'contact.created' as name, null::uuid as email_id,
+  select project_id, id, id as contact_id, email, 'contact.created' as name, null::uuid as email_id,
     jsonb_build_object('subscribed', subscribed, 'source', by) as data
   from upserted where is_new)`
 

@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 
-type Used = { projectId: string; kind: 'templates' | 'segments'; id: string; limit: number }
+type Used = { projectId: string; kind: 'templates' | 'segments'; id: string | RawBuilder<unknown>; limit: number }
 
 /** Rows (id, name) of workflows that mention a template or a segment: in the current graph, or in one that executions still follow. */
 export const workflowsUsingSql = ({ projectId, kind, id, limit }: Used) =>

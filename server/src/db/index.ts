@@ -13,10 +13,10 @@ export type Tx = Transaction<Schema>
 /** For reads that may run on either. */
 export type Db = Pool | Tx
 
-/** `settings`: parameters of PostgreSQL for each of the connections. */
-type PoolOptions = { url: string; max: number; log: Log; settings?: Record<string, string> }
+/** `name`: of the pool, in metrics. `settings`: parameters of PostgreSQL for each of the connections. */
+type PoolOptions = { url: string; max: number; log: Log; name?: string; settings?: Record<string, string> }
 
-export function connect({ url, max, log, settings = {} }: PoolOptions): Pool {
+export function connect({ url, max, log, name = 'main', settings = {} }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -43,9 +43,18 @@ export function connect({ url, max, log, settings = {} }: PoolOptions): Pool {
     for (const [name, value] of Object.entries(settings)) client.query(`set ${name} = '${value}'`).catch(() => {})
   })
   const db = new Kysely<Schema>({
-    dialect: new PostgresDialect({ pool: { connect: async () => preparing(await pool.connect()), end: () => pool.end() } }),
+    dialect: new PostgresDialect({
+      pool: {
+        connect: async () => preparing(await pool.connect()),
+        end: () => {
+          open.delete(pool)
+          return pool.end()
+        },
+      },
+    }),
   })
   pools.set(db, pool)
+  open.set(pool, name)
   return db
 }
 
@@ -58,6 +67,11 @@ const CHECK_CLIENT = '1s'
 const connectTimeoutOf = (url: string) => Number(new URLSearchParams(url.split('?')[1]).get('connect_timeout')) * 1000 || CONNECT_TIMEOUT_MS
 
 const pools = new WeakMap<Pool, pg.Pool>()
+const open = new Map<pg.Pool, string>()
+
+/** Connections of this process, by the name of their pool. */
+export const poolStates = () =>
+  [...open].map(([{ totalCount: total, idleCount: idle, waitingCount: waiting }, name]) => ({ name, total, idle, waiting }))
 
 /**
  * Marks a statement that PostgreSQL should parse and plan once per connection: for statements that run on every request and have one good

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { ConfigError, type TransportKind } from '../lib/config.ts'
+import { STERNA } from '../lib/process/command.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from './index.ts'
 
@@ -17,7 +18,7 @@ export const checkSecret = (db: Pool, secrets: Secrets, { adopt = false }: { ado
     if (known.length < stored.length)
       throw new ConfigError(
         known.length
-          ? 'Values in this database are sealed with a former key. Add it to SECRET_KEY_PREVIOUS, then run: npm run sterna -- secret rewrite'
+          ? `Values in this database are sealed with a former key. Add it to SECRET_KEY_PREVIOUS, then run: ${STERNA} secret rewrite`
           : 'SECRET_KEY is not the one this database was set up with. Restore it, or every API key and session stops working.',
       )
     if (isStored(current!)) return

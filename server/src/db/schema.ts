@@ -205,6 +205,9 @@ export interface Schema {
     template_version: number | null
     fingerprint: Buffer | null
     created_at: Date
+    raw: Buffer | null
+    raw_form: string | null
+    raw_tracked: boolean | null
   }
   deleted_contact_fields: { project_id: string; key: string; deleted_at: Date }
   domains: {
@@ -414,7 +417,15 @@ export interface Schema {
     lives_from: Date | null
     body_hash: Buffer | null
   }
-  instance: { singleton: boolean; secret_checks: Buffer[]; transport: string | null; created_at: Date }
+  instance: {
+    singleton: boolean
+    secret_checks: Buffer[]
+    transport: string | null
+    created_at: Date
+    database_identity: string | null
+    sending_held_at: Date | null
+    sending_held_reason: string | null
+  }
   invitations: {
     project_id: string
     id: string
@@ -626,6 +637,7 @@ export interface Schema {
     created_at: Date
     updated_at: Date
     design: unknown | null
+    workflow_id: string | null
   }
   tracked_segments: {
     project_id: string
@@ -665,6 +677,15 @@ export interface Schema {
     operator: boolean
     created_at: Date
     updated_at: Date
+  }
+  webhook_batches: {
+    project_id: string
+    endpoint_id: string
+    id: string
+    type: string
+    message_ids: string[]
+    size: number
+    created_at: Date
   }
   webhook_delivered: {
     project_id: string
@@ -718,15 +739,18 @@ export interface Schema {
     data: unknown
     created_at: Date
   }
-  webhook_outbox: {
+  webhook_outbox: { project_id: string; id: string; type: string; created_at: Date; message_ids: string[] }
+  webhook_runs: {
     project_id: string
+    endpoint_id: string
+    first_id: string
     id: string
     type: string
-    name: string
-    contact_id: string | null
-    contact_email: string | null
-    email_id: string | null
-    data: unknown
+    message_ids: string[]
+    after_ms: number[]
+    statuses: number[]
+    durations_ms: number[]
+    delivered_at: Date
     created_at: Date
   }
   webhook_secrets: { project_id: string; secret: Buffer; previous: Buffer | null; previous_until: Date | null; created_at: Date }

@@ -6,10 +6,13 @@ import { listStuckReports } from '../billing/reports.ts'
 import { connect, one, type Pool } from '../db/index.ts'
 import { checkSecret, readTransport } from '../db/instance.ts'
 import { pendingMigrations } from '../db/migrate.ts'
+import { readSendingHold } from '../db/nodes/sending-hold.ts'
 import { borrowDatabase, type Database } from '../db/open.ts'
 import { listPresent } from '../db/presence.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
 import { createSesTransport } from '../delivery/transport/ses.ts'
+import { probeRelay } from '../delivery/transport/smtp.ts'
+import { listFailingDomains } from '../domains/domain.ts'
 import { readLinkHosts } from '../domains/link-hosts/link-host.ts'
 import { countStuckReactions } from '../events/dispatch.ts'
 import { listDrift } from '../ledger/checks.ts'
@@ -18,14 +21,17 @@ import { createLog } from '../lib/log.ts'
 import { nearestFolder } from '../lib/make-folder.ts'
 import { readMasterKeys } from '../lib/master-key.ts'
 import { isLocalHost } from '../lib/network/network.ts'
+import { STERNA } from '../lib/process/command.ts'
 import { deriveSecrets, type Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
 import { countOverdueFacts } from '../webhooks/facts.ts'
+import { type Check, failed, ok, warn } from './check.ts'
+import { checkDatabaseSettings } from './database-checks.ts'
+import { checkHost, describeCertificate } from './host-checks.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
-
-export type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
+import { checkSubmission } from './submission.ts'
 
 const OLDEST_POSTGRES = 150_000
 const LOW_DISK_GB = 1
@@ -47,20 +53,18 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
   ]
 }
 
-const checkSettings = async (config: Config, checkPorts: () => Promise<Check[]>): Promise<Check[]> => [
-  checkPublicUrl(config),
-  ...checkProxy(config),
-  ...checkDisk(config),
-  await checkUploads(config),
-  ...(await checkPorts()),
-  ...(await checkSes(config)),
-  ...checkRelay(config),
-  ...checkAccountEmails(config),
-]
-
-const ok = (name: string, note: string): Check => ({ name, verdict: 'ok', note })
-const warn = (name: string, note: string): Check => ({ name, verdict: 'warn', note })
-const failed = (name: string, note: string): Check => ({ name, verdict: 'FAIL', note })
+async function checkSettings(config: Config, checkPorts: () => Promise<Check[]>): Promise<Check[]> {
+  // Together: those that ask the network may wait for seconds.
+  const checks = await Promise.all([
+    checkUploads(config),
+    checkPorts(),
+    checkSubmission(config),
+    checkSes(config),
+    checkRelay(config),
+    checkHost(config),
+  ])
+  return [checkPublicUrl(config), ...checkProxy(config), ...checkDisk(config), ...checks.flat(), ...checkAccountEmails(config)]
+}
 
 function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -105,10 +109,24 @@ async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
   }
 }
 
-function checkRelay({ smtpUrl, signsMessages }: Config): Check[] {
+/** Logs in and out again: credentials and the certificate are those of the next email. */
+async function checkRelay({ smtpUrl, signsMessages, publicUrl }: Config): Promise<Check[]> {
   if (!smtpUrl) return []
+  const { host, hostname } = new URL(smtpUrl)
+  const found = await inTime(probeRelay({ url: smtpUrl, name: new URL(publicUrl).hostname })).catch((err: Error) => err)
+  if (found instanceof Error) return [failed('relay', `${host} does not let Sterna in (${found.message}); check SMTP_URL`)]
   const signer = signsMessages ? 'signed with the key of the sender domain' : 'not signed, because of dkim=off: the relay must sign it'
-  return [ok('relay', `email leaves by ${new URL(smtpUrl).host}, ${signer}`)]
+  const { certificateUntil } = found
+  const encryption = certificateUntil ? '' : ', over a connection that is not encrypted'
+  const relay = ok('relay', `email leaves by ${host}, ${signer}${encryption}`)
+  return certificateUntil ? [relay, describeCertificate('relay', hostname, certificateUntil)] : [relay]
+}
+
+const RELAY_MS = 10 * SECOND
+
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_, reject) => setTimeout(reject, RELAY_MS, new Error('no answer in 10 s')).unref())
+  return Promise.race([answer, late])
 }
 
 function checkAccountEmails(config: Config): Check[] {
@@ -220,7 +238,7 @@ async function checkMigrations(client: pg.Client): Promise<Check> {
   try {
     const pending = exists.rows[0].yes ? await pendingMigrations((text) => client.query(text)) : ['all']
     if (!pending.length) return ok('migrations', 'up to date')
-    return warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: npm run sterna -- migrate`)
+    return warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: ${STERNA} migrate`)
   } catch (err) {
     if (!(err instanceof ConfigError)) throw err
     return failed('migrations', err.message)
@@ -238,8 +256,11 @@ async function checkContents(config: Config, url: string): Promise<Check[]> {
 
 const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
+  ...(await checkHold(db)),
   ...(await checkPauses(db)),
   await checkReactions(db),
+  ...(await checkDatabaseSettings(config, db)),
+  ...(await checkSenderDomains(db)),
   ...(await checkKeys(db)),
   ...(await checkCounts(db)),
   ...(await checkWebhooks(db)),
@@ -286,7 +307,7 @@ async function checkUsageReports({ stripe }: Config, db: Pool): Promise<Check[]>
   const stuck = await listStuckReports(db, MAX_REPORTS_SHOWN, stripe && Object.keys(stripe.meters))
   return stuck.map(({ identifier, value, state, error }) => {
     const what = `${identifier} (${value} emails)`
-    const command = `npm run sterna -- usage resolve ${identifier} sent|again`
+    const command = `${STERNA} usage resolve ${identifier} sent|again`
     if (state === 'unknown')
       return failed(
         'usage report',
@@ -309,7 +330,7 @@ async function checkSealing(config: Config, db: Pool) {
 
 function describeSecret({ masters }: Secrets, report: SecretReport) {
   const sealed = countSealedLeft(report)
-  if (sealed) return warn('secret', `${sealed} stored values need a former key; run: npm run sterna -- secret rewrite`)
+  if (sealed) return warn('secret', `${sealed} stored values need a former key; run: ${STERNA} secret rewrite`)
   if (masters.length === 1) return ok('secret', 'matches the keys stored in this database')
   const expiring = report.flatMap(({ what, left }) => (left ? [`${left} ${what}`] : []))
   const others = expiring.join(', ') || 'no session does'
@@ -328,6 +349,16 @@ async function checkReactions(db: Pool) {
 async function checkWebhooks(db: Pool): Promise<Check[]> {
   const overdue = await countOverdueFacts(db)
   return overdue ? [warn('webhooks', `${overdue} facts wait for more than five minutes; check that a worker runs`)] : []
+}
+
+const MAX_DOMAINS_SHOWN = 10
+
+/** Domains that may send and whose records were not found at the last check: soon they may not. */
+async function checkSenderDomains(db: Pool): Promise<Check[]> {
+  const failing = await listFailingDomains(db, MAX_DOMAINS_SHOWN)
+  if (!failing.length) return []
+  const which = failing.map(({ domain, lastError }) => `${domain} (${lastError ?? 'its records are missing'})`).join(', ')
+  return [warn('sender domains', `verified, but their last check failed: ${which}; after three failed checks they may not send`)]
 }
 
 const MAX_HOSTS_SHOWN = 10
@@ -356,6 +387,13 @@ const checkCounts = async (db: Pool): Promise<Check[]> =>
     const what = `of project ${projectId} were wrong in ${rows.join(', ')}`
     return warn('counts', `${what}, and were corrected at ${at.toISOString()}; please report it`)
   })
+
+async function checkHold(db: Pool): Promise<Check[]> {
+  const hold = await readSendingHold(db)
+  if (!hold) return []
+  const advice = `look at what waits, then run: ${STERNA} sending resume`
+  return [failed('sending', `no email leaves since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`)]
+}
 
 const MAX_PAUSES_SHOWN = 20
 

@@ -7,7 +7,8 @@ import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { idTime } from '../lib/id.ts'
 import { assertOperator } from '../projects/operators.ts'
-import { type Check, diagnoseRunning } from './doctor.ts'
+import type { Check } from './check.ts'
+import { diagnoseRunning } from './doctor.ts'
 
 const VERDICTS = ['ok', 'warn', 'FAIL'] as const
 const GROUPS = ['reachability', 'sending', 'feedback', 'database', 'disk', 'version', 'billing'] as const
@@ -21,9 +22,17 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
   'data folder': 'disk',
   'secret key': 'disk',
   uploads: 'disk',
+  'smtp certificate': 'reachability',
+  'smtp submission': 'reachability',
   ses: 'sending',
   sns: 'feedback',
   relay: 'sending',
+  certificate: 'reachability',
+  'host name': 'reachability',
+  blocklists: 'sending',
+  'sender domains': 'sending',
+  'database settings': 'database',
+  connections: 'database',
   'account emails': 'sending',
   transport: 'sending',
   sending: 'sending',

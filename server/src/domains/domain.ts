@@ -132,3 +132,9 @@ export const showCheck = (row: DomainRow, method: SendingMethod): z.output<typeo
   tokens: tokensOf(row, method),
   ...showCommonFields(row, method),
 })
+
+/** For the doctor: verified domains whose last check did not find their records. */
+export const listFailingDomains = (db: Db, limit: number) =>
+  many<{ domain: string; lastError: string | null }>(db)`
+    select domain, last_error as "lastError" from domains where status = 'verified' and failures > 0 order by last_checked_at desc limit ${limit}
+  `

@@ -30,7 +30,15 @@ export type Reaction = {
  */
 export type ReactionHandler = (tx: Tx, batch: { projectId: string; reactions: Reaction[] }) => Promise<void>
 
-type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; handlers: Record<string, ReactionHandler>; pollMs?: number }
+type Deps = {
+  db: Pool
+  url: string
+  log: Log
+  isHeld: () => boolean
+  handlers: Record<string, ReactionHandler>
+  pollMs?: number
+  isDue?: (() => boolean) | undefined
+}
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 3
@@ -53,7 +61,7 @@ const MAX_FAILURES = 20
 const ONE_BY_ONE_MS = 5_000
 
 /** Hands reactions to the handlers of their listeners, project by project. Any number of processes may run it. */
-export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs = POLL_MS }: Deps) {
+export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs = POLL_MS, isDue }: Deps) {
   const warn = createRareWarning(log)
   const lockedSince = createCache<string, number>({ maxEntries: MAX_LOCKED })
   let gathering: NodeJS.Timeout | undefined
@@ -145,8 +153,9 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
     log,
     isHeld,
     pollMs,
+    isDue,
     slots: LANES,
-    find: async (except) => ((await maybeOne(db, ANY_REACTION)) ? many(db, dueProjectsSql(except)) : []),
+    find: (except) => many(db, dueProjectsSql(except)),
     work: ({ projectId }) => visitProject(projectId),
   })
   function gather() {
@@ -173,9 +182,6 @@ const kindOf = (listener: string) => listener.slice(0, Math.max(0, listener.inde
  * rows while they hold it. It waits no longer than the `lock_timeout` of the pool.
  */
 export const lockReactions = (tx: Tx, projectId: string) => lock(tx, 'reactions', projectId)
-
-/** Looked at first: most looks find nothing, and planning the search takes longer than this. */
-const ANY_REACTION = sql`select from reactions order by project_id, due_at limit 1`
 
 /** Projects with reactions that are due, by the earliest one of each. */
 export const dueProjectsSql = (except: string[]) => sql<WaitingWork>`

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
-import { insertFactsSql, typeOfEventSql } from '../webhooks/facts.ts'
+import { storeFactsCte, typeOfEventSql } from '../webhooks/facts.ts'
 import { hasListenersSql, NOTIFY_REACTION } from './listen.ts'
 
 /** `id`: given if the caller needs to know it in advance; its time decides the day that the event is counted for. */
@@ -24,7 +24,7 @@ export async function recordEvents(tx: Tx, events: NewEvent[]): Promise<string[]
 
 /**
  * CTEs that record events given as rows of (project_id, id, name, contact_id, email_id, data), their counts, reactions for listeners, and
- * facts for webhook endpoints. `contactEmail`: as in `insertFactsSql`.
+ * facts for webhook endpoints. `contactEmail`: as in `storeFactsCte`.
  */
 export const recordEventsCte = (events: RawBuilder<unknown>, facts: { contactEmail?: RawBuilder<unknown> } = {}) => sql`
     recorded as (
@@ -43,6 +43,4 @@ export const recordEventsCte = (events: RawBuilder<unknown>, facts: { contactEma
       from ${events} as new join heard_events as h on h.project_id = new.project_id and h.name = new.name
       where heard <> '{}'
       returning ${NOTIFY_REACTION}
-    ), told_endpoints as (
-      ${insertFactsSql(sql`(select new.*, ${typeOfEventSql(sql`new.name`)} as type from ${events} as new)`, facts)}
-    )`
+    ), ${storeFactsCte('told', events, { ...facts, type: typeOfEventSql(sql`n.name`) })}`

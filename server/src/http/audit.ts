@@ -111,7 +111,7 @@ const actorOfRequest = (req: FastifyRequest): Pick<Entry, 'actorType' | 'actorId
   network: networkOf(req.ip),
 })
 
-type Described = { id?: unknown; projectId?: unknown; name?: unknown; domain?: unknown; email?: unknown }
+type Described = { id?: unknown; projectId?: unknown; name?: unknown; domain?: unknown; url?: unknown; email?: unknown }
 const described = (value: unknown): Described => (typeof value === 'object' && value !== null ? value : {})
 const textOrNull = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : null)
 
@@ -131,12 +131,12 @@ function describeChange(req: FastifyRequest, result: unknown): Pick<Entry, 'targ
   const { id: ownId, ...others } = req.params as Record<string, string>
   // Below `/projects/:id/` the project is not the target, unless the path names no other.
   const [named = ownId] = caller === 'session' ? Object.values(others) : [ownId ?? Object.values(others)[0]]
-  const { id = typeof result === 'string' ? result : named, name, domain, email } = described(result)
+  const { id = typeof result === 'string' ? result : named, name, domain, url, email } = described(result)
   const stored = described(req.record)
   const body = described(req.body) as Record<string, unknown>
   return {
     targetId: type === 'suppression' ? null : textOrNull(id),
-    targetName: NAMELESS.has(type!) ? null : textOrNull(name ?? domain ?? email ?? stored.name),
+    targetName: NAMELESS.has(type!) ? null : textOrNull(name ?? domain ?? url ?? email ?? stored.name ?? stored.url),
     changes: Object.entries(body)
       .filter(([, value]) => value !== undefined)
       .map(([field, value]) => ({ field, ...(auditsValues && JSON.stringify(value).length <= MAX_VALUE_CHARACTERS ? { value } : {}) })),

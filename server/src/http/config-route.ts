@@ -19,7 +19,17 @@ const ConfigView = z.object({
       transport: z.enum(['sandbox', 'smtp', 'ses']).nullable().describe('How email is sent. `null` until the first worker has started.'),
       sandbox: z.boolean(),
     }),
-    smtp: z.object({ enabled: z.boolean() }),
+    smtp: z
+      .object({
+        enabled: z.boolean(),
+        host: z.string().nullable(),
+        port: z.int().nullable(),
+        tls: z
+          .enum(['starttls', 'implicit', 'none'])
+          .nullable()
+          .describe('`none`: without a certificate, for clients on the same machine.'),
+      })
+      .describe('Where this node accepts messages by SMTP.'),
   }),
 })
 
@@ -49,6 +59,12 @@ const showConfig = (config: Config, transport: TransportKind | null, accounts: b
     authProviders: { github: false, google: false, oidc: false },
     signup: { signupsDisabled: config.signupsDisabled, hasAccounts: accounts },
     email: { transport, sandbox: transport === 'sandbox' },
-    smtp: { enabled: false },
+    smtp: showSubmission(config),
   },
 })
+
+function showSubmission({ submission }: Config): z.output<typeof ConfigView>['features']['smtp'] {
+  if (!submission) return { enabled: false, host: null, port: null, tls: null }
+  const { certificate, tls, public: place } = submission
+  return { enabled: true, host: place.host, port: place.port, tls: certificate ? tls : 'none' }
+}

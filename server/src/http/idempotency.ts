@@ -120,7 +120,7 @@ async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]
 }
 
 /** The refusal of a repeat. A route that replays answers like the first request instead. */
-class RepeatedKey extends AppError {
+export class RepeatedKey extends AppError {
   readonly original: Original
   private readonly hasSameBody: boolean
 
@@ -146,7 +146,12 @@ class RepeatedKey extends AppError {
   /** Whether the request asks for the answer of the first one, and is the same. */
   mayReplay(req: FastifyRequest) {
     const { method, url } = req.routeOptions
-    return req.headers['idempotency-replay'] === 'true' && this.hasSameBody && this.original.request === `${method} ${url}`
+    return req.headers['idempotency-replay'] === 'true' && this.isRepeatOf(`${method} ${url}`)
+  }
+
+  /** Whether the first request was the same. */
+  isRepeatOf(request: string) {
+    return this.hasSameBody && this.original.request === request
   }
 }
 
@@ -173,6 +178,13 @@ export const releaseKeys = (tx: Tx, claims: KeyClaim[]) =>
   sql`
     delete from idempotency_keys where (project_id, key) in (
       select * from unnest(${claims.map(({ projectId }) => projectId)}::uuid[], ${claims.map(({ key }) => key)}::text[]))
+  `.execute(tx)
+
+/** The key of the request that made an email lives longer, because the email is sent later. */
+export const prolongKeyOfEmail = (tx: Tx, { projectId, id }: { projectId: string; id: string }, livesFrom: Date) =>
+  sql`
+    update idempotency_keys set lives_from = ${livesFrom}
+    where project_id = ${projectId} and lives_from < ${livesFrom} and result @> ${JSON.stringify({ emails: [id] })}::jsonb
   `.execute(tx)
 
 export const wipeKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'idempotency_keys', scope, { key: ['key'] })

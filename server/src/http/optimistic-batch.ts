@@ -36,7 +36,7 @@ type Options<Request, Ids, Result> = {
   atOnce: (calls: BatchCall<Request, Ids>[], commit: Commit) => Promise<(call: BatchCall<Request, Ids>) => Result>
   /** Serves any batch. Sets `refusal` on the calls it does not serve. */
   stepByStep: (tx: Tx, calls: BatchCall<Request, Ids>[], now: Date) => Promise<(call: BatchCall<Request, Ids>) => Result>
-  limits: Omit<Parameters<typeof createBatcher<Request, Result>>[0], 'run' | 'mayBeOneItem'>
+  limits: Omit<Parameters<typeof createBatcher<Request, Result>>[0], 'name' | 'run' | 'mayBeOneItem'>
 }
 
 /**
@@ -50,6 +50,7 @@ export function createOptimisticBatch<Request extends BatchRequest, Ids, Result>
 
   return createBatcher<Request, Result>({
     ...limits,
+    name: endpoint,
     mayBeOneItem: mayBeOneRequest,
     run: async (batch) => {
       const outcomes = await runBatch(batch)

@@ -2,22 +2,13 @@ import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 
 import { type Pool, transact } from '../db/index.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
+import { Refusal } from '../lib/smtp/smtp-refusal.ts'
 import { readRoom } from '../projects/caps.ts'
 import { handleMessage } from './handle-message.ts'
 import { createInboxQuota } from './inbox-quota.ts'
 import type { Limits } from './limits.ts'
 import { createParser, UnreadableError } from './parse.ts'
 import { findRecipient, type Installation } from './recipient.ts'
-
-/** An SMTP reply other than 250. */
-export class Refusal extends Error {
-  readonly responseCode: number
-
-  constructor(responseCode: number, message: string) {
-    super(message)
-    this.responseCode = responseCode
-  }
-}
 
 const BUSY = 'Try again in a moment'
 const OVER_CAP = 'This mailbox has reached its limit'

@@ -36,20 +36,35 @@ type Options = {
   crons: Cron[]
   /** Without it, scheduled tasks run only when a job of their name is added. */
   withSchedule: boolean
+  /** Whether there may be a job that is due or taken. By default there may be. */
+  isDue?: () => boolean
   reach: WhenReachable
 }
 
 /** Jobs at a time, besides one of an owner that has none of them. */
 const SLOTS = 4
 const CONCURRENCY = SLOTS + 1
-/** Of each slot. */
-const POLL_MS = 2_500
+/** Of each slot. A sweep announces jobs that come due, so this is for what was never announced. */
+const POLL_MS = 10_000
 const SWEEP_MS = 500
+/** Time between two sweeps without a job. */
+const IDLE_SWEEP_MS = 30_000
 /** Jobs that came due in this time are announced: longer than the time between two sweeps, so that none is missed. */
-const DUE_MS = 2_000
+const DUE_MS = 5_000
 const RESTART_MS = 500
 
-export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons, withSchedule, reach }: Options) {
+export async function startEngine({
+  url,
+  db,
+  log,
+  livenessKey,
+  isHeld,
+  handlers,
+  crons,
+  withSchedule,
+  isDue = () => true,
+  reach,
+}: Options) {
   const events = new EventEmitter() as WorkerEvents
   // The queue stores the id of its worker pool as the holder of a job.
   const workerIds: string[] = []
@@ -86,7 +101,16 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
     }
   }
   const running = keepRunning()
-  const sweep = every(SWEEP_MS, 'sweep jobs', async () => (isHeld() ? sweepJobs(db, { workerIds, livenessKey }) : stopClaiming()), log)
+  let swept = { at: Number.NEGATIVE_INFINITY, workers: 0 }
+  const mustSweep = () => isDue() || workerIds.length > swept.workers || performance.now() - swept.at > IDLE_SWEEP_MS
+  const sweepIfDue = async () => {
+    if (!isHeld()) return stopClaiming()
+    if (!mustSweep()) return
+    const workers = workerIds.length
+    await sweepJobs(db, { workerIds, livenessKey })
+    swept = { at: performance.now(), workers }
+  }
+  const sweep = every(SWEEP_MS, 'sweep jobs', sweepIfDue, log)
 
   /** Without its lock this process counts as dead, and others take over its jobs. Running jobs continue: their position is checked when they commit. */
   function stopClaiming() {

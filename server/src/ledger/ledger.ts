@@ -52,6 +52,7 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
 
   return {
     name,
+    deltas,
     /** Counts the facts of a project anew, and corrects the sums. */
     repair: createRepair(name, described),
 

@@ -12,6 +12,8 @@ type Options<Work extends WaitingWork, Taken extends Work> = {
   log: Log
   isHeld: () => boolean
   pollMs: number
+  /** Whether there may be work, without a signal. By default there may be. */
+  isDue?: (() => boolean) | undefined
   /** Pieces of work at a time, besides the one for an owner that has none. */
   slots: number
   maxOfProject?: number
@@ -31,7 +33,7 @@ const MAX_AGE_MS = 200
  * which one does a piece. A piece that fails is logged and rests; it holds up nothing but itself.
  */
 export function startProjectLoop<Work extends WaitingWork, Taken extends Work = Work>(options: Options<Work, Taken>) {
-  const { name, log, isHeld, pollMs, find, work, ...limits } = options
+  const { name, log, isHeld, pollMs, isDue = () => true, find, work, ...limits } = options
   const take = options.take ?? (async (chosen) => chosen as Taken[])
   const turns = createTurns(limits)
   // A list has each key once, however much work waits behind it.
@@ -44,9 +46,11 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   let stopped = false
 
   async function run() {
+    let isSignalled = true
     while (!stopped) {
-      const started = isHeld() && turns.hasRoom() ? await startNext().catch(cannotLook) : 0
-      if (!started || !mayHideWork) await signal.wait(pollMs)
+      const looks: boolean = isHeld() && turns.hasRoom() && (isSignalled || isDue())
+      const started: number = looks ? await startNext().catch(cannotLook) : 0
+      isSignalled = (started > 0 && mayHideWork) || (await signal.wait(pollMs))
     }
   }
 

@@ -35,6 +35,12 @@ function readMailbox(text: string) {
   return address && { name: name.trim().replace(/^"(.*)"$/, '$1') || 'Sterna', address }
 }
 
+/** `smtp.example.com:587` */
+function readHostAndPort(text: string) {
+  const [, host = '', port = ''] = /^([a-z0-9.-]+):(\d{1,5})$/i.exec(text.trim()) ?? []
+  return host && Number(port) >= 1 && Number(port) <= 65_535 ? { host: host.toLowerCase(), port: Number(port) } : null
+}
+
 /** `?dkim=off`: the relay signs. */
 const readDkim = (smtpUrl: string) => (URL.canParse(smtpUrl) ? new URL(smtpUrl).searchParams.get('dkim') : null)
 
@@ -113,6 +119,17 @@ const Environment = z.object({
   INBOUND_SMTP_HOST: z.string().optional(),
   INBOUND_SMTP_TLS_KEY: z.string().optional(),
   INBOUND_SMTP_TLS_CERT: z.string().optional(),
+  SMTP_SUBMISSION_PORT: wholeNumber(1, 65_535).optional(),
+  SMTP_SUBMISSION_HOST: z.string().optional(),
+  SMTP_SUBMISSION_TLS: z.enum(['starttls', 'implicit']).default('starttls'),
+  SMTP_SUBMISSION_TLS_KEY: z.string().optional(),
+  SMTP_SUBMISSION_TLS_CERT: z.string().optional(),
+  SMTP_SUBMISSION_ALLOW_PLAINTEXT: flag.default(false),
+  SMTP_SUBMISSION_PUBLIC: z
+    .string()
+    .transform(readHostAndPort)
+    .refine((found) => found !== null, 'must be the host and port that clients connect to, such as smtp.example.com:587')
+    .optional(),
   SANDBOX_DELIVERIES: flag.default(true),
   SEND_RATE_PER_SECOND: wholeNumber(1, 100_000).optional(),
   MAX_ATTACHMENTS: wholeNumber(0, 100).default(10),
@@ -132,6 +149,19 @@ const Environment = z.object({
     .transform((pairs) => Object.fromEntries(pairs) as Partial<Record<(typeof METERED)[number], string>>)
     .optional(),
   STRIPE_API_BASE: httpUrl.optional(),
+  METRICS_PORT: wholeNumber(1, 65_535).optional(),
+  METRICS_HOST: z.string().default('127.0.0.1'),
+  METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: list
+    .transform((entries) => entries.map((entry) => entry.split('=')))
+    .refine(
+      (pairs) => pairs.every(([name, ...value]) => name && value.length),
+      'must be pairs of a name and a value: authorization=Bearer%20secret',
+    )
+    .transform((pairs) => Object.fromEntries(pairs.map(([name, ...value]) => [name!, decodeURIComponent(value.join('='))])))
+    .default({}),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -158,6 +188,10 @@ export function loadConfig(source: Record<string, string | undefined>) {
     throw new ConfigError('To send by Amazon SES, also set SES_REGION; otherwise set no SES_… at all.')
   if (!env.INBOUND_SMTP_TLS_KEY !== !env.INBOUND_SMTP_TLS_CERT)
     throw new ConfigError('Set both INBOUND_SMTP_TLS_KEY and INBOUND_SMTP_TLS_CERT, or neither.')
+  if (!env.SMTP_SUBMISSION_TLS_KEY !== !env.SMTP_SUBMISSION_TLS_CERT)
+    throw new ConfigError('Set both SMTP_SUBMISSION_TLS_KEY and SMTP_SUBMISSION_TLS_CERT, or neither.')
+  if (env.SMTP_SUBMISSION_TLS === 'implicit' && env.SMTP_SUBMISSION_PORT && !env.SMTP_SUBMISSION_TLS_KEY)
+    throw new ConfigError('SMTP_SUBMISSION_TLS=implicit also needs SMTP_SUBMISSION_TLS_KEY and SMTP_SUBMISSION_TLS_CERT.')
   return {
     environment: env.NODE_ENV,
     host: env.HOST,
@@ -191,8 +225,13 @@ export function loadConfig(source: Record<string, string | undefined>) {
     bounceDomain: env.BOUNCE_DOMAIN ?? undefined,
     // Without a port nothing listens.
     inbound: env.INBOUND_SMTP_PORT
-      ? { port: env.INBOUND_SMTP_PORT, host: env.INBOUND_SMTP_HOST, keyFile: env.INBOUND_SMTP_TLS_KEY, certFile: env.INBOUND_SMTP_TLS_CERT }
+      ? {
+          port: env.INBOUND_SMTP_PORT,
+          host: env.INBOUND_SMTP_HOST,
+          certificate: readCertificate(env.INBOUND_SMTP_TLS_KEY, env.INBOUND_SMTP_TLS_CERT),
+        }
       : undefined,
+    submission: readSubmission(env),
     sandboxDelivers: env.SANDBOX_DELIVERIES,
     sendRatePerSecond: env.SEND_RATE_PER_SECOND,
     maxAttachments: env.MAX_ATTACHMENTS,
@@ -201,9 +240,17 @@ export function loadConfig(source: Record<string, string | undefined>) {
     s3: readS3(env),
     autoDisable: env.AUTO_DISABLE_PROJECTS,
     stripe: readStripe(env),
+    metrics: { port: env.METRICS_PORT, host: env.METRICS_HOST, token: env.METRICS_TOKEN },
+    // Off without a collector.
+    tracing: env.OTEL_EXPORTER_OTLP_ENDPOINT
+      ? { endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT, headers: env.OTEL_EXPORTER_OTLP_HEADERS, ratio: env.OTEL_TRACES_SAMPLER_ARG }
+      : undefined,
     logLevel: env.LOG_LEVEL,
   }
 }
+
+/** Whether somebody may read the metrics of this node. */
+export const hasMetrics = ({ metrics }: Config) => metrics.port !== undefined || metrics.token !== undefined
 
 /** How an installation sends email. */
 export type TransportKind = 'sandbox' | 'smtp' | 'ses'
@@ -225,7 +272,26 @@ export const sendsAccountEmails = (config: Config) => config.mailFrom !== undefi
 export const lacksMailFrom = (config: Config) => config.role !== 'api' && hasTransport(config) && !config.mailFrom
 export const WITHOUT_MAIL_FROM = 'MAIL_FROM is not set: account emails (verifications, password resets, invitations) are stored, not sent'
 
+const readCertificate = (keyFile: string | undefined, certFile: string | undefined) =>
+  keyFile && certFile ? { keyFile, certFile } : undefined
+
+/** Only API nodes accept submissions. Without a port nothing listens. */
+function readSubmission(env: z.output<typeof Environment>) {
+  const port = env.SMTP_SUBMISSION_PORT
+  if (!port || env.ROLE === 'worker') return undefined
+  return {
+    port,
+    host: env.SMTP_SUBMISSION_HOST,
+    tls: env.SMTP_SUBMISSION_TLS,
+    certificate: readCertificate(env.SMTP_SUBMISSION_TLS_KEY, env.SMTP_SUBMISSION_TLS_CERT),
+    allowPlaintext: env.SMTP_SUBMISSION_ALLOW_PLAINTEXT,
+    /** Where clients connect to. */
+    public: env.SMTP_SUBMISSION_PUBLIC ?? { host: new URL(env.PUBLIC_URL ?? 'http://localhost').hostname, port },
+  }
+}
+
 export type InboundConfig = NonNullable<Config['inbound']>
+export type SubmissionConfig = NonNullable<Config['submission']>
 export type SesConfig = NonNullable<Config['ses']>
 export type S3Config = NonNullable<ReturnType<typeof readS3>>
 

@@ -28,7 +28,12 @@ export const MAX_MESSAGE = 40 * 1024 * 1024
  * Both with CRLF line ends; `head` without the empty line after it. No line begins with a dot. A body that was encoded in advance is bytes, in the
  * relaxed form of DKIM.
  */
-export type ComposedMessage = { head: string; body: string | Buffer }
+export type ComposedMessage = {
+  head: string
+  body: string | Buffer
+  /** Of the head, if not UTF-8: one character per byte, in a message of others. Lines of its body may begin with a dot. */
+  encoding?: 'latin1'
+}
 
 /** The message as sent. */
 export function bytesOf(composed: ComposedMessage) {
@@ -37,12 +42,12 @@ export function bytesOf(composed: ComposedMessage) {
   return bytes
 }
 
-/** Size in bytes. A body is ASCII, a header need not be. */
-export const sizeOf = ({ head, body }: ComposedMessage) => Buffer.byteLength(head) + EMPTY_LINE.length + body.length
+/** Size in bytes. A body has one byte per character, a header need not. */
+export const sizeOf = ({ head, body, encoding }: ComposedMessage) => Buffer.byteLength(head, encoding) + EMPTY_LINE.length + body.length
 
 /** Returns the number of bytes written. */
-export function writeTo(bytes: Buffer, { head, body }: ComposedMessage) {
-  const end = bytes.write(head)
+export function writeTo(bytes: Buffer, { head, body, encoding }: ComposedMessage) {
+  const end = bytes.write(head, encoding)
   bytes.write(EMPTY_LINE, end, 'latin1')
   if (typeof body === 'string') bytes.write(body, end + EMPTY_LINE.length, 'latin1')
   else bytes.set(body, end + EMPTY_LINE.length)

@@ -28,7 +28,7 @@ const SIGNED_IF_PRESENT = ['list-id', 'list-unsubscribe', 'list-unsubscribe-post
 export type DkimKey = { domain: string; selector: string; key: KeyObject }
 
 /** The DKIM-Signature header of a message (RFC 6376), relaxed/relaxed. */
-export function dkimSignature({ head, body }: ComposedMessage, { domain, selector, key }: DkimKey, now: Date) {
+export function dkimSignature({ head, body, encoding }: ComposedMessage, { domain, selector, key }: DkimKey, now: Date) {
   const fields = readFields(head)
   const names = [...SIGNED, ...SIGNED_IF_PRESENT.filter((name) => fields.has(name))]
   const overSigned = names.flatMap((name) => [...(fields.get(name) ?? []), ''].map(() => name))
@@ -44,7 +44,7 @@ export function dkimSignature({ head, body }: ComposedMessage, { domain, selecto
     'b=',
   ]
   const unsigned = `DKIM-Signature: ${tags.join(';\r\n ')}`
-  const signature = sign('sha256', Buffer.from(canonicalHeaders(fields, names) + canonicalHeader(unsigned)), key)
+  const signature = sign('sha256', Buffer.from(canonicalHeaders(fields, names) + canonicalHeader(unsigned), encoding), key)
   return `${unsigned}${signature.toString('base64').replace(/.{70}/g, '$&\r\n ')}\r\n`
 }
 
@@ -81,7 +81,8 @@ function canonicalHeader(field: string) {
     .slice(colon + 1)
     .replace(/\r\n/g, '')
     .replace(/[ \t]+/g, ' ')
-    .trim()
+    // Not `trim`: a byte of a character may look like a space of Unicode.
+    .replace(/^ | $/g, '')
   return `${field.slice(0, colon).toLowerCase()}:${value}`
 }
 
@@ -90,7 +91,7 @@ function bodyHash(body: string | Buffer) {
   const canonical = isCanonical(body) ? body : body.replace(/[ \t]{2,}|\t/g, ' ').replaceAll(' \r\n', '\r\n')
   let end = canonical.length
   while (canonical.endsWith('\r\n', end)) end -= 2
-  // A composed body is ASCII.
+  // A body has one byte per character.
   return hash('sha256', Buffer.from(end === 0 ? '' : canonical.slice(0, end + 2), 'latin1'), 'base64')
 }
 

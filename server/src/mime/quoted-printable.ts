@@ -9,8 +9,8 @@ export type QuotedWriter = { out: Buffer; at: number; column: number }
 export const boundOfQuoted = (bytes: number) => 4 * bytes + 3
 
 /** Quoted-printable of text with CRLF line breaks. */
-export function quotedPrintable(text: string) {
-  const bytes = Buffer.from(text)
+export function quotedPrintable(text: string | Buffer) {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
   const writer = { out: Buffer.allocUnsafe(boundOfQuoted(bytes.length)), at: 0, column: 0 }
   writeQuoted(writer, bytes, 'plain')
   return writer.out.toString('latin1', 0, writer.at)

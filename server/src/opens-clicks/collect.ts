@@ -33,6 +33,7 @@ export function createCollector({ db, log, holdBack = holdForAWhile }: { db: Poo
   const warn = createRareWarning(log)
 
   const batcher = createBatcher<CollectedInteractions, void>({
+    name: 'opens-clicks',
     run: write,
     mayBeOneItem: isPermanent,
     weigh: ({ interactions }) => interactions.length,

@@ -81,8 +81,9 @@ export function subscriptionPage(subscriber: Subscriber, wanted: boolean, back: 
   const title = wanted ? (done ? texts.subscribed : texts.subscribeAsk) : done ? texts.unsubscribed : texts.unsubscribeAsk
   const text = wanted ? (done ? texts.subscribedText : texts.subscribeText) : done ? texts.unsubscribedText : texts.unsubscribeText
   const [ask, opposite] = wanted ? [texts.subscribe, texts.unsubscribe] : [texts.unsubscribe, texts.subscribe]
+  const question = wanted ? '' : `${escapeHtml(texts.mistake)} `
   const next = done
-    ? `<p><a href="${escapeHtml(back)}">${escapeHtml(opposite)}</a></p>`
+    ? `<p>${question}<a href="${escapeHtml(back)}">${escapeHtml(opposite)}</a></p>`
     : `<form method="post"><button type="submit">${escapeHtml(ask)}</button></form>`
   return pageHtml({
     language: subscriber.language,

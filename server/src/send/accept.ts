@@ -9,6 +9,7 @@ import {
   insertAttachments,
   insertContents,
   insertContentsSql,
+  isLargeRaw,
   type NewAttachment,
   type NewContent,
 } from '../delivery/outbox/enqueue.ts'
@@ -36,13 +37,15 @@ export type SendRequest = {
   /** When to send it, if not at once. */
   sendAt: Date | null
   requestId?: string | undefined
+  /** The Message-ID that the message already has. */
+  messageId?: string | undefined
   key?: string | undefined
   bodyHash: string | null
   size: number
   /** Bytes of `data`, which is stored for every recipient. */
   dataSize: number
 }
-export type AcceptedSend = { emails: { contact: { id: string; email: string }; email: string }[]; at: Date }
+export type AcceptedSend = { emails: { contact: { id: string; email: string }; email: string }[]; contentId: string; at: Date }
 
 /** `contentId` may be shared by several requests of a batch. */
 type SendIds = { contentId: string; emailIds: string[] }
@@ -50,15 +53,15 @@ export type SendCall = BatchCall<SendRequest, SendIds>
 
 const ENDPOINT = 'POST /v1/send'
 
-type Options = { idempotencyTtlHours: number }
+type Options = { idempotencyTtlHours: number; endpoint?: string }
 
-export const createAcceptor = (db: Pool, { idempotencyTtlHours }: Options) =>
+export const createAcceptor = (db: Pool, { idempotencyTtlHours, endpoint = ENDPOINT }: Options) =>
   createOptimisticBatch<SendRequest, SendIds, AcceptedSend>({
     db,
     ttlHours: idempotencyTtlHours,
-    endpoint: ENDPOINT,
+    endpoint,
     newIds: ({ recipients }) => ({ contentId: newId(), emailIds: recipients.map(() => newId()) }),
-    keyResult: ({ emailIds }) => ({ emails: emailIds }),
+    keyResult: ({ emailIds, contentId }) => ({ emails: emailIds, ...(endpoint === ENDPOINT ? {} : { batch: contentId }) }),
     keyLivesFrom: ({ sendAt }) => sendAt,
     plain: isPlain,
     atOnce: acceptAtOnce,
@@ -74,9 +77,9 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours }: Options) =>
     },
   })
 
-/** No subscription to read or to change, no attachments, not scheduled. */
+/** No subscription to read or to change, no files, not scheduled. */
 const isPlain = ({ content, subscribed, attachments, sendAt }: SendRequest) =>
-  !needsConsent(content.type) && subscribed === undefined && !attachments.length && !sendAt
+  !needsConsent(content.type) && subscribed === undefined && !attachments.length && !isLargeRaw(content) && !sendAt
 
 async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   shareContents(calls)
@@ -106,7 +109,7 @@ function shareContents(calls: SendCall[]) {
   const firsts = new Map<string, SendCall>()
   for (const call of calls) {
     const { project, content, attachments } = call.request
-    if (attachments.length) continue
+    if (attachments.length || content.raw) continue
     const { body, ...rest } = content
     const contentKey = JSON.stringify([project.id, rest, fingerprint(body)])
     const first = firsts.get(contentKey)
@@ -121,7 +124,7 @@ const contentsOf = (calls: SendCall[]) => [
   ).values(),
 ]
 
-const emailsOf = ({ request: { project, recipients, content, patch, requestId }, ids }: SendCall) =>
+const emailsOf = ({ request: { project, recipients, content, patch, requestId, messageId }, ids }: SendCall) =>
   recipients.map(({ name, email }, index) => ({
     projectId: project.id,
     id: ids.emailIds[index]!,
@@ -130,6 +133,7 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId },
     toName: name,
     vars: varsOf(patch),
     requestId: requestId ?? null,
+    messageId,
     fromDomain: content.fromAddress.split('@')[1]!,
   }))
 
@@ -171,6 +175,7 @@ const answer = (
   at: Date,
 ): AcceptedSend => ({
   emails: recipients.map(({ email }, index) => ({ contact: { id: find(project.id, email).id, email }, email: ids.emailIds[index]! })),
+  contentId: ids.contentId,
   at,
 })
 

@@ -9,6 +9,7 @@ import { SenderName } from '../templates/content.ts'
 import { MAX_SOURCE } from '../templates/language/limits.ts'
 import { hasTags } from '../templates/render.ts'
 import { AttachmentBody, decodedSize } from './attachment.ts'
+import { RELAY_HEADER } from './relay-headers.ts'
 
 const MAX_RECIPIENTS = 1_000
 const MAX_HEADERS = 50
@@ -100,11 +101,6 @@ const SentBody = z
 /** Headers for addressing and structure, which only the service may set. */
 const RESERVED_HEADER =
   /^(from|sender|to|cc|bcc|subject|return-path|received|dkim-signature|date|message-id|mime-version|content-.*|resent-.*|x-sterna-.*)$/i
-/**
- * Headers by which relays (Amazon SES, SendGrid, SparkPost, Mandrill, Mailgun, Postmark, Mailjet) take orders: other recipients, another
- * account, no suppression. They are for the operator of the relay, not for its tenants.
- */
-const RELAY_HEADER = /^(x-smtpapi|x-msys-api|x-(ses|mc|mailgun|pm|mj)-.*)$/i
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,76}$/
 
 const Headers = z

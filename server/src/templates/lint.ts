@@ -48,11 +48,7 @@ export async function lintTemplate(db: Db, projectId: string, template: Linted) 
   const { problems, references } = await inspectTemplate(template, projectId)
   if (problems.length) return problems.map(toIssue)
   const issues: Issue[] = [
-    ...(await unknownFields(db, projectId, references)).map((path) => ({
-      code: 'missing_variable' as const,
-      severity: 'warning' as const,
-      message: `No contact has a field "${path}", and there is no fallback: write {{ ${path} ?? "…" }}.`,
-    })),
+    ...(await missingVariables(db, projectId, template, references)),
     ...ambiguousNames(template),
     ...lintHtml(template.body, template.places),
   ]
@@ -97,12 +93,32 @@ const toIssue = (problem: SyntaxProblem): Issue => ({
   ...(problem.field === 'body' ? { line: problem.line } : {}),
 })
 
-/** Fields that are used without a fallback and that no contact of the project ever had. */
-async function unknownFields(db: Db, projectId: string, references: Reference[]) {
+/**
+ * Fields that are used without a fallback and that no contact of the project ever had: once for each block of a design that uses them, else
+ * at the first line of the body.
+ */
+async function missingVariables(db: Db, projectId: string, { body, places }: Linted, references: Reference[]): Promise<Issue[]> {
   const settled = await settleByFields(db, projectId, references)
-  const needed = settled.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
-  const seen = await findKnownFields(db, projectId, [...new Set(needed.map(([key]) => key!))])
-  return [...new Set(needed.filter(([key]) => !seen.has(key!)).map((path) => path.join('.')))]
+  const needed = settled.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!))
+  const known = await findKnownFields(db, projectId, [...new Set(needed.map(({ path }) => path[0]!))])
+  const unknown = needed.filter(({ path }) => !known.has(path[0]!)).sort((a, b) => a.start - b.start)
+  const line = lineCounter(body)
+  const issues = new Map<string, Issue>()
+  const inBody = unknown.filter(({ field }) => field === 'body')
+  for (const { path, start } of inBody) {
+    const block = blockOf(places ?? [], start)
+    const key = JSON.stringify([path, block?.blockId])
+    if (!issues.has(key)) issues.set(key, { ...missingVariable(path), line: line(start), ...block })
+  }
+  const placed = new Set(inBody.map(({ path }) => path.join('.')))
+  for (const { path } of unknown) if (!placed.has(path.join('.'))) issues.set(JSON.stringify([path]), missingVariable(path))
+  return [...issues.values()]
+}
+
+function missingVariable(path: string[]): Issue {
+  const name = path.join('.')
+  const message = `No contact has a field "${name}", and there is no fallback: write {{ ${name} ?? "…" }}.`
+  return { code: 'missing_variable', severity: 'warning', message }
 }
 
 const ambiguousNames = ({ subject, previewText, body }: TemplateSource): Issue[] =>
@@ -139,7 +155,7 @@ function lintHtml(body: string, places: Place[] = []): Issue[] {
 }
 
 /** Inner blocks come first. */
-function blockOf(places: Place[], at: number) {
+function blockOf(places: Place[], at: number): { blockId: string } | undefined {
   const place = places.find(({ start, end }) => start <= at && at < end)
   return place && { blockId: place.blockId }
 }

@@ -1,6 +1,6 @@
 import type { SlottedHtml } from '../mime/compiled/slotted-html.ts'
 import { MAX_PREVIEW_TEXT, MAX_SUBJECT } from './language/limits.ts'
-import type { Reference } from './language/prepare.ts'
+import type { Reference, SourceField } from './language/prepare.ts'
 
 /** `isText`: the body is plain text, so values in it are not escaped. */
 export type TemplateSource = { subject: string; previewText?: string | null | undefined; body: string; isText?: boolean }
@@ -16,7 +16,7 @@ export type RenderedEmail = {
 /** `untried`: not rendered, because other emails with the same content ran out of time. */
 export type Rendered = ({ ok: true } & RenderedEmail) | { ok: false; reason: string; untried?: boolean }
 
-export type SyntaxProblem = { field: Exclude<keyof TemplateSource, 'isText'>; message: string; line: number; column: number }
+export type SyntaxProblem = { field: SourceField; message: string; line: number; column: number }
 
 export type Inspection = { problems: SyntaxProblem[]; references: Reference[] }
 

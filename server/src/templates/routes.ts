@@ -32,6 +32,7 @@ import {
   TYPES,
 } from './template.ts'
 import { findVersion, listVersions, TemplateVersion, TemplateVersionContent } from './versions.ts'
+import { assertWorkflow } from './workflow-templates.ts'
 
 const VersionId = TemplateId.extend({ version: z.string() })
 const Name = z.string().trim().min(1).max(MAX_NAME)
@@ -41,6 +42,7 @@ const Optional = {
   from: Address.nullish().describe('Must be on a verified domain.'),
   fromName: SenderName.nullish(),
   replyTo: Address.nullish(),
+  workflowId: z.uuid().nullish().describe('The workflow that it is written in. It is deleted with it, unless something else uses it.'),
 }
 const NewTemplate = z.object({ name: Name, subject: Subject, ...DesignOrBody, type: z.enum(['TRANSACTIONAL', 'MARKETING']), ...Optional })
 const Changes = NewTemplate.extend({ type: z.enum(TYPES) }).partial()
@@ -76,7 +78,10 @@ export function templateRoutes(app: App, deps: Deps) {
       assertOwnFromName(template)
       requireSenderDomain(req.project, template.from)
       if (template.from) await assertVerified(db, req.project.id, template.from)
-      const created = await transact(req.db, (tx) => createTemplate(tx, req.project.id, template, { savedBy: req.person?.userId }))
+      const created = await transact(req.db, async (tx) => {
+        await assertWorkflow(tx, req.project.id, template.workflowId)
+        return createTemplate(tx, req.project.id, template, { savedBy: req.person?.userId })
+      })
       return reply.status(201).send(created)
     },
   )
@@ -129,7 +134,11 @@ export function templateRoutes(app: App, deps: Deps) {
     requireSenderDomain(req.project, changes.from === undefined ? stored.from : changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
-    return (await transact(req.db, (tx) => changeTemplate(tx, edit))) ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
+    const changed = await transact(req.db, async (tx) => {
+      await assertWorkflow(tx, projectId, changes.workflowId)
+      return changeTemplate(tx, edit)
+    })
+    return changed ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
 
   versionRoutes(template, db, change)

@@ -28,6 +28,7 @@ export const TemplateListItem = z
     fromName: z.string().nullable(),
     replyTo: z.string().nullable(),
     type: z.enum(TYPES),
+    workflowId: z.uuid().nullable().describe('The workflow that it was written in, and with which it is deleted.'),
     version: z.int().describe('Grows with every change of subject, previewText, body, from, fromName, replyTo or type.'),
     projectId: z.uuid(),
     createdAt: Timestamp,
@@ -42,11 +43,11 @@ export const Template = TemplateListItem.extend({
 type TemplateJson = z.output<typeof Template>
 type ListItem = z.output<typeof TemplateListItem>
 type Content = Pick<TemplateJson, 'name' | 'subject' | 'body' | 'type'> & { design?: Design | null | undefined } & {
-  [Key in 'description' | 'previewText' | 'from' | 'fromName' | 'replyTo']?: string | null | undefined
+  [Key in 'description' | 'previewText' | 'from' | 'fromName' | 'replyTo' | 'workflowId']?: string | null | undefined
 }
 
 const LISTED = sql`
-  id, name, description, subject, preview_text as "previewText", body, design is not null as "hasDesign", from_address as "from", from_name as "fromName", reply_to as "replyTo", type, version,
+  id, name, description, subject, preview_text as "previewText", body, design is not null as "hasDesign", from_address as "from", from_name as "fromName", reply_to as "replyTo", type, workflow_id as "workflowId", version,
   project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
 const COLUMNS = sql`${LISTED}, design`
 
@@ -56,6 +57,10 @@ export const findTemplate = (db: Db, projectId: string, id: string) =>
 export const TemplatesQuery = PageQuery.extend({
   type: z.enum(TYPES).optional(),
   search: z.string().max(255).optional().describe('Case-insensitive search in name, description and subject.'),
+  workflowId: z
+    .union([z.uuid(), z.literal('none')])
+    .optional()
+    .describe('Templates that were written in this workflow; `none`: in no workflow.'),
   sort: choiceParam(['name', 'createdAt', 'updatedAt'], 'createdAt'),
   dir: choiceParam(['asc', 'desc'], 'desc'),
 })
@@ -88,11 +93,12 @@ async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
-function matching(projectId: string, { type, search }: z.output<typeof TemplatesQuery>): RawBuilder<unknown> {
+function matching(projectId: string, { type, search, workflowId }: z.output<typeof TemplatesQuery>): RawBuilder<unknown> {
   const byType = type ? sql`and type = ${type}` : sql``
   const pattern = search && `%${search.trim().replace(/[\\%_]/g, '\\$&')}%`
   const bySearch = pattern ? sql`and (name ilike ${pattern} or description ilike ${pattern} or subject ilike ${pattern})` : sql``
-  return sql`project_id = ${projectId} ${byType} ${bySearch}`
+  const byWorkflow = workflowId === 'none' ? sql`and workflow_id is null` : workflowId ? sql`and workflow_id = ${workflowId}` : sql``
+  return sql`project_id = ${projectId} ${byType} ${bySearch} ${byWorkflow}`
 }
 
 type Author = { savedBy?: string | undefined }
@@ -109,11 +115,12 @@ export async function createTemplate(tx: Tx, projectId: string, template: Conten
     fromName = null,
     replyTo = null,
     type,
+    workflowId = null,
   } = template
   const row = await one<TemplateJson>(tx)`
-    insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, saved_by,
-      saved_at)
-    values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${jsonb(design)}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
+    insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, workflow_id,
+      saved_by, saved_at)
+    values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${jsonb(design)}, ${from}, ${fromName}, ${replyTo}, ${type}, ${workflowId}, ${savedBy ?? null}, now())
     returning ${COLUMNS}
   `
   return row
@@ -130,6 +137,7 @@ const COLUMN_OF = {
   fromName: 'from_name',
   replyTo: 'reply_to',
   type: 'type',
+  workflowId: 'workflow_id',
 } as const satisfies Record<keyof Content, string>
 
 type Changes = { [Key in keyof Content]?: Content[Key] | undefined }
@@ -145,7 +153,7 @@ export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions
   const given = Object.entries(COLUMN_OF).filter(([key]) => changes[key as keyof Content] !== undefined || (isCode && key === 'design'))
   const newValue = (key: string) => {
     if (key === 'design') return isCode ? sql`case when body = ${changes.body}::text then design end` : jsonb(changes.design)
-    return sql`${changes[key as keyof Content]}::text`
+    return key === 'workflowId' ? sql`${changes.workflowId}::uuid` : sql`${changes[key as keyof Content]}::text`
   }
   const differs = given
     .filter(([, column]) => (VERSIONED as readonly string[]).includes(column))
@@ -169,12 +177,15 @@ type TemplateKey = { projectId: string; id: string }
 
 const COPY = ' (Copy)'
 export const MAX_NAME = 255
+/** Of a copy, from a row of the original. */
+export const COPY_NAME = sql`left(name, ${MAX_NAME - COPY.length}) || ${COPY}`
 
+/** A template of its own, also if the original was written in a workflow. */
 export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Author & TemplateKey): Promise<TemplateJson | undefined> {
   const row = await maybeOne<TemplateJson>(tx)`
     insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, saved_by,
       saved_at)
-    select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, preview_text, body, design, from_address, from_name,
+    select project_id, ${newId()}, ${COPY_NAME}, description, subject, preview_text, body, design, from_address, from_name,
       reply_to, type, ${savedBy ?? null}, now()
     from templates where project_id = ${projectId} and id = ${id}
     returning ${COLUMNS}

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { startProjectLoop } from '../ledger/project-loop.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
@@ -8,37 +8,44 @@ import { crash } from '../lib/crash-point.ts'
 import type { Log } from '../lib/log.ts'
 import { selectorsOfSql, takeFactsSql } from '../webhooks/facts.ts'
 
-type Deps = { db: Pool; log: Log; isHeld: () => boolean; onFannedOut: () => void; pollMs?: number | undefined }
+type Deps = {
+  db: Pool
+  log: Log
+  isHeld: () => boolean
+  onFannedOut: () => void
+  pollMs?: number | undefined
+  isDue?: (() => boolean) | undefined
+}
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 2
 const POLL_MS = 250
-/** Facts of one project before it is the next one's turn. */
-const BATCH = 1_000
+/** Rows of the outbox that are taken at once; each has the facts of one statement. */
+const MAX_ROWS = 100
+/** Messages of one batch: so many requests are made, and settled, for the cost of a few statements. */
+const MAX_IN_BATCH = 500
+/** After a batch that was not full, a project rests: facts that follow each other closely are taken together. */
+const REST_MS = 100
 
-/** Makes a delivery for each endpoint that listens, out of what happened. Any number of processes may run it. */
-export function startFanOut({ db, log, isHeld, onFannedOut, pollMs = POLL_MS }: Deps) {
+/** Queues what happened for each endpoint that listens. Any number of processes may run it. */
+export function startFanOut({ db, log, isHeld, onFannedOut, pollMs = POLL_MS, isDue }: Deps) {
   return startProjectLoop({
     name: 'fan out webhooks',
     log,
     isHeld,
     pollMs,
+    isDue,
     slots: LANES,
     find: (except) => findProjects(db, except),
     async work({ projectId }) {
       const taken = await transact(db, (tx) => fanOut(tx, projectId))
       if (taken) onFannedOut()
-      return taken === BATCH ? 'more' : 'done'
+      return taken === MAX_ROWS ? 'more' : { restMs: REST_MS }
     },
   })
 }
 
-/** Looked at first: most looks find nothing, and planning the search takes longer than this. */
-const ANY_FACT = sql`select from webhook_outbox order by project_id, id limit 1`
-
-const findProjects = async (db: Pool, except: string[]) => ((await maybeOne(db, ANY_FACT)) ? many(db, projectsSql(except)) : [])
-
-const projectsSql = (except: string[]) => sql<WaitingWork>`
+const findProjects = (db: Pool, except: string[]) => many<WaitingWork>(db)`${prepared}
   with recursive ${skipScanCte('waiting', {
     table: 'webhook_outbox',
     by: ['project_id'],
@@ -49,27 +56,19 @@ const projectsSql = (except: string[]) => sql<WaitingWork>`
   select project_id as "projectId", project_id as key, owner
   from (${inTurnSql(sql`select * from waiting where project_id <> all(${except}::uuid[])`)}) as found`
 
-/**
- * An id of UUIDv7 with the time of the message: of the rest, 60 bits are a hash of message and endpoint, so that the delivery of a message to
- * an endpoint has one id for ever.
- */
-const DELIVERY_ID = sql.raw(`(left(m.id::text, 19) || '8' || left(md5(m.id::text || e.id::text), 3) || '-'
-  || substr(md5(m.id::text || e.id::text), 4, 12))::uuid`)
-
-/** Returns the number of facts. */
+/** Returns the number of rows taken. */
 async function fanOut(tx: Tx, projectId: string) {
-  const taken = await scalar<number>(tx)`
-    with taken as (${takeFactsSql(projectId, BATCH)}
-    ), heard as materialized (
-      select m.id as message_id, m.type, e.id as endpoint_id, ${DELIVERY_ID} as id
-      from taken m join webhook_endpoints e on e.project_id = m.project_id and e.enabled and e.events && ${selectorsOfSql(sql`m.type`)}
-    ), stored as (
-      insert into webhook_messages (project_id, id, type, name, contact_id, contact_email, email_id, data, created_at)
-      select project_id, id, type, name, contact_id, contact_email, email_id, data, created_at
-      from taken where id in (select message_id from heard)
+  const taken = await scalar<number>(tx)`${prepared}
+    with taken as (${takeFactsSql(projectId, MAX_ROWS)}
+    ), facts as (
+      select type, message_id, (row_number() over (partition by type order by message_id) - 1) / ${MAX_IN_BATCH}::int as part
+      from taken cross join unnest(message_ids) as message_id
+    ), batches as materialized (
+      select type, array_agg(message_id order by message_id) as message_ids from facts group by type, part
     ), queued as (
-      insert into webhook_deliveries (project_id, id, endpoint_id, message_id, type)
-      select ${projectId}, id, endpoint_id, message_id, type from heard
+      insert into webhook_batches (project_id, endpoint_id, id, type, message_ids)
+      select e.project_id, e.id, b.message_ids[cardinality(b.message_ids)], b.type, b.message_ids
+      from batches b join webhook_endpoints e on e.project_id = ${projectId} and e.enabled and e.events && ${selectorsOfSql(sql`b.type`)}
     )
     select count(*)::int from taken`
   crash('webhooks-fanned-out')

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { createRangePartition, dropTable, limitLockWait, listPartitions } from '../ledger/partitions.ts'
 import { lowestId } from '../lib/id.ts'
@@ -20,6 +20,7 @@ const HOURS_DAYS = 2
 const PARTITIONED = {
   webhook_messages: { column: 'id', bound: lowestId, days: MESSAGE_DAYS },
   webhook_delivered: { column: 'delivered_at', bound: (at: Date) => at.toISOString(), days: DELIVERED_DAYS },
+  webhook_runs: { column: 'delivered_at', bound: (at: Date) => at.toISOString(), days: DELIVERED_DAYS },
 } as const
 type Table = keyof typeof PARTITIONED
 
@@ -48,7 +49,11 @@ export async function dropOldWebhooks(db: Pool, now = new Date()) {
   await untilNone(db, (tx) => dropOldFailures(tx, new Date(now.getTime() - FAILED_DAYS * DAY)))
   await transact(db, (tx) => sql`delete from webhook_hours where hour < ${new Date(now.getTime() - HOURS_DAYS * DAY)}`.execute(tx))
   await dropOldDays(db, 'webhook_delivered', now)
-  await dropOldDays(db, 'webhook_messages', now, (before) => untilNone(db, (tx) => copyMessages(tx, before)))
+  await dropOldDays(db, 'webhook_runs', now)
+  await dropOldDays(db, 'webhook_messages', now, async (before) => {
+    await untilNone(db, (tx) => splitBatches(tx, sql`message_ids[1] < ${lowestId(before)}`))
+    await untilNone(db, (tx) => copyMessages(tx, before))
+  })
 }
 
 async function dropOldDays(db: Pool, table: Table, now: Date, beforeDrop: (before: Date) => Promise<void> = async () => {}) {
@@ -71,6 +76,22 @@ const hasStrays = async (db: Pool, table: Table, which: RawBuilder<unknown>) =>
 const dropStrays = (tx: Tx, table: Table, which: RawBuilder<unknown>) => countAffected(tx)`
   delete from ${sql.table(`${table}_default`)}
   where ctid = any(array(select ctid from ${sql.table(`${table}_default`)} where ${which} limit ${CHUNK}))`
+
+/** Batches of one transaction. */
+const BATCHES = 5
+
+/** Gives deliveries whose first attempt is due rows of their own. Returns the number of batches. */
+const splitBatches = (tx: Tx, which: RawBuilder<unknown>) => scalar<number>(tx)`
+  with taken as (
+    delete from webhook_batches where (project_id, endpoint_id, id) in (
+      select project_id, endpoint_id, id from webhook_batches where ${which} limit ${BATCHES} for update)
+    returning *
+  ), stored as (
+    insert into webhook_deliveries (project_id, id, endpoint_id, message_id, type, due_at, created_at)
+    select project_id, webhook_delivery_id(message_id, endpoint_id), endpoint_id, message_id, type, created_at, created_at
+    from taken cross join unnest(message_ids) as message_id on conflict do nothing
+  )
+  select count(*)::int from taken`
 
 /** A delivery has the time of its message in its id. A message that is gone is a copy of null. */
 const copyMessages = (tx: Tx, before: Date) => countAffected(tx)`
@@ -100,8 +121,14 @@ export const forgetEndpoint = (db: Pool, { projectId, endpointId }: Endpoint) =>
     const done = await countAffected(tx)`
       delete from webhook_delivered where (project_id, id, delivered_at) in (
         select project_id, id, delivered_at from webhook_delivered where ${which} limit ${CHUNK})`
+    const first = await countAffected(tx)`
+      delete from webhook_batches where (project_id, endpoint_id, id) in (
+        select project_id, endpoint_id, id from webhook_batches where ${which} limit ${CHUNK})`
+    const told = await countAffected(tx)`
+      delete from webhook_runs where (project_id, endpoint_id, id, delivered_at) in (
+        select project_id, endpoint_id, id, delivered_at from webhook_runs where ${which} limit ${CHUNK})`
     await sql`delete from webhook_hours where ${which}`.execute(tx)
-    if (open + done) await enqueue(tx, 'webhooks.forget', { projectId, endpointId })
+    if (open + done + first + told) await enqueue(tx, 'webhooks.forget', { projectId, endpointId })
   })
 
 const ABANDONED = JSON.stringify({ status: null, durationMs: 0, error: 'The endpoint was disabled.' })
@@ -109,15 +136,15 @@ const ABANDONED = JSON.stringify({ status: null, durationMs: 0, error: 'The endp
 /** Ends what waits for an endpoint that Sterna has disabled, page by page. */
 export const abandonDeliveries = (db: Pool, { projectId, endpointId }: Endpoint) =>
   transact(db, async (tx) => {
+    const which = sql`project_id = ${projectId} and endpoint_id = ${endpointId}
+      and exists (select from webhook_endpoints e where e.project_id = ${projectId} and e.id = ${endpointId} and not e.enabled)`
+    const split = await splitBatches(tx, which)
     const ended = await countAffected(tx)`
       update webhook_deliveries d set status = 'failed',
         attempts = attempts || (${ABANDONED}::jsonb || jsonb_build_object('at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
       where (project_id, id) in (
-        select project_id, id from webhook_deliveries
-        where project_id = ${projectId} and endpoint_id = ${endpointId} and status = 'pending'
-          and exists (select from webhook_endpoints e where e.project_id = ${projectId} and e.id = ${endpointId} and not e.enabled)
-        limit ${CHUNK})`
-    if (ended) await enqueue(tx, 'webhooks.abandon', { projectId, endpointId })
+        select project_id, id from webhook_deliveries where ${which} and status = 'pending' limit ${CHUNK})`
+    if (split + ended) await enqueue(tx, 'webhooks.abandon', { projectId, endpointId })
   })
 
 async function untilNone(db: Pool, remove: (tx: Tx) => Promise<number>) {

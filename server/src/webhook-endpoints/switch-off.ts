@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
-import { countRows, type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
+import { countRows, type Db, many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { auditSystem } from '../http/audit.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
 import { tellOwners } from '../projects/suspensions.ts'
@@ -10,7 +10,7 @@ import { disableEndpoint, type EndpointKey } from './endpoint.ts'
 const MAX_BACKLOG = 1_000_000
 
 const WHY = {
-  gone: 'it answered with status 410, which means that it is gone for good',
+  gone: 'it answered with status 410, which means that it is gone',
   failing: 'all requests to it failed for five days',
   backlog: 'more deliveries wait for it than are kept',
 }
@@ -41,16 +41,25 @@ export async function switchOff(tx: Tx, deps: AccountEmailDeps, key: EndpointKey
 
 /** Disables endpoints for which too many deliveries wait. */
 export async function checkBacklogs(db: Pool, deps: AccountEmailDeps, max = MAX_BACKLOG) {
-  for (const key of await listWaiting(db)) {
-    const { projectId, id } = key
-    const waiting = sql`
-      select from webhook_deliveries where project_id = ${projectId} and endpoint_id = ${id} and status = 'pending' limit ${max + 1}`
-    if ((await countRows(db, waiting)) > max) await transact(db, (tx) => switchOff(tx, deps, key, 'backlog'))
-  }
+  for (const key of await listWaiting(db))
+    if ((await countWaiting(db, key, max + 1)) > max) await transact(db, (tx) => switchOff(tx, deps, key, 'backlog'))
+}
+
+async function countWaiting(db: Db, { projectId, id }: EndpointKey, upTo: number) {
+  const which = sql`project_id = ${projectId} and endpoint_id = ${id}`
+  const tried = await countRows(db, sql`select from webhook_deliveries where ${which} and status = 'pending' limit ${upTo}`)
+  const first = await scalar<number>(db)`
+    select coalesce(sum(size), 0)::int from (select size from webhook_batches where ${which} limit ${upTo}) as batches`
+  return tried + first
 }
 
 /** Enabled endpoints with deliveries that wait. */
-const listWaiting = (db: Db) => many<EndpointKey>(db)`
-  with recursive ${skipScanCte('waiting', { table: 'webhook_deliveries', by: ['project_id', 'endpoint_id'], where: sql`status = 'pending'` })}
-  select e.project_id as "projectId", e.id from waiting w join webhook_endpoints e on e.project_id = w.project_id and e.id = w.endpoint_id
-  where e.enabled`
+function listWaiting(db: Db) {
+  const by = ['project_id', 'endpoint_id']
+  return many<EndpointKey>(db)`
+    with recursive ${skipScanCte('tried', { table: 'webhook_deliveries', by, where: sql`status = 'pending'` })},
+      ${skipScanCte('first', { table: 'webhook_batches', by, where: sql`true` })}
+    select e.project_id as "projectId", e.id from (select * from tried union select * from first) as w
+      join webhook_endpoints e on e.project_id = w.project_id and e.id = w.endpoint_id
+    where e.enabled`
+}

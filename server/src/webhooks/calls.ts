@@ -1,7 +1,8 @@
 import { startProjectLoop } from '../ledger/project-loop.ts'
 import type { WaitingWork } from '../ledger/turns.ts'
 import type { Log } from '../lib/log.ts'
-import type { SafeOutcome } from '../lib/network/safe-fetch.ts'
+import type { SafeFetch, SafeOutcome } from '../lib/network/safe-fetch.ts'
+import { webhookAttempts } from '../lib/process/metrics.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** Pieces of work of one worker at a time: altogether (besides one of an owner that has none), and of a project. */
@@ -18,11 +19,21 @@ export const LEASE_SECONDS = 30
 
 export const hasHung = (outcome: SafeOutcome) => outcome.is === 'failed' && outcome.ms >= HANGS_MS
 
+/** The same, with its answers in the metrics. */
+export const countCalls =
+  (fetch: SafeFetch): SafeFetch =>
+  async (...request) => {
+    const outcome = await fetch(...request)
+    webhookAttempts.inc({ answer: outcome.is === 'status' ? `${Math.floor(outcome.status / 100)}xx` : 'none' })
+    return outcome
+  }
+
 type Calls<Due extends WaitingWork, Leased extends Due> = {
   name: string
   log: Log
   isHeld: () => boolean
   pollMs?: number | undefined
+  isDue?: (() => boolean) | undefined
   maxOfKey?: number
   find: (except: string[]) => Promise<Due[]>
   /** Leases what was chosen for LEASE_SECONDS: a worker that dies gives it up. */

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countRows, type Db, prepared, type Tx } from '../db/index.ts'
+import { type Db, prepared, scalar, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 
@@ -28,7 +28,7 @@ export type NewFact = {
   data?: object
 }
 
-/** Type of the webhook for an event: its name if only Sterna records such events, `event.<name>` for those that customers track. */
+/** SQL: type of the webhook for an event: its name if only Sterna records such events, `event.<name>` for those that customers track. */
 export const typeOfEventSql = (name: RawBuilder<unknown>) => sql`
   case when ${name} ~ '^(email[.]|contact[.](subscribed|unsubscribed)$|segment[.].+[.](entry|exit)$)' then ${name} else 'event.' || ${name} end`
 
@@ -42,38 +42,67 @@ const isHeardSql = (projectId: RawBuilder<unknown>, type: RawBuilder<unknown>) =
 /** Reads the address of the contact in the transaction of the fact: the contact may be deleted before the payload is sent. */
 const CURRENT_EMAIL = sql`(select c.email from contacts c where c.project_id = f.project_id and c.id = f.contact_id)`
 
+type FactOptions = {
+  /** Type of the facts of a name, as an expression on the alias `n`; without it, their name. */
+  type?: RawBuilder<unknown>
+  /** Address of the contact, as an expression on the alias `f`: for contacts that the same statement writes. */
+  contactEmail?: RawBuilder<unknown>
+}
+
 /**
- * Stores facts, given as rows of (project_id, id, type, name, contact_id, email_id, data), each with its payload once, if an endpoint
- * listens. `contactEmail` is an expression on the alias `f`, for contacts that the same statement writes.
+ * CTEs that store facts, given as rows of (project_id, id, name, contact_id, email_id, data), each with its payload once, if an endpoint
+ * listens; and one row of the outbox for those of a project and type. Their names begin with `prefix`: a statement may have several.
  */
-export const insertFactsSql = (
+export function storeFactsCte(
+  prefix: string,
   rows: RawBuilder<unknown>,
-  { contactEmail = CURRENT_EMAIL }: { contactEmail?: RawBuilder<unknown> } = {},
-) => sql`
-  insert into webhook_outbox (project_id, id, type, name, contact_id, contact_email, email_id, data)
-  select f.project_id, f.id, f.type, f.name, f.contact_id, ${contactEmail}, f.email_id, f.data
-  from ${rows} as f where ${isHeardSql(sql`f.project_id`, sql`f.type`)}`
+  { type = sql`n.name`, contactEmail = CURRENT_EMAIL }: FactOptions = {},
+) {
+  const [heard, stored, queued] = ['heard', 'stored', 'queued'].map((part) => sql.ref(`${prefix}_${part}`))
+  return sql`
+    ${heard} as materialized (
+      -- Once per name: most facts of a statement have the same one.
+      select t.* from (select n.*, ${type} as type from (select distinct project_id, name from ${rows} as r) as n offset 0) as t
+      where ${isHeardSql(sql`t.project_id`, sql`t.type`)}
+    ), ${stored} as (
+      insert into webhook_messages (project_id, id, type, name, contact_id, contact_email, email_id, data)
+      select f.project_id, f.id, h.type, f.name, f.contact_id, ${contactEmail}, f.email_id, f.data
+      from ${rows} as f join ${heard} as h on h.project_id = f.project_id and h.name = f.name
+      returning project_id, type, id
+    ), ${queued} as (
+      insert into webhook_outbox (project_id, id, type, message_ids)
+      select project_id, (array_agg(id order by id))[1], type, array_agg(id order by id) from ${stored} group by project_id, type
+    )`
+}
 
 /** In the transaction in which it happened, as one statement. */
 export async function recordFacts(tx: Tx, facts: NewFact[]) {
   if (!facts.length) return
   const rows = facts.map((fact) => ({ id: newId(), ...fact }))
-  const given = sql`(
-    select "projectId" as project_id, id, type, type as name, "contactId" as contact_id, "contactEmail" as contact_email,
-      null::uuid as email_id, coalesce(data, '{}') as data
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-      as g("projectId" uuid, id uuid, type text, "contactId" uuid, "contactEmail" text, data jsonb))`
-  await sql`${prepared} ${insertFactsSql(given, { contactEmail: sql`coalesce(f.contact_email, ${CURRENT_EMAIL})` })}`.execute(tx)
+  const contactEmail = sql`coalesce(f.contact_email, ${CURRENT_EMAIL})`
+  await sql`${prepared}
+    with facts as materialized (
+      select "projectId" as project_id, id, type as name, "contactId" as contact_id, "contactEmail" as contact_email,
+        null::uuid as email_id, coalesce(data, '{}') as data
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        as g("projectId" uuid, id uuid, type text, "contactId" uuid, "contactEmail" text, data jsonb)
+    ), ${storeFactsCte('facts', sql`facts`, { contactEmail })}
+    select
+  `.execute(tx)
 }
 
-/** Removes the oldest facts of a project, for a statement that stores what becomes of them. Facts that another worker takes are left out. */
+/** Takes the oldest rows of the outbox of a project, for a statement that stores what becomes of them. Those of another worker are left out. */
 export const takeFactsSql = (projectId: string, limit: number) => sql`
   delete from webhook_outbox where project_id = ${projectId} and id = any(array(
     select id from webhook_outbox where project_id = ${projectId} order by id limit ${limit} for update skip locked))
-  returning *`
+  returning type, message_ids`
+
+const MAX_COUNTED = 10_000
 
 /** For the doctor: facts that no worker has taken for five minutes, counted up to a bound. */
-export const countOverdueFacts = (db: Db) =>
-  countRows(db, sql`select from webhook_outbox where created_at < now() - interval '5 minutes' limit 10000`)
+export const countOverdueFacts = (db: Db) => scalar<number>(db)`
+  select least(coalesce(sum(cardinality(message_ids)), 0), ${MAX_COUNTED})::int
+  from (select message_ids from webhook_outbox where created_at < now() - interval '5 minutes' limit ${MAX_COUNTED}) as overdue`
 
 export const wipeWebhookOutbox = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_outbox', scope)
+export const wipeWebhookMessages = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_messages', scope)

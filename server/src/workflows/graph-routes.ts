@@ -47,7 +47,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
       const edited = await transact(req.db, (tx) =>
-        editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }),
+        editGraph(tx, { projectId, id, places: BARE_PLACES, caller: req.project, savedBy: req.person?.userId, change }),
       )
       return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
     },
@@ -68,7 +68,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : notFound('transition', transitionId)
       }
       const edited = await transact(req.db, (tx) =>
-        editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }),
+        editGraph(tx, { projectId, id, places: BARE_PLACES, caller: req.project, savedBy: req.person?.userId, change }),
       )
       return edited ? reply.status(204).send(null) : workflowNotFound(id)
     },
@@ -97,7 +97,16 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         step: (index) => `steps.${index}.`,
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
-      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, savedBy: req.person?.userId, change }
+      const edit = {
+        projectId,
+        id,
+        revisions: readIfMatch(req),
+        version: req.body.version,
+        places,
+        caller: req.project,
+        savedBy: req.person?.userId,
+        change,
+      }
       return transact(req.db, async (tx) => {
         const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)

@@ -126,7 +126,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
     '/workflows/:id',
     {
       summary: 'Delete a workflow',
-      description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
+      description:
+        'Refused while it has active executions. Its executions are deleted with it, and the templates that were written in it unless something else uses them; their emails stay.',
       audit: 'workflow.delete',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
@@ -141,14 +142,14 @@ export function workflowRoutes(app: App, { db }: Deps) {
     '/workflows/:id/duplicate',
     {
       summary: 'Duplicate a workflow',
-      description: 'The copy is disabled.',
+      description: 'The copy is disabled, and has copies of the templates that were written in the original.',
       audit: 'workflow.duplicate',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
       const copied = await transact(req.db, async (tx) => {
-        const { row, graph } = (await duplicateWorkflow(tx, { projectId, id })) ?? workflowNotFound(id)
+        const { row, graph } = (await duplicateWorkflow(tx, { projectId, id, savedBy: req.person?.userId })) ?? workflowNotFound(id)
         return describeWorkflow(tx, row, graph)
       })
       return reply.status(201).send(copied)

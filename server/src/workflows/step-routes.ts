@@ -47,8 +47,9 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
       const edited =
-        (await transact(req.db, (tx) => editGraph(tx, { projectId, id, places: BARE_PLACES, savedBy: req.person?.userId, change }))) ??
-        workflowNotFound(id)
+        (await transact(req.db, (tx) =>
+          editGraph(tx, { projectId, id, places: BARE_PLACES, caller: req.project, savedBy: req.person?.userId, change }),
+        )) ?? workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )
@@ -79,7 +80,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
         if (current && current.type !== stored.type) fail('CONFLICT', { message: 'The step was changed at the same moment.' })
         return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
       }
-      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, savedBy: req.person?.userId, change }
+      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, caller: req.project, savedBy: req.person?.userId, change }
       const edited = (await transact(req.db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
       return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
     },
@@ -103,7 +104,9 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
         return withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(req.db, (tx) => editGraph(tx, { projectId, id, places, savedBy: req.person?.userId, change }))
+      const edited = await transact(req.db, (tx) =>
+        editGraph(tx, { projectId, id, places, caller: req.project, savedBy: req.person?.userId, change }),
+      )
       return edited ? reply.status(204).send(null) : workflowNotFound(id)
     },
   )

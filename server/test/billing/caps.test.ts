@@ -135,9 +135,9 @@ describe('a cap on transactional emails', () => {
       (await sterna.accountEmailsTo(person.email)).map(({ subject }) => subject).filter((s) => s.startsWith('Test '))
     await project.send({ to: to(3) })
     await project.send()
-    await eventually(async () => expect(await subjects()).toEqual(['Test has used 80 % of a limit']))
+    await eventually(async () => expect(await subjects()).toEqual(['Test has used 80% of a limit']))
     await project.send()
-    await eventually(async () => expect(await subjects()).toEqual(['Test has reached a limit', 'Test has used 80 % of a limit']))
+    await eventually(async () => expect(await subjects()).toEqual(['Test has reached a limit', 'Test has used 80% of a limit']))
   })
 })
 

@@ -19,7 +19,7 @@ const LAYERS = [
   'segments',
   'track send verify opens-clicks inbound campaigns workflows',
   'activity analytics usage billing reputation auth webhook-endpoints',
-  'doctor',
+  'doctor monitoring backup',
 ].map((line) => line.split(' '))
 
 /** Lowest layer first, as above. */
@@ -132,14 +132,17 @@ const OWNERS: Record<string, string> = {
   usage_reports: 'billing',
   user_tokens: 'auth',
   users: 'auth',
+  webhook_batches: 'webhook-endpoints',
   webhook_delivered: 'webhook-endpoints',
   webhook_delivered_default: 'webhook-endpoints',
   webhook_deliveries: 'webhook-endpoints',
   webhook_endpoints: 'webhook-endpoints',
   webhook_hours: 'webhook-endpoints',
-  webhook_messages: 'webhook-endpoints',
-  webhook_messages_default: 'webhook-endpoints',
+  webhook_messages: 'webhooks',
+  webhook_messages_default: 'webhooks',
   webhook_outbox: 'webhooks',
+  webhook_runs: 'webhook-endpoints',
+  webhook_runs_default: 'webhook-endpoints',
   webhook_secrets: 'workflows',
   workflow_days: 'workflows',
   workflow_entries: 'workflows',

@@ -12,6 +12,8 @@ import { cloneDatabase } from '../support/database.ts'
 const RELIED_ON = {
   /** `_socket`: delivery/transport/smtp.ts checks every write of a message. `_transform` of the message stream: it skips the escaping. */
   nodemailer: '10.4.0',
+  /** `connect`, `connections` and `send` of a connection: lib/smtp/smtp-listener.ts replaces the enhanced codes of replies. */
+  'smtp-server': '3.21.1',
   /** `connection.stream`: db/presence.ts drops a connection without a farewell. */
   pg: '8.23.1',
   /** `_private_jobs` and the channel `jobs:insert`: jobs/job.ts and jobs/liveness.ts. */

@@ -8,7 +8,11 @@ const ROOT = join(import.meta.dirname, '../../..')
 const FOLDERS = [
   'dashboard/src',
   'docs',
-  ...['auth', 'projects', 'account-emails', 'preferences', 'billing'].map((name) => `server/src/${name}`),
+  ...['auth', 'projects', 'account-emails', 'preferences', 'billing', 'reputation', 'webhook-endpoints'].map(
+    (name) => `server/src/${name}`,
+  ),
+  // The texts of emails that users begin with.
+  ...['workflows/recipes', 'templates/design/starters'].map((name) => `server/src/${name}`),
 ]
 
 /** Phrases over which readers stumbled, and what to say instead. */
@@ -35,6 +39,18 @@ const BANNED: [phrase: RegExp, instead: string][] = [
   [/comes back for (?:good|a while)/, 'hard bounce, soft bounce'],
   [/if they shall|drawn anew|told the same way|changed, not doubled/, 'see CONTRIBUTING.md, "How we write"'],
   [/\bsuccessfully\b|\bOops\b/, 'say the state'],
+  [/(?:land here|end|others end) by themselves|by itself because/, 'automatically'],
+  [/\bis no open\b/, 'does not count as an open'],
+  [/\bchanges? of (?:the (?:HTML|email|template)\b|templates, )/i, 'changes to'],
+  [/everything really happens/, 'emails are sent and webhooks are called'],
+  [/did not understand each other/, 'protocol error'],
+  [/\bno faster\b/i, 'what limits the rate'],
+  [/Returned, for now|bounced for now/, 'Soft bounce'],
+  [/\banew\b/, 'again'],
+  [/\bfor good\b/, 'permanently'],
+  [/\bLooking what\b/, 'Checking what'],
+  [/\b(?:this|it|which|that|row) is no (?:[a-z]+ )?(?:email|event|header|value|JSON)\b/i, 'is not an email'],
+  [/\bEmpty room\b/, 'Empty space'],
 ]
 
 const listFiles = (folder: string) => (readdirSync(join(ROOT, folder), { recursive: true }) as string[]).map((file) => `${folder}/${file}`)

@@ -309,6 +309,19 @@ describe('the probes of a pause', () => {
     expect(await many(sterna.db, counted)).toEqual([{ failed_probes: 2, probed_alone: 1 }])
   })
 
+  test.each([
+    ['sending', true],
+    ['sent', false],
+  ])('know whether there is another email that cannot be claimed: %s', async (state, othersWait) => {
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    await emails.settle(Array(5).fill('a'))
+    const { campaignId } = await newCampaign({ projectId, fromDomain: domain, emails: 1 })
+    await sql`update emails set state = ${state} where project_id = ${projectId} and campaign_id = ${campaignId}`.execute(sterna.db)
+    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 })
+    expect(probes).toMatchObject({ held: { id: emails.ids[0] }, other: undefined, othersWait })
+  })
+
   test('of which no held one may be sent, since a person stopped its campaign, end the pause, and the held emails are queued there again', async () => {
     const emails = await inHand(5)
     const { projectId, domain, worker, campaign } = emails
@@ -365,6 +378,7 @@ describe('the probes of a pause', () => {
       health,
       prepare,
       send: async () => {},
+      isDue: () => true,
       timing: REFUSAL_TIMING,
       oneAtATime: (run) => run(),
       mayWork: () => true,
@@ -419,6 +433,7 @@ describe('the probes of a pause', () => {
     ['pause', { held: 'alike', other: null }, 0],
     ['pause', { held: 'alike', other: null }, 1],
     ['stand', { held: 'alike', other: null }, 2],
+    ['retry', { held: 'alike', other: null, othersWait: true }, 2],
     ['pause', { held: 'open', other: 'accepted' }, 0],
     ['pause', { held: 'alike', other: 'otherwise' }, 9],
     ['retry', { held: 'otherwise', other: 'accepted' }, 9],

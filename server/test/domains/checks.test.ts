@@ -208,6 +208,23 @@ describe('a verified domain', () => {
     expect((await check(project, domain.id)).status).toBe('verified')
   })
 
+  test('is told to webhook endpoints, and so is its loss', async () => {
+    const project = await sterna.newProject()
+    const body = { url: 'https://hooks.example.com', events: ['domain.*'] }
+    expect((await sterna.call('POST', '/webhook-endpoints', { key: project.sk, body })).status).toBe(201)
+    const { id: domainId, domain, records } = await addVerified(project)
+    withdraw({ records })
+    for (let n = 0; n < 3; n++) await check(project, domainId)
+    const told = await many(
+      sterna.db,
+      sql<{ type: string; data: object }>`select type, data from webhook_messages where project_id = ${project.id} order by id`,
+    )
+    expect(told).toEqual([
+      { type: 'domain.verified', data: { domainId, domain } },
+      { type: 'domain.failed', data: { domainId, domain, reason: expect.stringContaining('was not found') } },
+    ])
+  })
+
   test('resets its misses when the record is back in between', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)

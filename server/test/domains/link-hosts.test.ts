@@ -108,8 +108,7 @@ test('a host is verified when its CNAME is right and it leads here; then emails 
   const told = await many(
     sterna.db,
     sql<{ linkHost: string }>`
-      select data ->> 'linkHost' as "linkHost" from (
-        select data from webhook_outbox where project_id = ${project.id} union all select data from webhook_messages where project_id = ${project.id}) as f
+      select data ->> 'linkHost' as "linkHost" from webhook_messages where project_id = ${project.id}
     `,
   )
   expect(told).toEqual([{ linkHost: host }])
@@ -282,5 +281,18 @@ describe('on a link host', () => {
     point(pending, { CNAME: [OWN_HOST], A: ['192.0.2.1'] })
     expect((await other.check()).linkHostStatus).toBe('pending')
     expect(await allowed(pending)).toBe(200)
+  })
+
+  test('it is in the audit trail of its project, and one that points here in vain in the report of doctor', async () => {
+    const other = await sendingProject()
+    const vain = `links.${other.domain}`
+    await other.setHost(vain)
+    point(vain, { CNAME: [OWN_HOST], A: ['192.0.2.1'] })
+    await other.check()
+    const { data } = (await other.owner.call('GET', `/projects/${other.id}/audit?action=domain.update`)).body
+    expect(data).toMatchObject([{ target: { type: 'domain', id: other.domainId }, changes: [{ field: 'linkHost', value: vain }] }])
+    await sql`update users set operator = true where id = ${other.owner.id}`.execute(sterna.db)
+    const { checks: report } = (await other.owner.call('GET', '/doctor')).body
+    expect(report).toContainEqual(expect.objectContaining({ name: 'link hosts', verdict: 'warn', note: expect.stringContaining(vain) }))
   })
 })

@@ -7,7 +7,9 @@ import { startSterna } from '../support/process.ts'
 import { launchBrowser } from '../support/processes/launch-browser.ts'
 
 const PASSWORD = 'four unrelated words'
-const document: { paths: Record<string, object> } = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'))
+const document: { paths: Record<string, object>; webhooks: Record<string, object> } = JSON.parse(
+  readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
+)
 
 let sterna: Awaited<ReturnType<typeof startSterna>>
 let browser: Browser
@@ -95,8 +97,10 @@ async function seriousViolations() {
 }
 
 describe('the page', () => {
-  test('shows every operation to a reader who scrolls, from its own origin only, without an error', async () => {
-    const all = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
+  test('shows every operation and webhook to a reader who scrolls, from its own origin only, without an error', async () => {
+    const all = Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method} ${path}`),
+    )
     // The page makes only the operations that can be seen.
     const seen = new Set<string>()
     await expect
@@ -121,6 +125,7 @@ describe('the page', () => {
     await found('  POST    lookup ', ['post /contacts/lookup'])
     await found('templates duplicate', ['post /templates/{id}/duplicate'])
     await found('no such operation', [])
+    await found('webhooks bounced', ['post email.bounce'])
   })
 
   test('calls the API with a key, which is not stored', async () => {

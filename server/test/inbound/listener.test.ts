@@ -29,11 +29,11 @@ describe('the listener', () => {
     for (const stop of stops.splice(0).toReversed()) await stop()
   })
 
-  type More = Pick<Parameters<typeof startListener>[0], 'limits'> & { url?: string; inbound?: { keyFile: string; certFile: string } }
-  async function listen({ limits = {}, inbound }: More = {}) {
+  type More = Pick<Parameters<typeof startListener>[0], 'limits'> & { url?: string; certificate?: { keyFile: string; certFile: string } }
+  async function listen({ limits = {}, certificate }: More = {}) {
     const own = await freePort()
     const db = connect({ url: database.url, max: 4, log })
-    const place = { port: own, host: '127.0.0.1', keyFile: undefined, certFile: undefined, ...inbound }
+    const place = { port: own, host: '127.0.0.1', certificate }
     const base = { db, secrets: sterna.secrets, log, bounceDomain: BOUNCES, name: BOUNCES, inbound: place }
     const listener = await startListener({ ...base, limits: { closingMs: 300, ...limits } })
     stops.push(async () => db.destroy(), listener.stop)
@@ -267,7 +267,7 @@ describe('the listener', () => {
     const files = { keyFile: join(folder, 'key.pem'), certFile: join(folder, 'cert.pem') }
     writeFileSync(files.keyFile, key)
     writeFileSync(files.certFile, cert)
-    const own = await listen({ inbound: files })
+    const own = await listen({ certificate: files })
     const client = await greeted(own.port)
     expect(client.extensions).toMatch(/STARTTLS/)
     expect(await client.say('STARTTLS')).toMatch(/^220 /)
@@ -305,11 +305,11 @@ describe('the listener', () => {
   })
 
   test('does not start where it cannot listen, with the reason', async () => {
-    const config = { host: '127.0.0.1', keyFile: undefined, certFile: undefined }
+    const config = { host: '127.0.0.1', certificate: undefined }
     const base = { db: sterna.db, secrets: sterna.secrets, log, bounceDomain: BOUNCES, name: BOUNCES }
     await expect(startListener({ ...base, inbound: { ...config, port } })).rejects.toThrow(/Port \d+ is in use/)
     const files = { keyFile: '/nowhere/key', certFile: '/nowhere/cert' }
-    await expect(startListener({ ...base, inbound: { ...config, port: await freePort(), ...files } })).rejects.toThrow(
+    await expect(startListener({ ...base, inbound: { ...config, port: await freePort(), certificate: files } })).rejects.toThrow(
       /Cannot read the key/,
     )
   })

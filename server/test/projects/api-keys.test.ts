@@ -208,6 +208,53 @@ describe('sender domains of a key', () => {
       expect([url, outcome(answer)]).toEqual([url, [403, 'INSUFFICIENT_SCOPE']])
     }
   })
+
+  test('hold for emails that exist, and for what is sent later', async () => {
+    const project = await newProject()
+    const { from } = project.sendBody({}) as { from: string }
+    const sendAt = new Date(Date.now() + 3_600_000).toISOString()
+    const { body: sent } = await project.send({ sendAt })
+    const email = `/emails/${sent.data.emails[0].email}`
+    const { body: failed } = await project.send({ sendAt })
+    await sql`
+      update emails set state = 'failed', error = 'x', error_code = 'transient', due_at = null where id = ${failed.data.emails[0].email}
+    `.execute(sterna.db)
+    const { body: campaign } = await project.call('POST', '/campaigns', { name: 'C', subject: 'S', body: 'B', from, audienceType: 'ALL' })
+    const ofCampaign = `/campaigns/${campaign.data.id}`
+    const { body: template } = await project.call('POST', '/templates', { name: 'T', subject: 'S', body: 'B', type: 'TRANSACTIONAL', from })
+    const { body: workflow } = await project.call('POST', '/workflows', { name: 'W', eventName: 'e' })
+    const step = { type: 'SEND_EMAIL', name: 'Send', config: { templateId: template.id } }
+    const { body: added } = await project.call('POST', `/workflows/${workflow.id}/steps`, step)
+    const ofWorkflow = `/workflows/${workflow.id}`
+    const calls = [
+      ['POST', `${email}/cancel`, undefined],
+      ['PATCH', email, { sendAt: null }],
+      ['POST', `/emails/${failed.data.emails[0].email}/resend`, undefined],
+      ['POST', `${ofCampaign}/send`, { scheduledFor: sendAt }],
+      ['POST', `${ofCampaign}/resume`, undefined],
+      ['POST', `${ofCampaign}/resend`, undefined],
+      ['PATCH', ofWorkflow, { enabled: true }],
+      ['POST', `${ofWorkflow}/executions`, { contactId: crypto.randomUUID() }],
+    ] as const
+    const { key } = await create(project, { senderDomains: ['elsewhere.example'] })
+    for (const [method, url, body] of calls) {
+      const answer = await sterna.call(method, url, { key, body })
+      expect([url, outcome(answer)]).toEqual([url, [403, 'INSUFFICIENT_SCOPE']])
+    }
+    expect((await project.call('GET', email)).body).toMatchObject({ status: 'PENDING', sendAt })
+
+    // While the workflow is disabled, steps are a draft; once it is enabled, a changed one would send.
+    const change = (name: string, by: string) => sterna.call('PATCH', `${ofWorkflow}/steps/${added.id}`, { key: by, body: { name } })
+    const { key: unsending } = await create(project, { scopes: ['workflows'] })
+    expect((await change('Draft', key)).status).toBe(200)
+    await project.call('PATCH', ofWorkflow, { enabled: true })
+    for (const by of [key, unsending]) {
+      expect(outcome(await change('Live', by))).toEqual([403, 'INSUFFICIENT_SCOPE'])
+      expect(outcome(await sterna.call('POST', `${ofWorkflow}/steps`, { key: by, body: step }))).toEqual([403, 'INSUFFICIENT_SCOPE'])
+      const delay = { type: 'DELAY', name: 'Wait', config: { amount: 1, unit: 'hours' } }
+      expect((await sterna.call('POST', `${ofWorkflow}/steps`, { key: by, body: delay })).status).toBe(201)
+    }
+  })
 })
 
 describe('scopes that depend on the body', () => {

@@ -1,9 +1,10 @@
 import { parse } from 'csv-parse/sync'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { transact } from '../../src/db/index.ts'
+import { one, transact } from '../../src/db/index.ts'
 import { dropOldAuditEntries } from '../../src/http/audit.ts'
 import { useSharedApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 
 const sterna = useSharedApp()
 type Project = Awaited<ReturnType<typeof sterna.newProject>>
@@ -53,6 +54,29 @@ test('a refused change, and one that is rolled back, is not listed', async () =>
   await project.call('PATCH', `/templates/${body.id}`, { subject: 'x' }, { 'if-match': '"2020-01-01T00:00:00.000Z"' })
   await project.call('DELETE', '/domains/6ba7b810-9dad-11d1-80b4-00c04fd430c8')
   expect(await actions(project)).toEqual(['template.create', 'project.create'])
+})
+
+test('a request that shares a recomputation is not listed', async () => {
+  const project = await sterna.newProject()
+  const condition = { logic: 'AND', groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }] }
+  const segment = { name: 'S', type: 'DYNAMIC', condition, trackMembership: true }
+  const { body } = await project.call('POST', '/segments', segment)
+  const compute = () => project.call('POST', `/segments/${body.id}/compute`)
+  const unfinished = sql`select from jobs where project_id = ${project.id} and finished_at is null`
+  await eventually(async () => expect((await unfinished.execute(sterna.db)).rows).toEqual([]))
+  expect((await compute()).status).toBe(200)
+  const running = await one<{ id: string }>(sterna.db)`
+    insert into jobs (project_id, id, type, input)
+    values (${project.id}, gen_random_uuid(), 'compute-segment', ${JSON.stringify({ segmentId: body.id })}::jsonb) returning id
+  `
+  const sharing = compute()
+  await sql`
+    update jobs set state = 'completed', finished_at = now(), result = '{"added": 7, "removed": 0, "total": 7}' where id = ${running.id}
+  `.execute(sterna.db)
+  const shared = await sharing
+  // The request may have come after the end of the other run, and made its own.
+  const expected = shared.body.added === 7 ? 1 : 2
+  expect((await actions(project)).filter((action: string) => action === 'segment.compute')).toHaveLength(expected)
 })
 
 test('contacts are named by id, and listed only if a person changed them', async () => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { one, transact } from '../../src/db/index.ts'
+import { many, one, transact } from '../../src/db/index.ts'
 import { dropExpiredKeys } from '../../src/http/idempotency.ts'
 import { issues, outcome } from '../support/answers.ts'
 import { countEmails } from '../support/counted-sending.ts'
@@ -109,6 +109,20 @@ describe('an email with sendAt', () => {
     await sql`update idempotency_keys set lives_from = now() - interval '25 hours' where project_id = ${project.id}`.execute(sterna.db)
     expect((await project.send({}, { key: 'k' })).status).toBe(200)
   })
+
+  test('has an Idempotency-Key that lives longer when it is moved to a later time', async () => {
+    const project = await newProject()
+    const id = await schedule(project, inMs(HOUR), { to: [ADA, BOB] }, { key: 'k' })
+    await schedule(project, inMs(HOUR), {}, { key: 'other' })
+    const livesFrom = async () =>
+      many(sterna.db, sql<{ at: Date }>`select lives_from as at from idempotency_keys where project_id = ${project.id} order by key`).then(
+        (rows) => rows.map(({ at }) => at.toISOString()),
+      )
+    const [, other] = await livesFrom()
+    const later = inMs(48 * HOUR)
+    for (const sendAt of [later, inMs(2 * HOUR), null]) await move(project, id, sendAt)
+    expect(await livesFrom()).toEqual([later, other])
+  })
 })
 
 describe('a scheduled email', () => {
@@ -126,6 +140,8 @@ describe('a scheduled email', () => {
     const second = await cancel(project, id)
     expect([second.status, second.body]).toEqual([200, first.body])
     expect(await usage(project)).toBe(0)
+    const { body: trail } = await project.owner.call('GET', `/projects/${project.id}/audit?action=email.cancel`)
+    expect(trail.data).toMatchObject([{ action: 'email.cancel', target: { type: 'email', id } }])
     expect(outcome(await move(project, id, null))).toEqual([409, 'CONFLICT'])
   })
 

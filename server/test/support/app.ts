@@ -112,6 +112,8 @@ export async function startApp(url: string, building: Building = {}) {
   const presence = await joinAsWorker(deps, url)
   const worker = withWorker ? await startWorker(deps, { url, presence, intervals, timing, withSchedule: false }) : undefined
   return {
+    app,
+    deps,
     sterna: createSterna(app, db, deps.secrets),
     async close() {
       await app.close()

@@ -46,7 +46,17 @@ export async function spawnNode(env: Record<string, string>, entry: Entry = 'pro
   const url = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, ENTRIES[entry], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, SECRET_KEY, PORT: port, PUBLIC_URL: url, SANDBOX_DELIVERIES: 'false', ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      SECRET_KEY,
+      PORT: port,
+      PUBLIC_URL: url,
+      SANDBOX_DELIVERIES: 'false',
+      // Stands for the public internet.
+      WEBHOOK_ALLOW_PRIVATE: '127.0.0.2/32',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -8,7 +8,7 @@ import { toWireForm } from '../../src/delivery/transport/wire-form.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { bytesOf } from '../../src/mime/compose.ts'
-import { readComposed } from '../../src/mime/read-composed.ts'
+import { readMessage } from '../../src/mime/raw/read-message.ts'
 import { preferenceLinks } from '../../src/preferences/link.ts'
 import type { Recipient } from '../../src/templates/language/variables.ts'
 import { outgoingHtml, outgoingHtmlString } from '../../src/templates/outgoing-html.ts'
@@ -51,7 +51,7 @@ type Content = { type: BuildRequest['content']['type']; body: string; previewTex
 
 /** What a recipient gets: all headers and parts, with the meaning of each tracked link in place of its token. */
 function contentOf(message: Buffer) {
-  const { html, ...rest } = readComposed(message)
+  const { html, ...rest } = readMessage(message)
   const decoded = html!
     .replace(/(?<=\/t\/c\/)[\w-]+/g, (token) => JSON.stringify(readClickToken(secrets, token)))
     .replace(/(?<=\/t\/o\/)[\w-]+/g, (token) => JSON.stringify(readOpenToken(secrets, token)))

@@ -75,8 +75,8 @@ describe('lint', () => {
       'variables that no contact has',
       { body: '{{ plam }} {{ plan }} {{ plam }} {{ x.y }} {{ z ?? "" }} {% if w %}{{ w }}{% endif %}' },
       [
-        ['missing_variable', 'warning'],
-        ['missing_variable', 'warning'],
+        ['missing_variable', 'warning', 1],
+        ['missing_variable', 'warning', 1],
       ],
     ],
     [
@@ -117,9 +117,9 @@ describe('lint', () => {
     [
       'fields whose names contain operators, which no contact has',
       { body: '{{ terms and conditions }}' },
-      [['missing_variable', 'warning']],
+      [['missing_variable', 'warning', 1]],
     ],
-    ['no issue in an expression of known fields', { body: '{{ plan and seats or not plan }}' }, [['missing_variable', 'warning']]],
+    ['no issue in an expression of known fields', { body: '{{ plan and seats or not plan }}' }, [['missing_variable', 'warning', 1]]],
     ['bodies that clients clip', { body: 'x'.repeat(105_000) }, [['too_large', 'warning']]],
     ['no link to unsubscribe', { body: 'x', type: 'MARKETING' }, [['no_unsubscribe_link', 'info']]],
     ['no issue with an unsubscribe link', { body: '<a href="{{unsubscribeUrl}}">x</a>', type: 'MARKETING' }, []],
@@ -133,7 +133,7 @@ describe('lint', () => {
   test('reports a field that only another project has', async () => {
     const [mine, theirs] = [await newProject(), await newProject()]
     await theirs.call('POST', '/contacts', { email: 'ada@example.com', data: { secret: 'x' } })
-    expect(await mine.lint({ body: '{{ secret }}' })).toEqual([['missing_variable', 'warning']])
+    expect(await mine.lint({ body: '{{ secret }}' })).toEqual([['missing_variable', 'warning', 1]])
     expect(await theirs.lint({ body: '{{ secret }}' })).toEqual([])
   })
 

@@ -30,6 +30,7 @@ describe('creating a template', () => {
       version: 1,
       design: null,
       hasDesign: false,
+      workflowId: null,
     })
     expect((await project.call('GET', `/templates/${body.id}`)).body).toEqual(body)
   })

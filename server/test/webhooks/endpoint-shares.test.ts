@@ -2,65 +2,81 @@ import { sql } from 'kysely'
 import { afterEach, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
-import type { SafeOutcome, SafeRequest } from '../../src/lib/network/safe-fetch.ts'
 import { startDeliveries } from '../../src/webhook-endpoints/deliver.ts'
 import { startFanOut } from '../../src/webhook-endpoints/fan-out.ts'
+import { createMessageBodies } from '../../src/webhook-endpoints/message-bodies.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
+import { ANSWERED, holdRequests, TIMED_OUT } from '../support/held-requests.ts'
 import { times } from '../support/times.ts'
 import { newEndpointProject } from './endpoint-project.ts'
 
 // Without a worker: requests end when the test says so, never because time has passed.
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, withWorker: false })
-type Request = { url: string; end: (outcome: SafeOutcome) => void }
 
 /** As in calls.ts. */
 const MAX_IN_FLIGHT = 64
 const MAX_OF_HOST = 8
-const ANSWERED: SafeOutcome = { is: 'status', status: 200, retryAfter: undefined, ms: 5 }
-const TIMED_OUT: SafeOutcome = { is: 'failed', reason: 'No reply in time.', ms: 10_000 }
 
 const stops: (() => Promise<void>)[] = []
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()))
 })
 
-/** Fans out and delivers. A request to a host named `hangs…` waits for the test. */
+/** Fans out and delivers. */
 function startWork() {
-  const underWay = new Set<Request>()
-  const answered: string[] = []
-  const safeFetch = ({ url }: SafeRequest) =>
-    new Promise<SafeOutcome>((resolve) => {
-      if (!url.startsWith('https://hangs')) {
-        answered.push(url)
-        return resolve(ANSWERED)
-      }
-      const request: Request = {
-        url,
-        end: (outcome) => {
-          underWay.delete(request)
-          resolve(outcome)
-        },
-      }
-      underWay.add(request)
-    })
+  const { underWay, answered, safeFetch, stop } = holdRequests()
   const deps = { db: sterna.db, log: createLog('silent'), isHeld: () => true, pollMs: 20 }
   const accountEmails = { secrets: sterna.secrets, log: deps.log, publicUrl: 'http://localhost', isDelivered: false }
   const deliveries = startDeliveries({ ...deps, secrets: sterna.secrets, safeFetch, accountEmails })
   const fanOut = startFanOut({ ...deps, onFannedOut: deliveries.wake })
-  stops.push(async () => {
-    const ended = Promise.all([fanOut.stop(), deliveries.stop()])
-    for (const request of underWay) request.end(ANSWERED)
-    await ended
-  })
+  stops.push(() => stop([fanOut, deliveries]))
   return { underWay, answered }
 }
 
 const happen = (projectId: string, count: number) =>
   sql`
-    insert into webhook_outbox (project_id, id, type, name, data)
-    select ${projectId}, id, 'event.x', 'x', '{}' from unnest(${times(count, () => newId())}::uuid[]) as id
+    with told as (
+      insert into webhook_messages (project_id, id, type, name, data)
+      select ${projectId}, id, 'event.x', 'x', '{}' from unnest(${times(count, () => newId())}::uuid[]) as id returning id
+    )
+    insert into webhook_outbox (project_id, id, type, message_ids)
+    select ${projectId}, (array_agg(id order by id))[1], 'event.x', array_agg(id order by id) from told
   `.execute(sterna.db)
+
+test('facts that no worker takes are in the report of doctor', async () => {
+  const operator = await sterna.newPerson()
+  await sql`update users set operator = true where id = ${operator.id}`.execute(sterna.db)
+  const project = await newEndpointProject(sterna)
+  const notes = async () =>
+    (await operator.call('GET', '/doctor')).body.checks
+      .filter(({ name }: { name: string }) => name === 'webhooks')
+      .map(({ verdict, note }: { verdict: string; note: string }) => [verdict, note])
+  await happen(project.id, 2)
+  expect(await notes()).toEqual([])
+  await sql`update webhook_outbox set created_at = now() - interval '6 minutes'`.execute(sterna.db)
+  expect(await notes()).toEqual([['warn', '2 facts wait for more than five minutes; check that a worker runs']])
+})
+
+test('bodies are read up to a bound, each once, and those that are gone are told apart', async () => {
+  const { id: projectId } = await newEndpointProject(sterna)
+  const [gone, ...ids] = times(8, () => newId()) as [string, ...string[]]
+  await sql`
+    insert into webhook_messages (project_id, id, type, name, data)
+    select ${projectId}, id, 'event.x', 'x', jsonb_build_object('text', repeat('x', 1000)) from unnest(${ids}::uuid[]) as id
+  `.execute(sterna.db)
+  const bodies = createMessageBodies(sterna.db, { maxRead: 3_000 })
+  const read = async (wanted: string[]) =>
+    [...(await bodies.read(projectId, wanted))].map(([id, body]) => [id, body && JSON.parse(String(body)).data.id])
+  const first = await read([gone, ...ids])
+  expect(first).toEqual([[gone, null], ...ids.slice(0, 3).map((id) => [id, id])])
+  await sql`delete from webhook_messages where project_id = ${projectId} and id = ${ids[0]!}`.execute(sterna.db)
+  // Read before; the one after them was not.
+  expect(await Promise.all([read(ids.slice(0, 2)), read(ids.slice(3, 5))])).toEqual([
+    ids.slice(0, 2).map((id) => [id, id]),
+    ids.slice(3, 5).map((id) => [id, id]),
+  ])
+})
 
 test('dead receivers of the 60 projects of one owner leave the deliveries of another owner unharmed', async () => {
   const owner = await sterna.newPerson()

@@ -10,6 +10,7 @@ import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newProject } from '../support/project.ts'
 import { startDnsServer } from '../support/servers/dns-server.ts'
+import { newWorkflowProject } from '../workflows/workflow-project.ts'
 import { isSignedBy, newEndpointProject, RECEIVER_ENV, startReceiver } from './endpoint-project.ts'
 
 let dns: Awaited<ReturnType<typeof startDnsServer>>
@@ -44,6 +45,28 @@ async function listen(respond?: Parameters<typeof startReceiver>[0], of: Project
   const endpoint = await of.endpoint(host.url, [`event.${event}`])
   const happen = (data: object = {}) => of.track({ email: `ada${number}@example.com`, event, data })
   return { ...host, endpoint, event, happen }
+}
+/** A worker that has taken the endpoint, and does nothing: what happens waits. Undone by `release`. */
+const hold = (endpointId: string) =>
+  sql`update webhook_endpoints set leased_until = now() + interval '1 hour' where id = ${endpointId}`.execute(sterna.db)
+const release = (endpointId: string) => sql`update webhook_endpoints set leased_until = null where id = ${endpointId}`.execute(sterna.db)
+type Delivery = {
+  id: string
+  type: string
+  status: string
+  attempts: { status: number; error: string }[]
+  payload: { data: { id: string } }
+}
+/** All deliveries, by pages of two. */
+async function listAll(endpointId: string, query = ''): Promise<Delivery[]> {
+  const found: Delivery[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body } = await project.call('GET', `/webhook-endpoints/${endpointId}/deliveries?limit=2${query}&cursor=${cursor}`)
+    if (cursor === '' && !query) expect(body.total).toBeGreaterThanOrEqual(body.data.length)
+    found.push(...body.data)
+    cursor = body.cursor as string | null
+  }
+  return found
 }
 /** As if the waits of all deliveries were over. */
 const makeDue = (endpointId: string) =>
@@ -141,11 +164,65 @@ describe('a delivery', () => {
   })
 })
 
+describe('deliveries that are made together', () => {
+  test('are listed one by one, each with its message, before and after they are made', async () => {
+    const { happen, received, endpoint, event } = await listen((res, n) => answer(n === 2 ? 500 : 200)(res))
+    await hold(endpoint.id)
+    const tracked = await Promise.all(Array.from({ length: 7 }, (_, index) => happen({ index })))
+    const events = tracked.map(({ body }) => body.data.event as string).sort()
+    const waiting = await eventually(async () => {
+      const listed = await listAll(endpoint.id, '&status=pending')
+      expect(listed).toHaveLength(7)
+      return listed
+    })
+    const ids = waiting.map(({ id }) => id).sort()
+    expect(new Set(ids).size).toBe(7)
+    expect(waiting.map(({ payload }) => payload.data.id).sort()).toEqual(events)
+    expect(waiting.every(({ attempts }) => attempts.length === 0)).toBe(true)
+    expect((await project.replay(endpoint.id, ids[3]!)).body).toMatchObject({ id: ids[3], status: 'pending' })
+    await release(endpoint.id)
+
+    await eventually(async () => expect(await listAll(endpoint.id, '&status=delivered')).toHaveLength(6))
+    const listed = await listAll(endpoint.id)
+    expect(listed.map(({ id }) => id).sort()).toEqual(ids)
+    expect(received.map(({ headers }) => headers['webhook-id']).sort()).toEqual(ids)
+    expect(listed.map(({ status, attempts }) => [status, attempts[0]?.status]).sort()).toEqual([
+      ...Array.from({ length: 6 }, () => ['delivered', 200]),
+      ['pending', 500],
+    ])
+    expect(await listAll(endpoint.id, `&type=${encodeURIComponent(`event.${event}`)}`)).toHaveLength(7)
+    expect(await listAll(endpoint.id, '&type=event.other')).toEqual([])
+
+    const told = listed.find(({ status }) => status === 'delivered')!
+    expect((await project.replay(endpoint.id, told.id)).body).toMatchObject({ id: told.id, payload: told.payload })
+    await eventually(() => expect(received).toHaveLength(8))
+    expect([received[7]!.headers['webhook-id'], received[7]!.body]).toEqual([told.id, told.payload])
+    await eventually(async () => {
+      const again = await listAll(endpoint.id)
+      expect(again.map(({ id }) => id).sort()).toEqual(ids)
+      expect(again.find(({ id }) => id === told.id)).toMatchObject({ status: 'delivered', attempts: [{ status: 200 }, { status: 200 }] })
+    })
+  })
+
+  test('count as a backlog, and fail with the endpoint', async () => {
+    const { happen, endpoint } = await listen()
+    await hold(endpoint.id)
+    await Promise.all([happen(), happen(), happen()])
+    await eventually(async () => expect(await project.deliveries(endpoint.id, '?status=pending')).toHaveLength(3))
+    const deps = { secrets: sterna.secrets, log: createLog('silent'), publicUrl: 'http://localhost', isDelivered: false }
+    await checkBacklogs(sterna.db, deps, 3)
+    expect(await project.get(endpoint.id)).toMatchObject({ enabled: true })
+    await checkBacklogs(sterna.db, deps, 2)
+    await eventually(async () => expect(await project.deliveries(endpoint.id, '?status=failed')).toHaveLength(3))
+    expect((await project.deliveries(endpoint.id))[0].attempts).toMatchObject([{ status: null, error: 'The endpoint was disabled.' }])
+  })
+})
+
 describe('what is told', () => {
   test('an endpoint gets what it listens to, and nothing is stored if none does', async () => {
     const other = await newEndpointProject(sterna)
     await other.track({ email: 'early@example.com', event: 'unheard' })
-    expect(await many(sterna.db, sql`select from webhook_outbox where project_id = ${other.id}`)).toEqual([])
+    expect(await many(sterna.db, sql`select from webhook_messages where project_id = ${other.id}`)).toEqual([])
     const host = await receiver()
     await other.endpoint(host.url, ['contact.*'])
     const { id } = await other.contacts.create('bea@example.com', { subscribed: true })
@@ -184,14 +261,37 @@ describe('what is told', () => {
     expect(outcome(await sending.call('POST', `/campaigns/${campaignId}/send`))).toEqual([200])
     const told = ['campaign.sent', 'campaign.started', 'contact.created', 'email.sent', 'email.sent']
     await eventually(() => expect(host.types().sort()).toEqual(told))
-    const dataOf = (type: string) => host.received.find(({ body }) => body.type === type)!.body.data
+    const dataOf = (type: string) => host.received.find(({ body }) => body.type === type)?.body.data
     expect(host.received.map(({ body }) => body.data.emailId)).toContain(id)
     expect(dataOf('campaign.sent')).toMatchObject({ contact: null, data: { campaignId, totalRecipients: 1, sentCount: 1 } })
+    const later = { ...campaign, ratePerMinute: 1 }
+    await sending.contacts.create('bea@example.com', { subscribed: true })
+    const pausedId = (await sending.call('POST', '/campaigns', later)).body.data.id
+    await sending.call('POST', `/campaigns/${pausedId}/send`)
+    expect(outcome(await sending.call('POST', `/campaigns/${pausedId}/pause`))).toEqual([200])
+    await eventually(() => expect(dataOf('campaign.paused')).toMatchObject({ data: { campaignId: pausedId, reason: 'person' } }))
+    await eventually(() => expect(host.types().filter((type) => type === 'campaign.started')).toHaveLength(2))
     await transact(sterna.db, (tx) => disableProject(tx, sending.id, 'EMAIL_REPUTATION'))
-    await eventually(() => expect(host.types().at(-1)).toBe('project.disabled'))
+    await eventually(() => expect(host.types()).toContain('project.disabled'))
     expect(dataOf('project.disabled').data).toEqual({ reason: 'EMAIL_REPUTATION' })
     await transact(sterna.db, (tx) => enableProject(tx, sending.id, { by: 'operator' }))
-    await eventually(() => expect(host.types().at(-1)).toBe('project.enabled'))
+    await eventually(() => expect(host.types()).toContain('project.enabled'))
+  })
+
+  test('the end of an execution is told, with why it ended', async () => {
+    const workflows = await newWorkflowProject(sterna)
+    const host = await receiver()
+    await workflows.call('POST', '/webhook-endpoints', { url: host.url, events: ['workflow.*'] })
+    const { id: contactId } = await workflows.contacts.create('ada@example.com')
+    const completed = await workflows.line([{ type: 'EXIT', config: { reason: 'enough' } }], { name: 'Short' })
+    const failed = await workflows.line([{ type: 'WEBHOOK', config: { url: 'https://private.example.com/' } }], { name: 'Broken' })
+    dns.set('private.example.com', { A: ['127.0.0.1'] })
+    for (const { id } of [completed, failed]) expect((await workflows.start(id, contactId)).status).toBe(201)
+    await eventually(() => expect(host.types().sort()).toEqual(['workflow.completed', 'workflow.failed']))
+    const dataOf = (type: string) => host.received.find(({ body }) => body.type === type)!.body.data
+    const contact = { id: contactId, email: 'ada@example.com' }
+    expect(dataOf('workflow.completed')).toMatchObject({ contact, data: { workflowId: completed.id, exitReason: 'enough' } })
+    expect(dataOf('workflow.failed')).toMatchObject({ contact, data: { workflowId: failed.id, executionId: expect.any(String) } })
   })
 })
 
@@ -224,6 +324,9 @@ describe('an endpoint', () => {
 
   test('that answers 410 is disabled, its deliveries fail, and the owners get an email', async () => {
     const { happen, endpoint } = await listen((res, n) => answer(n === 1 ? 500 : 410)(res))
+    const countEmails = async () =>
+      (await many(sterna.db, sql`select from account_mails where subject like 'A webhook endpoint of%'`)).length
+    const emailsBefore = await countEmails()
     await happen()
     await eventually(async () => expect((await project.deliveries(endpoint.id))[0]?.attempts).toHaveLength(1))
     await happen()
@@ -231,11 +334,7 @@ describe('an endpoint', () => {
     await eventually(async () =>
       expect((await project.deliveries(endpoint.id)).map(({ status }: { status: string }) => status)).toEqual(['failed', 'failed']),
     )
-    const emails = await many(
-      sterna.db,
-      sql<{ subject: string }>`select subject from account_mails where subject like 'A webhook endpoint of%'`,
-    )
-    expect(emails).toHaveLength(1)
+    expect(await countEmails()).toBe(emailsBefore + 1)
     const [{ id }] = await project.deliveries(endpoint.id)
     expect(outcome(await project.replay(endpoint.id, id))).toEqual([409, 'CONFLICT'])
     expect((await project.patch(endpoint.id, { enabled: true })).body).toMatchObject({ enabled: true, disabledReason: null })
@@ -299,6 +398,30 @@ describe('an endpoint', () => {
     expect(received).toHaveLength(1)
   })
 
+  test('is in the audit trail by its URL, with its settings and without its secret', async () => {
+    const owner = await sterna.newPerson()
+    const other = await newEndpointProject(sterna, owner)
+    const host = await receiver(answer(410))
+    const { id, url, secret } = await other.endpoint(host.url, ['event.x'])
+    await other.patch(id, { description: 'Shop' })
+    const rotated = await other.call('POST', `/webhook-endpoints/${id}/rotate-secret`)
+    await other.call('POST', `/webhook-endpoints/${id}/test`)
+    await other.track({ email: 'ada@example.com', event: 'x' })
+    await eventually(async () => expect(await other.get(id)).toMatchObject(disabled('gone')))
+    await other.call('DELETE', `/webhook-endpoints/${id}`)
+    const { data } = (await owner.call('GET', `/projects/${other.id}/audit?action=webhook_endpoint`)).body
+    const target = { type: 'webhook_endpoint', id, name: url }
+    expect(data).toMatchObject([
+      { action: 'webhook_endpoint.delete', target },
+      { action: 'webhook_endpoint.disable', actor: { type: 'system' }, target, changes: [{ field: 'disabledReason', value: 'gone' }] },
+      { action: 'webhook_endpoint.test', target },
+      { action: 'webhook_endpoint.rotate_secret', target },
+      { action: 'webhook_endpoint.update', target, changes: [{ field: 'description', value: 'Shop' }] },
+      { action: 'webhook_endpoint.create', target, changes: expect.arrayContaining([{ field: 'url', value: url }]) },
+    ])
+    for (const each of [secret, rotated.body.secret]) expect(JSON.stringify(data)).not.toContain(each)
+  })
+
   test('a project has at most 20', async () => {
     const other = await newEndpointProject(sterna)
     const made = await Promise.all(
@@ -348,16 +471,22 @@ test('a reset keeps endpoints and drops deliveries', async () => {
 test('days are dropped as a whole, and failed deliveries keep their payload', async () => {
   const failing = await listen(answer(410))
   const fine = await listen()
+  const waiting = await listen()
+  await hold(waiting.endpoint.id)
   await failing.happen()
   await fine.happen()
+  await waiting.happen()
+  await eventually(async () => expect(await project.deliveries(waiting.endpoint.id, '?status=pending')).toHaveLength(1))
   await eventually(async () => expect(await project.deliveries(fine.endpoint.id, '?status=delivered')).toHaveLength(1))
   await eventually(async () => expect((await project.deliveries(failing.endpoint.id))[0]?.status).toBe('failed'))
   const before = await project.deliveries(failing.endpoint.id)
+  const beforeWaiting = await project.deliveries(waiting.endpoint.id)
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
   await createWebhookPartitions(sterna.db, createLog('silent'), inDays(1))
   await dropOldWebhooks(sterna.db, inDays(10))
   expect(await project.deliveries(fine.endpoint.id)).toEqual([])
   expect(await project.deliveries(failing.endpoint.id)).toEqual(before)
+  expect(await project.deliveries(waiting.endpoint.id)).toEqual(beforeWaiting)
   expect(before[0].payload.data.name).toBe(failing.event)
   expect(await many(sterna.db, sql`select from webhook_messages where name = ${failing.event}`)).toEqual([])
   await dropOldWebhooks(sterna.db, inDays(31))

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
 import { useSharedApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
 const sterna = useSharedApp()
@@ -33,6 +34,7 @@ describe('recipes', () => {
       const template = (await project.call('GET', `/templates/${templateId}`)).body
       expect(template.design).not.toBe(null)
       expect(template.from).not.toBe(null)
+      expect(template.workflowId).toBe(body.id)
       expect(template.type === 'MARKETING').toBe(
         template.body.includes('{{unsubscribeUrl}}') || template.body.includes('{{ unsubscribeUrl'),
       )
@@ -55,6 +57,36 @@ describe('recipes', () => {
     const without = await simulate(body.id, { contact: { data: {} } })
     expect([without.end, without.reason]).toEqual(['EXITED', 'no_date'])
   })
+})
+
+test('templates that were written in a workflow are copied with it, and deleted with it unless something else uses them', async () => {
+  type Step = { templateId: string | null }
+  const templatesOf = ({ steps }: { steps: Step[] }) => steps.flatMap(({ templateId }) => templateId ?? [])
+  const workflowOf = async (id: string) => {
+    const { status, body } = await project.call('GET', `/templates/${id}`)
+    return status === 200 ? body.workflowId : status
+  }
+  const original = (await project.call('POST', '/workflows/recipes/welcome')).body
+  const [kept, lost] = templatesOf(original) as [string, string]
+  const listed = async (workflowId: string) =>
+    (await project.call('GET', `/templates?workflowId=${workflowId}`)).body.data.map(({ id }: { id: string }) => id)
+  expect((await listed(original.id)).sort()).toEqual([kept, lost].sort())
+  expect(await listed('none')).not.toContain(kept)
+
+  const copy = (await project.call('POST', `/workflows/${original.id}/duplicate`)).body
+  expect(templatesOf(copy)).toHaveLength(2)
+  expect(templatesOf(copy)).not.toContain(kept)
+  await project.line([{ type: 'SEND_EMAIL', config: { templateId: kept } }])
+
+  expect((await project.call('DELETE', `/workflows/${original.id}`)).status).toBe(204)
+  await eventually(async () => expect(await workflowOf(lost)).toBe(404))
+  expect(await workflowOf(kept)).toBe(null)
+  for (const id of templatesOf(copy)) expect(await workflowOf(id)).toBe(copy.id)
+
+  const unknown = await project.call('PATCH', `/templates/${kept}`, { workflowId: original.id })
+  expect([unknown.status, unknown.body.error.errors[0].field]).toEqual([422, 'workflowId'])
+  const freed = await project.call('PATCH', `/templates/${templatesOf(copy)[0]}`, { workflowId: null })
+  expect([freed.body.workflowId, freed.body.version]).toEqual([null, 1])
 })
 
 test('a delay until a date of the contact is waited for', async () => {

@@ -363,12 +363,13 @@ describe('several requests of a session', () => {
   const post = (session: ReturnType<typeof createSafeSession>, name = 'hooks.example.com') =>
     safeFetch({ url: `http://${name}:${port}/in`, method: 'POST', headers: {}, body: '{}', timeoutMs: TIMEOUT_MS }, session)
 
-  test('share a connection and one lookup, until it is closed', async () => {
+  test('share connections and one lookup, until it is closed', async () => {
     dns.set('hooks.example.com', { A: [PUBLIC] })
     const session = createSafeSession()
-    for (let n = 0; n < 3; n++) expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
+    for (let n = 0; n < 6; n++) expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
+    // One may still be busy with the end of a reply when the next request is made.
     const sockets = new Set(received.map(({ request }) => request.socket.remotePort))
-    expect([sockets.size, dns.queries.filter((query) => query.startsWith('A ')).length]).toEqual([1, 1])
+    expect([sockets.size <= 2, dns.queries.filter((query) => query.startsWith('A ')).length]).toEqual([true, 1])
     session.close()
   })
 

@@ -2,53 +2,34 @@ import { sql } from 'kysely'
 import { afterEach, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
-import type { SafeOutcome, SafeRequest } from '../../src/lib/network/safe-fetch.ts'
 import { startWorkflowEngine } from '../../src/workflows/executions/engine.ts'
 import { startWebhooks } from '../../src/workflows/webhooks/webhooks.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
+import { ANSWERED, holdRequests, TIMED_OUT } from '../support/held-requests.ts'
 import { times } from '../support/times.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
 // Without a worker: requests end when the test says so, never because time has passed.
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, withWorker: false })
 type Project = Awaited<ReturnType<typeof newWorkflowProject>>
-type Request = { url: string; end: (outcome: SafeOutcome) => void }
 
 /** As in webhooks.ts. */
 const MAX_IN_FLIGHT = 64
 const MAX_OF_PROJECT = 16
-const ANSWERED: SafeOutcome = { is: 'status', status: 200, retryAfter: undefined, ms: 5 }
-const TIMED_OUT: SafeOutcome = { is: 'failed', reason: 'No reply in time.', ms: 10_000 }
 
 const stops: (() => Promise<void>)[] = []
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()))
 })
 
-/** Works on executions and their requests. A request to a host named `hangs…` waits for the test. */
+/** Works on executions and their requests. */
 function startWork() {
-  const underWay = new Set<Request>()
-  const safeFetch = ({ url }: SafeRequest) =>
-    new Promise<SafeOutcome>((resolve) => {
-      if (!url.startsWith('https://hangs')) return resolve(ANSWERED)
-      const request: Request = {
-        url,
-        end: (outcome) => {
-          underWay.delete(request)
-          resolve(outcome)
-        },
-      }
-      underWay.add(request)
-    })
+  const { underWay, safeFetch, stop } = holdRequests()
   const deps = { db: sterna.db, log: createLog('silent'), isHeld: () => true }
   const engine = startWorkflowEngine({ ...deps, url: sterna.url })
   const webhooks = startWebhooks({ ...deps, secrets: sterna.secrets, safeFetch, pollMs: 20 })
-  stops.push(async () => {
-    const ended = Promise.all([engine.stop(), webhooks.stop()])
-    for (const request of underWay) request.end(ANSWERED)
-    await ended
-  })
+  stops.push(() => stop([engine, webhooks]))
   return { underWay }
 }
 

@@ -97,7 +97,7 @@ export const BLOCK_KINDS: BlockKind[] = [
   {
     key: 'spacer',
     label: 'Space',
-    hint: 'Empty room',
+    hint: 'Empty space',
     icon: UnfoldVertical,
     words: 'spacer gap',
     create: () => ({ type: 'spacer', attrs: { height: 24 } }),

@@ -11,7 +11,12 @@ type FallbackDialogProps = { path: string; coverage: number; onDone: (fallback: 
 export function FallbackDialog({ path, coverage, onDone, onCancel }: FallbackDialogProps) {
   const who = coverage > 0 ? `${formatPercent(coverage)} of contacts have a value for ${path}.` : `No contact has a value for ${path} yet.`
   return (
-    <Dialog title={`Fallback for ${path}`} description={`${who} What do the others see?`} open onOpenChange={(open) => !open && onCancel()}>
+    <Dialog
+      title={`Fallback for ${path}`}
+      description={`${who} What do the other contacts see?`}
+      open
+      onOpenChange={(open) => !open && onCancel()}
+    >
       <Form error={null} onSubmit={(value) => onDone(value('fallback').trim() || undefined)}>
         <Field name="fallback" label="Fallback" hint="Empty: nothing is shown.">
           <Input maxLength={500} autoComplete="off" placeholder="friend" />

@@ -72,7 +72,8 @@ function Popup({ editor, label, typed, choices }: PopupProps) {
       id={id}
       role="listbox"
       aria-label={label}
-      className="fixed z-50 max-h-72 w-72 overflow-y-auto rounded-lg border border-line bg-surface p-1 text-ui shadow-float"
+      // Also above an open dialog, which keeps the pointer from everything outside.
+      className="pointer-events-auto fixed z-50 max-h-72 w-72 overflow-y-auto rounded-lg border border-line bg-surface p-1 text-ui shadow-float"
     >
       {choices.map(({ key, label: name, detail, icon, run }, index) => (
         // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the text, see above

@@ -7,7 +7,7 @@ import { MeterList } from '../../ui/chart/meter-list.tsx'
 import { Button } from '../../ui/form/button.tsx'
 import { PathLink } from '../../ui/page/path-link.tsx'
 import { Table } from '../../ui/table/table.tsx'
-import { Count } from '../../ui/text/count.tsx'
+import { Count, formatChange } from '../../ui/text/count.tsx'
 import { EmailsLink } from './emails-link.tsx'
 import { Heat } from './heat.tsx'
 import { Panel } from './panel.tsx'
@@ -166,7 +166,7 @@ function TopEvents({ period }: { period: Period }) {
             ),
             detail: (
               <span className="text-muted text-xs" title={`${previousCount} in the previous period`}>
-                {trend === null ? 'new' : `${trend > 0 ? '+' : ''}${Math.round(trend)} %`}
+                {trend === null ? 'new' : formatChange(trend / 100)}
               </span>
             ),
           }))}

@@ -78,7 +78,7 @@ function AuditList() {
       }
       firstRun={
         <FirstRun icon={ScrollText} title="No changes yet">
-          Every change of templates, campaigns, workflows, keys, members and settings is listed here for 400 days.
+          Every change to templates, campaigns, workflows, keys, members and settings is listed here for 400 days.
         </FirstRun>
       }
     />

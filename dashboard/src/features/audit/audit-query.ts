@@ -6,6 +6,7 @@ type Query = NonNullable<Parameters<Sterna['projects']['audit']>[1]>
 /** Types of targets, by the part of an action before the point. */
 export const AUDIT_SUBJECTS: Record<string, string> = {
   billing: 'Billing',
+  brand: 'Brand',
   campaign: 'Campaigns',
   campaign_export: 'Exports of campaigns',
   contact: 'Contacts',
@@ -27,6 +28,8 @@ export const AUDIT_SUBJECTS: Record<string, string> = {
   suppression_export: 'Exports of suppressions',
   template: 'Templates',
   upload: 'Images',
+  webhook: 'Tests of WEBHOOK steps',
+  webhook_endpoint: 'Webhook endpoints',
   webhook_secret: 'Webhook secret',
   workflow: 'Workflows',
 }

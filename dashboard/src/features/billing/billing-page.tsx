@@ -166,7 +166,7 @@ function ChangeCap({ category, state }: { category: Category; state: Limits[Cate
       </Button>
       <Dialog
         title={`Cap of ${name.toLowerCase()}`}
-        description={`Emails in one period. When it is reached: ${whenReached} Owners get an email at 80 and at 100 %.`}
+        description={`Emails in one period. When it is reached: ${whenReached} Owners get an email at 80% and at 100%.`}
         open={open}
         onOpenChange={setOpen}
       >

@@ -44,7 +44,7 @@ export const RECIPIENT_ACTIVITY_WORDS: Record<Activity, string> = {
   machineClicked: 'Clicked by a machine',
   bounced: 'Bounced',
   complained: 'Complained',
-  unsubscribed: 'Unsubscribed by a link of it',
+  unsubscribed: 'Unsubscribed through its link',
   notOpened: 'Did not open',
   notClicked: 'Did not click',
 }
@@ -68,12 +68,12 @@ export const PAUSE_WORDS: Record<NonNullable<CampaignListItem['pausedReason']>, 
 
 /** Why it is sent no faster. */
 export const SLOWDOWN_WORDS: Record<CampaignListItem['slowedBy'][number], string> = {
-  provider_rate: 'No faster because the provider accepts no more emails a second. All projects share its rate.',
-  installation_rate: 'No faster because of the rate that this installation is limited to. All projects share it.',
+  provider_rate: 'Limited by the rate that the provider accepts, which all projects share.',
+  installation_rate: 'Limited by the sending rate of this installation, which all projects share.',
   recipient_domains: 'Some recipients wait because their mail servers asked for fewer emails at a time.',
 }
 
-/** These need a resume; the others end by themselves. */
+/** These need a resume; the others end automatically. */
 export const needsResume = ({ pausedReason }: Pick<CampaignListItem, 'pausedReason'>) =>
   pausedReason === 'person' || pausedReason === 'spike' || pausedReason === 'billing_limit' || pausedReason === 'audience_failed'
 

@@ -44,7 +44,7 @@ function EmailView({ email: { timeline, ...email } }: { email: Result<'GET /emai
       width="full"
       actions={
         <>
-          {isScheduled(email) && <ScheduledActions id={email.id} />}
+          {isScheduled(email) && <ScheduledActions id={email.id} sendAt={email.sendAt} />}
           {canResend(email) && <ResendButton id={email.id} />}
           <MoreActions>
             <EmailMenu email={email} onSuppress={() => setSuppressing(true)} />

@@ -37,7 +37,7 @@ export function EmailPreview({ id, tab, onTab }: EmailPreviewProps) {
       <p className="text-muted text-xs">
         {tab === 'headers'
           ? 'Without signatures, and without what servers on the way have added.'
-          : 'Rendered again from its content and today’s data of the contact, without tracking: looking at it is no open.'}
+          : 'Rendered again from its content and today’s data of the contact, without tracking: viewing it does not count as an open.'}
         {requestDataCleared && clearedVariables.length > 0 && (
           <> Values of the request are no longer stored; ▢ stands for {clearedVariables.join(', ')}.</>
         )}

@@ -22,7 +22,7 @@ test('a bounce quotes the reply of the receiving server', () => {
     words: 'There is no mailbox with this address.',
     reply: '550 5.1.1 No such user',
   })
-  expect(tellStep({ ...entry, details: { ...entry.details, bounceType: 'Transient' } }, email).title).toBe('Returned, for now')
+  expect(tellStep({ ...entry, details: { ...entry.details, bounceType: 'Transient' } }, email).title).toBe('Soft bounce')
 })
 
 test('an email that waits says why, how often it was tried and until when', () => {

@@ -25,7 +25,7 @@ export const canResend = ({ status, sourceType }: Pick<Email, 'status' | 'source
   status === 'FAILED' && sourceType === 'TRANSACTIONAL'
 
 const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
-  unsubscribed: 'The contact is not subscribed, and this is no transactional email.',
+  unsubscribed: 'The contact is not subscribed, and this is not a transactional email.',
   suppressed: 'The address or its domain is suppressed. It gets no email until the suppression is lifted.',
   invalid: 'The address that the contact has now is not valid.',
   contact_deleted: 'The contact was deleted before the email was sent.',
@@ -36,10 +36,10 @@ const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
   domain_not_verified: 'The sender domain was removed or lost its records. Verify it, then resend.',
   rendering: 'The template failed. Correct it before you resend.',
   too_large: 'The message is larger than 40 MB.',
-  transient: 'It was refused for now, again and again. After three days no further attempt is made.',
+  transient: 'It was temporarily refused at every attempt. After three days no further attempt is made.',
   expired: 'It could not be sent within seven days of being accepted.',
   outcome_unknown: 'It was transmitted without a reply, and not sent again because a second copy would be worse.',
-  crashed: 'Sending it ended the process several times.',
+  crashed: 'The worker crashed several times while sending it.',
   provider_paused: 'All sending is paused. It is sent automatically when the pause is over.',
   domain_paused: 'Sending from this domain is paused. It is sent automatically when the pause is over.',
   throttled: 'The receiving server asks for fewer emails. It is sent automatically, more slowly.',
@@ -52,7 +52,7 @@ const CODES: Record<string, string> = {
   '1.1': 'There is no mailbox with this address.',
   '1.2': 'The domain of the address does not exist or takes no email.',
   '1.10': 'The domain of the address takes no email.',
-  '2.1': 'The mailbox is closed for now.',
+  '2.1': 'The mailbox is temporarily closed.',
   '2.2': 'The mailbox is full.',
   '2.3': 'The message is larger than the mailbox accepts.',
   '3.4': 'The message is larger than the server accepts.',
@@ -65,7 +65,7 @@ const CLASSES: Record<string, string> = {
   '2': 'The mailbox does not take the message.',
   '3': 'The receiving server has a problem of its own.',
   '4': 'The receiving server could not be reached.',
-  '5': 'The servers did not understand each other.',
+  '5': 'A protocol error between the two mail servers.',
   '6': 'The receiving server does not accept the content.',
   '7': 'The receiving server refuses it by its policy, often because it distrusts the sender or the content.',
 }
@@ -108,7 +108,7 @@ export function tellStep({ what, details }: Entry, email: Pick<Email, 'errorCode
       return { title: `Link clicked${by}`, tone: 'plain', ...(link && { words: link }) }
     }
     case 'email.bounce':
-      return details.bounceType === 'Transient' ? replied('Returned, for now', 'warning') : replied('Bounced', 'danger')
+      return details.bounceType === 'Transient' ? replied('Soft bounce', 'warning') : replied('Bounced', 'danger')
     case 'email.complaint':
       return { title: 'Marked as spam', tone: 'danger', words: 'The contact was unsubscribed, and the address is suppressed.' }
     case 'email.failed':
@@ -118,7 +118,7 @@ export function tellStep({ what, details }: Entry, email: Pick<Email, 'errorCode
     case 'delayed':
       return replied('Delayed', 'warning', 'The provider accepted it and keeps trying.')
     case 'deferred':
-      return replied('Waits for another attempt', 'warning', waitingFor(email, reply))
+      return replied('Waiting for another attempt', 'warning', waitingFor(email, reply))
     case 'skipped':
       return replied('Skipped', 'plain', reasonOf(email))
     case 'outcome unknown':

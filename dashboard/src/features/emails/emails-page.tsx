@@ -67,7 +67,7 @@ export function EmailsPage() {
         title="Emails"
         noun={NOUN}
         list={list}
-        columns={columnsOf(templates)}
+        columns={columnsOf(templates, campaigns)}
         rowLabel={({ to, subject }) => `${subject} to ${to}`}
         rowPath={({ id }) => `/app/p/${project.id}/emails/${id}`}
         peek={(id) => <EmailPeek key={id} id={id} />}
@@ -112,9 +112,9 @@ export function EmailsPage() {
 
 const rowId = ({ id }: Email) => id
 
-const columnsOf = (templates: Record<string, string>): Column<Email>[] => [
+const columnsOf = (templates: Record<string, string>, campaigns: Record<string, string>): Column<Email>[] => [
   { id: 'to', heading: 'To', cell: ({ to }) => <span title={to}>{to}</span> },
-  { id: 'subject', heading: 'Subject', width: 'sm:w-[26%]', cell: ({ subject }) => <span title={subject}>{subject}</span> },
+  { id: 'subject', heading: 'Subject', width: 'sm:w-[22%]', cell: ({ subject }) => <span title={subject}>{subject}</span> },
   { id: 'status', heading: 'Status', width: 'w-36', cell: (email) => <Status kind="email" status={shownEmailStatus(email)} /> },
   {
     id: 'source',
@@ -125,10 +125,13 @@ const columnsOf = (templates: Record<string, string>): Column<Email>[] => [
   },
   {
     id: 'template',
-    heading: 'Template',
-    width: 'w-28',
+    heading: 'Campaign or template',
+    width: 'w-40',
     from: 'xl',
-    cell: ({ templateId }) => (templateId ? (templates[templateId] ?? 'Deleted') : <None />),
+    cell: ({ campaignId, templateId }) => {
+      if (campaignId) return campaigns[campaignId] ?? 'A campaign'
+      return templateId ? (templates[templateId] ?? 'Deleted') : <None />
+    },
   },
   { id: 'createdAt', heading: 'Created', width: 'w-24', cell: ({ createdAt }) => <Time value={createdAt} /> },
   { id: 'took', heading: 'Took', width: 'w-16', numeric: true, from: 'xl', cell: (email) => timeToSend(email) ?? <None /> },

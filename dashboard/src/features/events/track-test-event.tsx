@@ -1,5 +1,6 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { meQuery } from '../../data/account.ts'
@@ -38,13 +39,17 @@ function TrackForm({ onDone }: { onDone: () => void }) {
   const project = useProject()
   const api = useApi()
   const queries = useQueryClient()
+  const navigate = useNavigate()
   const me = useQuery(meQuery)
   const [dataError, setDataError] = useState<Error | null>(null)
   const track = useMutation({
     mutationFn: (body: Body<'POST /events/track'>) => api.events.record(body),
-    onSuccess: async (_, { event }) => {
+    onSuccess: async (tracked, { event }) => {
       await invalidateTracked(queries, project.id)
-      toast(`${event} was tracked`)
+      const contactId = 'success' in tracked ? tracked.data.contact : tracked.contactId
+      // Its timeline has what the event started.
+      const open = () => navigate({ to: `/app/p/${project.id}/contacts/${contactId}` })
+      toast(`${event} was tracked`, { ...(contactId && { action: { label: 'Open the contact', run: open } }) })
       onDone()
     },
   })

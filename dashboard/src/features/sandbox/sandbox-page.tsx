@@ -67,7 +67,7 @@ function SandboxInbox() {
         </Banner>
         {isFirstRun && (
           <FirstRun icon={Inbox} title="Nothing here yet" action={send}>
-            Send something: it lands here, as it would have left.
+            Send something: it appears here, as it would have been sent.
           </FirstRun>
         )}
         {!isFirstRun && <FilterBar filters={[]} request={list.request} change={list.change} searchHint="Recipient or subject" />}

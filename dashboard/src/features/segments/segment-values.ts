@@ -53,6 +53,6 @@ export function segmentConsequenceOf(saved: SegmentValues, values: SegmentValues
     return values.trackMembership
       ? 'Saving changes who is in the segment at once, and records an event for everyone who enters or leaves.'
       : 'Saving changes who is in the segment at once, also for campaigns that have not started.'
-  if (!values.trackMembership && saved.trackMembership) return 'Saving ends the record of entries and exits.'
+  if (!values.trackMembership && saved.trackMembership) return 'Saving stops the recording of entries and exits.'
   return 'Saving changes what you see here; the members stay the same.'
 }

@@ -57,7 +57,7 @@ function ApplyForm({ onDone }: { onDone: () => void }) {
   return (
     <div className="space-y-4">
       {problem && <Banner tone="danger">{explain(problem)}</Banner>}
-      {comparison ? <Changes comparison={comparison} /> : !problem && <p className="text-muted text-ui">Looking what would change…</p>}
+      {comparison ? <Changes comparison={comparison} /> : !problem && <p className="text-muted text-ui">Checking what would change…</p>}
       <DialogButtons>
         <Button onClick={onDone}>{count > 0 ? 'Cancel' : 'Close'}</Button>
         {count > 0 && (

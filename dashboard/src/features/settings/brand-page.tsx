@@ -162,7 +162,7 @@ function FooterCard({ brand: { footer }, onBrand }: PartProps) {
   return (
     <Card title="Footer">
       <div className="space-y-4">
-        <Field name="footerName" label="Name" hint="Of the company or person that writes.">
+        <Field name="footerName" label="Name" hint="Of the company or person that sends the emails.">
           <Input
             value={footer?.name ?? ''}
             maxLength={200}
@@ -223,14 +223,17 @@ function Sample({ brand, isValid }: { brand: Brand; isValid: boolean }) {
   const starters = useQuery(startersQuery(project.id)).data
   const starter = starters?.find(({ key }) => key === SAMPLE_KEY) ?? starters?.[0]
   const [isDark, setIsDark] = useState(false)
-  const design = starter && { ...starter.design, settings: { ...starter.design.settings, theme: brand } }
-  const settled = useDebouncedValue(JSON.stringify({ subject: 'Sample', design, type: 'MARKETING', frame: true }), SAMPLE_AFTER_MS)
-  const preview = useQuery({
-    ...contentPreviewQuery(project.id, settled),
-    enabled: design !== undefined && isValid && settled.includes('"design"'),
-  })
+  // Only what is typed waits: the first look is there at once.
+  const theme = JSON.parse(useDebouncedValue(JSON.stringify(brand), SAMPLE_AFTER_MS)) as Brand
+  const design = starter && { ...starter.design, settings: { ...starter.design.settings, theme } }
+  const request = JSON.stringify({ subject: 'Sample', design, type: 'MARKETING', frame: true })
+  const preview = useQuery({ ...contentPreviewQuery(project.id, request), enabled: design !== undefined && isValid })
   return (
-    <section aria-label="Sample" className="h-[44rem] min-w-0 overflow-hidden rounded-lg border border-line bg-surface xl:sticky xl:top-20">
+    <section
+      aria-label="Sample"
+      aria-busy={(isValid && !preview.data && !preview.error) || undefined}
+      className="h-[44rem] min-w-0 overflow-hidden rounded-lg border border-line bg-surface xl:sticky xl:top-20"
+    >
       <div className="flex h-11 items-center justify-between border-line border-b px-3 text-ui">
         <span className="text-muted">A newsletter in this look</span>
         <Button size="sm" variant="quiet" aria-pressed={isDark} className="aria-pressed:bg-accent-soft" onClick={() => setIsDark(!isDark)}>

@@ -3,6 +3,7 @@ import { EditorFrame } from '../../editor/editor-frame.tsx'
 import { Choices } from '../../ui/form/choices.tsx'
 import { Banner } from '../../ui/page/banner.tsx'
 import { Card } from '../../ui/page/card.tsx'
+import { PageBody } from '../../ui/page/page.tsx'
 import { useSettingsDraft } from './use-settings-draft.ts'
 
 const TRACKING: { value: Project['tracking']; label: string; hint: string }[] = [
@@ -19,7 +20,7 @@ const TRACKING: { value: Project['tracking']; label: string; hint: string }[] = 
   {
     value: 'DISABLED',
     label: 'Never',
-    hint: 'No pixel, no rewritten links. Opens and clicks are not known, so segments by them find nobody new. Deliveries and bounces are still counted.',
+    hint: 'No pixel, no rewritten links. Opens and clicks are not known, so segments that use them find no new contacts. Deliveries and bounces are still counted.',
   },
 ]
 
@@ -32,25 +33,27 @@ export function TrackingPage() {
       consequence="Saving applies to all email sent from now on"
       {...(refusal && { problem: refusal })}
     >
-      <div className="max-w-4xl space-y-4 px-4 py-6 sm:px-6 lg:px-8">
-        {refusal && <Banner>{refusal}.</Banner>}
-        <Card>
-          <fieldset disabled={!mayManage}>
-            <Choices
-              legend="Track opens and clicks"
-              name="tracking"
-              choices={TRACKING}
-              chosen={draft.values.tracking}
-              // The choices above offer only these values.
-              onChoose={(value) => draft.set({ tracking: value as Project['tracking'] })}
-            />
-          </fieldset>
-        </Card>
-        <p className="max-w-2xl text-muted text-ui">
-          Opens by machines, such as mail proxies and link scanners, are recognised and kept apart. Emails that were already sent keep their
-          links: those work whatever you choose here.
-        </p>
-      </div>
+      <PageBody>
+        <div className="space-y-4">
+          {refusal && <Banner>{refusal}.</Banner>}
+          <Card>
+            <fieldset disabled={!mayManage}>
+              <Choices
+                legend="Track opens and clicks"
+                name="tracking"
+                choices={TRACKING}
+                chosen={draft.values.tracking}
+                // The choices above offer only these values.
+                onChoose={(value) => draft.set({ tracking: value as Project['tracking'] })}
+              />
+            </fieldset>
+          </Card>
+          <p className="max-w-2xl text-muted text-ui">
+            Opens by machines, such as mail proxies and link scanners, are recognised and kept apart. Emails that were already sent keep
+            their links: those work whatever you choose here.
+          </p>
+        </div>
+      </PageBody>
     </EditorFrame>
   )
 }

@@ -10,7 +10,7 @@ const WARNINGS: Record<Suppression['reason'], string> = {
   BOUNCE: 'An email to it bounced. Lift this only if the mailbox exists now: another bounce harms the delivery of all your email.',
   COMPLAINT:
     'This person marked an email as spam. Lift this only if they asked for it: another complaint harms the delivery of all your email.',
-  MANUAL: 'It gets email again from the next one on.',
+  MANUAL: 'It receives email again, starting with the next one.',
 }
 
 export function LiftSuppression({ suppression, onClose }: { suppression: Suppression; onClose: () => void }) {

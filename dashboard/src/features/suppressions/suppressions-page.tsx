@@ -92,7 +92,7 @@ export function SuppressionsPage() {
             }
             call={{ title: 'Or by the API', code: curl('POST', '/suppressions', { body: { address: 'ada@example.com' } }) }}
           >
-            Hard bounces and complaints land here by themselves.
+            Hard bounces and complaints are added automatically.
           </FirstRun>
         }
       />

@@ -62,7 +62,7 @@ function Verdict({ check: { email, wouldSend, rules } }: { check: Check }) {
             )}
           </li>
         ))}
-        {rules.length === 0 && <li>No rule is against it.</li>}
+        {rules.length === 0 && <li>No suppression applies to it.</li>}
       </ul>
     </section>
   )

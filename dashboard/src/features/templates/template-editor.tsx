@@ -1,25 +1,25 @@
 import type { Template } from '@sterna/sdk'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { CodeIssue } from '../../content/code-editor.tsx'
 import { ContentWorkspace } from '../../content/content-workspace.tsx'
 import { SendTest } from '../../content/send-test.tsx'
+import { type TemplateValues, templateConsequenceOf, templateProblemOf, templateValuesOf } from '../../content/template/template-values.ts'
+import { useTemplateDraft } from '../../content/template/use-template-draft.ts'
 import { useLint } from '../../content/use-lint.ts'
-import { storeTemplate, templateQuery, templateUsageQuery } from '../../data/templates.ts'
+import { templateUsageQuery } from '../../data/templates.ts'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
-import { type Draft, useDraft } from '../../editor/use-draft.ts'
+import type { Draft } from '../../editor/use-draft.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { ListLink } from '../../projects/record-page.tsx'
 import { MoreActions } from '../../ui/dialog/menu.tsx'
 import { TemplateFields } from './template-fields.tsx'
 import { DeleteTemplate, TemplateMenu } from './template-menu.tsx'
-import { type TemplateValues, templateChangesOf, templateConsequenceOf, templateProblemOf, templateValuesOf } from './template-values.ts'
 import { UsageText } from './usage.tsx'
 import { Versions } from './versions.tsx'
 
 const ROUTE = '/app/p/$projectId/templates/$templateId'
-const savedOf = (template: Template) => ({ values: templateValuesOf(template), revision: template.updatedAt })
 
 export function TemplateEditor({ template }: { template: Template }) {
   const project = useProject()
@@ -69,23 +69,6 @@ export function TemplateEditor({ template }: { template: Template }) {
       )}
     </EditorFrame>
   )
-}
-
-function useTemplateDraft(template: Template) {
-  const project = useProject()
-  const api = useApi()
-  const queries = useQueryClient()
-  const query = templateQuery(project.id, template.id)
-  return useDraft<TemplateValues>({
-    name: `template/${template.id}`,
-    saved: savedOf(template),
-    save: async (values, revision) => {
-      const changed = await api.templates.update(template.id, templateChangesOf(templateValuesOf(template), values), { ifMatch: revision })
-      await storeTemplate(queries, project.id, changed)
-      return savedOf(changed)
-    },
-    reload: async () => savedOf(await queries.fetchQuery({ ...query, staleTime: 0 })),
-  })
 }
 
 /** The parts of the editor, where the template is used, and what saving does. */

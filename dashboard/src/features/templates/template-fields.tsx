@@ -1,8 +1,8 @@
 import { TYPE_HINTS, TYPE_NAMES } from '../../content/content-values.ts'
+import type { TemplateValues } from '../../content/template/template-values.ts'
 import type { Draft } from '../../editor/use-draft.ts'
 import { Field } from '../../ui/form/field.tsx'
 import { Input, Select } from '../../ui/form/input.tsx'
-import type { TemplateValues } from './template-values.ts'
 
 type TextName = Exclude<keyof TemplateValues, 'type' | 'body' | 'design'>
 

@@ -13,6 +13,7 @@ import { useProject } from '../../projects/current.ts'
 import { listUses } from '../../projects/uses.ts'
 import { FirstRun } from '../../ui/page/first-run.tsx'
 import type { Column } from '../../ui/table/data-table.tsx'
+import { Badge } from '../../ui/text/badge.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Time } from '../../ui/text/time.tsx'
 import { NewTemplate } from './new-template.tsx'
@@ -22,7 +23,10 @@ import { templatesQuery } from './templates-query.ts'
 import { sentCount } from './usage.tsx'
 
 const NOUN = { one: 'template', many: 'templates' }
-const FILTERS: Filter[] = [{ name: 'type', label: 'Type', kind: 'choice', options: TYPE_NAMES }]
+const FILTERS: Filter[] = [
+  { name: 'type', label: 'Type', kind: 'choice', options: TYPE_NAMES },
+  { name: 'workflow', label: 'Belongs to', kind: 'choice', options: { none: 'No workflow' } },
+]
 const rowId = ({ id }: TemplateListItem) => id
 
 type UsageCounts = ReturnType<typeof useUsageCounts>
@@ -37,12 +41,13 @@ const columnsOf = (usage: UsageCounts): Column<TemplateListItem>[] => [
     id: 'name',
     heading: 'Name',
     sort: 'name',
-    cell: ({ name, body }) => (
+    cell: ({ name, body, workflowId }) => (
       <span className="flex items-center gap-3" title={name}>
         <span className="hidden shrink-0 sm:block">
           <ContentThumbnail content={{ design: null, body }} width={44} height={32} />
         </span>
         <span className="truncate">{name}</span>
+        {workflowId && <Badge>Workflow</Badge>}
       </span>
     ),
   },

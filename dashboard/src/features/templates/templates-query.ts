@@ -10,13 +10,14 @@ type TemplateType = keyof typeof TYPE_NAMES
 const isType = (value: string | undefined): value is TemplateType => value !== undefined && Object.hasOwn(TYPE_NAMES, value)
 
 /** The API pages by number: the number of the page is the cursor in the URL. */
-export function templatesQuery({ limit, cursor, q, sort, dir, filters: { type } }: ListRequest): Query {
+export function templatesQuery({ limit, cursor, q, sort, dir, filters: { type, workflow } }: ListRequest): Query {
   return {
     page: pageOf(cursor),
     pageSize: limit,
     sort: sort ?? 'updatedAt',
     dir: dir ?? 'desc',
     ...(isType(type) && { type }),
+    ...(workflow === 'none' && { workflowId: 'none' as const }),
     ...(q && { search: q }),
   }
 }

@@ -39,7 +39,7 @@ function NewWorkflowForm({ onCancel }: { onCancel: () => void }) {
   const [chosen, setChosen] = useState(BLANK)
   const recipe = recipes.find(({ key }) => key === chosen)
   const choices = [
-    { value: BLANK, label: 'Blank', hint: 'Your own steps, after an event of yours.' },
+    { value: BLANK, label: 'Blank', hint: 'Your own steps, started by one of your events.' },
     ...recipes.map(({ key, name, description }) => ({ value: key, label: name, hint: description })),
   ]
   return (

@@ -15,7 +15,7 @@ export function DeleteWorkflow({ workflow, ...dialog }: DeleteWorkflowProps) {
     <DeleteRecord
       list="workflows"
       row={workflow}
-      description="The workflow and the record of its executions are deleted. Emails that it sent are kept. Contacts must not be in it: cancel their executions first."
+      description="The workflow, the record of its executions and the templates that were written in it are deleted; a template that something else uses stays. Emails that it sent are kept. Contacts must not be in it: cancel their executions first."
       phrase={workflow.name}
       {...dialog}
     />

@@ -51,7 +51,8 @@ function ToastMessage({ text, action, tone = 'plain', onClose }: Message & { onC
     <Toast.Root
       duration={duration}
       onOpenChange={(open) => !open && onClose()}
-      className={`flex items-center gap-2 rounded-lg py-1.5 pr-1.5 pl-4 text-ui shadow-float motion-safe:animate-rise ${tone === 'danger' ? 'border border-danger/40 bg-danger-soft text-danger' : 'bg-ink text-canvas'}`}
+      // Also while a dialog keeps the pointer from everything outside of it.
+      className={`pointer-events-auto flex items-center gap-2 rounded-lg py-1.5 pr-1.5 pl-4 text-ui shadow-float motion-safe:animate-rise ${tone === 'danger' ? 'border border-danger/40 bg-danger-soft text-danger' : 'bg-ink text-canvas'}`}
     >
       <Toast.Title className="min-w-0 flex-1 wrap-break-word py-1">{text}</Toast.Title>
       {action && (

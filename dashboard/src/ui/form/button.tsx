@@ -20,13 +20,16 @@ export function buttonClass(variant: Variant = 'secondary', size: Size = 'md') {
 
 type ButtonProps = ComponentProps<'button'> & { variant?: Variant; size?: Size; busy?: boolean }
 
-export function Button({ variant, size, busy = false, disabled, className = '', children, ...props }: ButtonProps) {
+/** While it is busy it keeps the focus, which a disabled button would lose, and ignores clicks. */
+export function Button({ variant, size, busy = false, className = '', onClick, children, ...props }: ButtonProps) {
   return (
     <button
       type="button"
-      className={`${buttonClass(variant, size)} ${className}`}
-      disabled={disabled || busy}
+      className={`${buttonClass(variant, size)} ${busy ? 'cursor-progress opacity-60' : ''} ${className}`}
+      aria-disabled={busy || undefined}
       aria-busy={busy || undefined}
+      // Prevented, so that the form of a submit button is not sent twice.
+      onClick={busy ? (event) => event.preventDefault() : onClick}
       {...props}
     >
       {busy && <LoaderCircle className="animate-spin" aria-hidden="true" />}

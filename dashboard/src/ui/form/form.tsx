@@ -39,7 +39,7 @@ export function Form({ onSubmit, error, children }: FormProps) {
     if (event.key !== 'Enter' || !(event.metaKey || event.ctrlKey)) return
     event.preventDefault()
     const submitButton = event.currentTarget.querySelector<HTMLButtonElement>('[type=submit]')
-    if (!submitButton?.disabled) event.currentTarget.requestSubmit()
+    if (!submitButton?.disabled && submitButton?.ariaDisabled !== 'true') event.currentTarget.requestSubmit()
   }
 
   return (

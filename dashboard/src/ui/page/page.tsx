@@ -2,8 +2,8 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { Skeleton } from './skeleton.tsx'
 import { useIsSlow } from './use-is-slow.ts'
 
-/** Lists use the full width; forms and settings are narrow enough to read, and begin below their title. */
-const WIDTHS = { full: 'max-w-[1440px]', settings: 'max-w-4xl', form: 'max-w-[640px]' }
+/** Lists use the full width; settings leave nothing empty beside the navigation on a screen of 1,440 px. */
+const WIDTHS = { full: 'max-w-[1440px]', settings: 'max-w-6xl' }
 
 type PageProps = {
   title: string
@@ -23,15 +23,20 @@ export function Page({ title, count, parent, description, actions, width = 'sett
   return (
     <>
       <PageHeader title={title} count={count} parent={parent} actions={actions} />
-      <div className={`w-full px-4 py-6 sm:px-6 lg:px-8 ${WIDTHS[width]}`}>
+      <PageBody width={width}>
         {description && <p className="mb-6 max-w-2xl text-muted text-ui">{description}</p>}
         <div className="space-y-4" aria-busy={loading || undefined}>
           {loading ? <Loading /> : children}
         </div>
-      </div>
+      </PageBody>
     </>
   )
 }
+
+/** What is below the header of a page, and of an editor that is a form. */
+export const PageBody = ({ width = 'settings', children }: Pick<PageProps, 'width' | 'children'>) => (
+  <div className={`w-full px-4 py-6 sm:px-6 lg:px-8 ${WIDTHS[width]}`}>{children}</div>
+)
 
 /**
  * 56 px, stays at the top of the page on large screens. On a phone, actions that leave too little room for the title are below it; the

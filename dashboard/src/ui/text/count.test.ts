@@ -4,6 +4,7 @@ import { countOf, formatCount, formatPercent } from './count.tsx'
 test.each([
   [0, false, '0'],
   [48_210, false, '48,210'],
+  [10_000, true, 'over 10,000'],
   [12_345, true, 'about 12,000'],
   [480_000, true, 'about 480 k'],
   [1_230_000, true, 'about 1.2 M'],

@@ -1,8 +1,11 @@
 const LARGE = 100_000
+/** The server counts the rows of a list up to here; this number as an estimate means that no better one is known. */
+const COUNTED_UP_TO = 10_000
 
 /** An exact number with separators; an estimate is rounded: `about 1.2 M`. */
 export function formatCount(value: number, { about = false, locale }: { about?: boolean; locale?: string } = {}): string {
   if (!about) return new Intl.NumberFormat(locale).format(value)
+  if (value === COUNTED_UP_TO) return `over ${new Intl.NumberFormat(locale).format(value)}`
   if (value < LARGE) return `about ${new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }).format(value)}`
   const [divisor, unit] = value < 1_000_000 ? [1_000, 'k'] : value < 1_000_000_000 ? [1_000_000, 'M'] : [1_000_000_000, 'G']
   return `about ${new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }).format(value / divisor)} ${unit}`
@@ -28,7 +31,9 @@ export function Count({
   className?: string
 }) {
   const exact = new Intl.NumberFormat().format(value)
-  const title = [about ? `Estimated: ${exact}` : exact, asOf && `counted ${new Date(asOf).toLocaleString()}`].filter(Boolean).join(', ')
+  const title = [about && value !== COUNTED_UP_TO ? `Estimated: ${exact}` : exact, asOf && `counted ${new Date(asOf).toLocaleString()}`]
+    .filter(Boolean)
+    .join(', ')
   return (
     <span className={`tabular-nums ${className}`} title={title}>
       {formatCount(value, { about })}

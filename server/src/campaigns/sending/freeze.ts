@@ -76,13 +76,9 @@ type UnfrozenCampaign = CampaignKey & { key: string; owner: string }
 /** Candidates of a project in one look: more than the slots of a worker. */
 const MAX_OF_PROJECT = 4
 
-/** Looked at first: most looks find nothing, and planning the search takes longer than this. */
-const ANY_UNFROZEN = sql`select from campaigns where ${UNFROZEN} order by project_id, freeze_due_at limit 1`
-
-export const findUnfrozen = async (db: Pool, except: string[]) => ((await maybeOne(db, ANY_UNFROZEN)) ? many(db, unfrozenSql(except)) : [])
-
 /** Campaigns whose next page is due. By the first ones of each project, however many it has. */
-const unfrozenSql = (except: string[]) => sql<UnfrozenCampaign>`
+export const findUnfrozen = (db: Pool, except: string[]) =>
+  many<UnfrozenCampaign>(db)`
     with recursive ${skipScanCte('unfrozen', { table: 'campaigns', by: ['project_id'], where: UNFROZEN })}, due as (
       select due.* from unfrozen cross join lateral (
         select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c

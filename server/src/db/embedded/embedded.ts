@@ -36,6 +36,9 @@ export const startEmbedded = ({ dataDir, log, signal }: Start): Promise<Embedded
     }
   })
 
+/** The superuser of an embedded server, which has the same password: for what the role of the application may not do. */
+export const adminUrlOf = (url: string) => url.replace('//sterna:', '//postgres:').replace('@/sterna?', '@/postgres?')
+
 /** For a second process, such as the CLI: the server that a running Sterna owns, or null. */
 export const attachEmbedded = (dataDir: string): Promise<{ url: string } | null> =>
   explaining(async () => {

@@ -26,7 +26,7 @@ export async function selectEmails(db: Db, projectId: string, filter: EmailFilte
   const matches = await emailMatchesSql(db, projectId, filter)
   const span = filter.campaignId !== undefined && isId(filter.campaignId) ? await readSpan(db, projectId, filter.campaignId) : undefined
   const found = { matches: span ? sql`${matches} and ${span}` : matches, readsContent: readsContent(filter) }
-  const sources = { projectId, streamId: filter.campaignId }
+  const sources = { projectId, streamId: filter.campaignId, batch: filter.batch }
   const branches = indexesOf(filter).map((index) => index(found, sources))
   return { matches, readsContent: found.readsContent, branches: span ? [...branches, testsOf({ ...found, matches })] : branches }
 }
@@ -42,7 +42,7 @@ export const selectEmailIds = ({ branches }: EmailSelection, page: Page) =>
         )}) as found order by id desc limit ${page.limit}`
 
 type Conditions = Pick<EmailSelection, 'matches' | 'readsContent'>
-type Sources = { projectId: string; streamId: string | undefined }
+type Sources = { projectId: string; streamId: string | undefined; batch: string | undefined }
 type Index = (conditions: Conditions, sources: Sources) => Branch
 
 const fromSql = ({ readsContent: withContent }: Conditions, emails = sql`emails e`) =>
@@ -68,6 +68,17 @@ const held: Index = (conditions) => (page) =>
   sql`
   with held as materialized (select project_id, id from emails where state = 'sending')
   select e.id ${fromSql(conditions, sql`held join emails e on e.project_id = held.project_id and e.id = held.id`)}
+  where ${conditions.matches} and ${isBefore(page)}
+  order by e.id desc limit ${page.limit}`
+
+/** A message has at most a thousand recipients, and some of its emails were sent again: all of them are read. */
+const MAX_BATCH = 10_000
+const ofBatch: Index =
+  (conditions, { projectId, batch }) =>
+  (page) =>
+    sql`
+  with batch as materialized (select project_id, id from emails where project_id = ${projectId} and content_id = ${batch} limit ${MAX_BATCH})
+  select e.id ${fromSql(conditions, sql`batch join emails e on e.project_id = batch.project_id and e.id = batch.id`)}
   where ${conditions.matches} and ${isBefore(page)}
   order by e.id desc limit ${page.limit}`
 
@@ -117,7 +128,8 @@ const FACT_INDEXES: Partial<Record<EmailFact, Index>> = {
   unsubscribed: where(sql`e.unsubscribed_at is not null`),
 }
 
-function indexesOf({ status, fact, scheduled }: EmailFilter): Index[] {
+function indexesOf({ status, fact, scheduled, batch }: EmailFilter): Index[] {
+  if (batch !== undefined && isId(batch)) return [ofBatch]
   if (scheduled) return [waiting]
   const indexes = status?.map((each) => INDEXES[each])
   if (indexes?.every((each) => each !== undefined)) return [...new Set(indexes.flat())]

@@ -47,6 +47,7 @@ export const EMAIL_FILTERS = {
     ),
   factFrom: FilterTime.optional().describe('The fact happened at this time or later. Counts only with `fact`.'),
   factTo: FilterTime.optional().describe('The fact happened at this time or earlier. Counts only with `fact`.'),
+  batch: z.string().max(100).optional().describe('Emails of one message of SMTP submission, by the batch of its reply.'),
   scheduled: z.enum(['true']).optional().describe('Emails that wait for the time that their request gave.'),
   search: z
     .string()
@@ -97,6 +98,7 @@ export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFi
     byId(sql`e.contact_id`, filter.contactId),
     byId(sql`e.campaign_id`, filter.campaignId),
     byId(sql`c.template_id`, filter.templateId),
+    byId(sql`e.content_id`, filter.batch),
     filter.status && sql`${STATUS} = any(${filter.status}::text[])`,
     filter.sourceType && sql`e.source_type = ${filter.sourceType}`,
     filter.domain ? byDomain(filter.domain) : undefined,

@@ -7,7 +7,7 @@ import { ownValue } from '../../lib/own-value.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { escapeHtml } from '../../lib/text/html.ts'
 import { isReservedHeader } from '../../mime/compose.ts'
-import { readComposed } from '../../mime/read-composed.ts'
+import { readMessage } from '../../mime/raw/read-message.ts'
 import { unsubscribeHeaders } from '../../preferences/footer.ts'
 import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
@@ -44,7 +44,18 @@ export const SandboxPreview = z.object({
 type Context = { db: Db; secrets: Secrets; publicUrl: string }
 type EmailId = { projectId: string; id: string }
 const OF_EMAIL = columns('emails', 'e', ['id', 'sourceType', 'toName', 'messageId', 'createdAt', 'vars', 'onlyVars'])
-const OF_CONTENT = columns('contents', 'c', ['type', 'subject', 'previewText', 'body', 'fromAddress', 'fromName', 'replyTo', 'headers'])
+const OF_CONTENT = columns('contents', 'c', [
+  'type',
+  'subject',
+  'previewText',
+  'body',
+  'fromAddress',
+  'fromName',
+  'replyTo',
+  'headers',
+  'raw',
+  'rawForm',
+])
 type Row = RowOf<typeof OF_EMAIL> &
   RowOf<typeof OF_CONTENT> & {
     vars: Record<string, unknown> | null
@@ -69,6 +80,7 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   const frameUrl = frameUrlOf(secrets, { kind: 'email', projectId, id })
   if (email.sourceType === 'INBOUND')
     return { ...showReceived(email), frameUrl, headers: [], requestDataCleared: false, clearedVariables: [] }
+  if (email.rawForm !== null) return { ...showSubmitted(email), frameUrl, clearedVariables: [] }
   const contact = email.contactId === null ? undefined : await findContact(db, projectId, email.contactId)
   const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, contact ? {} : { email: email.to })
   Object.assign(recipient, preferenceLinks(secrets, publicUrl, { projectId, contactId: recipient.id, emailId: id }))
@@ -115,8 +127,23 @@ const showMailbox = (name: string | null, address: string) => (name ? `${name} <
 /** A received message is no template: it is shown as it came. */
 function showReceived({ subject, body }: Row) {
   const isHtml = /<[a-z!/]/i.test(body)
-  return { subject, html: isHtml ? body : `<pre style="white-space:pre-wrap">${escapeHtml(body)}</pre>`, text: isHtml ? '' : body }
+  return { subject, html: isHtml ? body : asHtml(body), text: isHtml ? '' : body }
 }
+
+const asHtml = (text: string) => `<pre style="white-space:pre-wrap">${escapeHtml(text)}</pre>`
+
+/** A message of SMTP submission is shown as it was sent, as long as it is stored. */
+function showSubmitted(email: Row) {
+  const { subject, raw } = email
+  if (!raw) return { subject, html: '<p>The message is no longer stored.</p>', text: '', headers: [], requestDataCleared: true }
+  const { html, text, headers } = readMessage(raw)
+  const ours = rebuildHeaders({ ...email, headers: {} }, subject, {}).filter(({ name }) => ADDED.test(name) && !hasName(headers, name))
+  return { subject, html: html ?? asHtml(text ?? ''), text: text ?? '', headers: [...headers, ...ours], requestDataCleared: false }
+}
+
+/** Headers that we add to a message that lacks them. */
+const ADDED = /^(date|message-id|x-sterna-id)$/i
+const hasName = (headers: { name: string }[], wanted: string) => headers.some(({ name }) => name.toLowerCase() === wanted.toLowerCase())
 
 async function findCleared(projectId: string, { subject, previewText, body }: Row, recipient: Recipient) {
   if (![subject, previewText ?? '', body].some(hasTags)) return []
@@ -142,7 +169,7 @@ function setValue(data: Record<string, unknown>, [key, ...rest]: string[]) {
 export async function previewSandboxMessage({ db, secrets }: Pick<Context, 'db' | 'secrets'>, { projectId, id }: EmailId) {
   const found = await maybeOne<{ source: Buffer }>(db)`select source from sandbox_messages where project_id = ${projectId} and id = ${id}`
   if (!found) return undefined
-  const { html, text, ...rest } = readComposed(found.source)
+  const { html, text, ...rest } = readMessage(found.source)
   const frameUrl = frameUrlOf(secrets, { kind: 'sandbox', projectId, id })
   return { ...rest, html: untrackHtml(secrets, html ?? ''), text: text ?? '', frameUrl }
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { requireSenderDomain } from '../../http/auth/scopes.ts'
+import { prolongKeyOfEmail } from '../../http/idempotency.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import { routesOf } from '../../http/resource.ts'
@@ -117,7 +118,10 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     },
     (req) => {
       const sendAt = readSendAt(req.body.sendAt)
-      return changeScheduled(db, req, req.params.id, (tx, email) => moveScheduled(tx, email, sendAt))
+      return changeScheduled(db, req, req.params.id, async (tx, email) => {
+        if (sendAt) await prolongKeyOfEmail(tx, email, sendAt)
+        return moveScheduled(tx, email, sendAt)
+      })
     },
   )
 

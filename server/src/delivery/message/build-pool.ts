@@ -215,7 +215,7 @@ function takeGroup(calls: Call[]): Call[] {
 }
 
 const weightOf = ({ html, content }: BuildRequest) =>
-  content.attachments.reduce((sum, { content: file }) => sum + file.length, 2 * html.length)
+  content.attachments.reduce((sum, { content: file }) => sum + file.length, 2 * html.length + (content.raw?.bytes.length ?? 0))
 
 const timeLimitOf = (request: BuildRequest) => LIMIT_MS + LIMIT_MS_PER_MB * Math.floor(weightOf(request) / MB)
 

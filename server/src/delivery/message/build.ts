@@ -7,14 +7,15 @@ import { type ComposedMessage, compose, composeAround } from '../../mime/compose
 import { type DkimKey, dkimSignature } from '../../mime/dkim.ts'
 import type { FilledSkeleton, Skeleton } from '../../templates/outgoing-html.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content } from '../outbox/content.ts'
+import type { Content, RawContent } from '../outbox/content.ts'
+import { composeRaw } from './build-raw.ts'
 import { createTracking, isTracked, type TrackingSetting, untrackedPrefixes } from './tracking.ts'
 import { sharedEmailToken, sharedTargetToken, TOKEN_LENGTHS, tokensFor } from './tracking-token.ts'
 
 /** Input of a build, after rendering. Plain data, because it is sent to a thread. */
 export type BuildRequest = {
   email: Pick<ClaimedEmail, 'projectId' | 'id' | 'messageId' | 'createdAt' | 'toAddress' | 'toName'>
-  content: Pick<Content, 'id' | 'type' | 'fromAddress' | 'replyTo' | 'attachments'>
+  content: Pick<Content, 'id' | 'type' | 'fromAddress' | 'replyTo' | 'attachments'> & { raw?: Content['raw'] }
   fromName: string
   subject: string
   html: string | FilledSkeleton
@@ -23,6 +24,8 @@ export type BuildRequest = {
   /** Base of links and images, instead of that of the installation. */
   linkUrl?: string | undefined
   returnPath: string | undefined
+  /** For a server without 8BITMIME. Only messages of others need it. */
+  as7bit?: boolean
   /** Undefined when the provider signs. */
   signer: DkimKey | undefined
 }
@@ -52,8 +55,16 @@ export function createMessageBuilder(deps: Deps) {
     }
   }
 
+  /** Tracked only if its sender asked for it, and the project allows it. */
+  function composeSubmitted(request: BuildRequest, raw: RawContent) {
+    const { email, content, tracking, linkUrl } = request
+    const mayTrack = raw.isTracked && isTracked(tracking, content)
+    return composeRaw(request, raw, mayTrack ? (html) => track({ email, content, tracking, linkUrl }, readParts(html)) : undefined)
+  }
+
   function composeMessage(request: BuildRequest): ComposedMessage {
     const { email, content, fromName, subject, html, headers, tracking, linkUrl, returnPath } = request
+    if (content.raw) return composeSubmitted(request, content.raw)
     const fields = {
       id: email.id,
       messageId: email.messageId,
@@ -74,8 +85,9 @@ export function createMessageBuilder(deps: Deps) {
   }
 
   return (request: BuildRequest): ComposedMessage => {
-    const { head, body } = composeMessage(request)
-    return { head: (request.signer ? dkimSignature({ head, body }, request.signer, request.email.createdAt) : '') + head, body }
+    const message = composeMessage(request)
+    const signature = request.signer ? dkimSignature(message, request.signer, request.email.createdAt) : ''
+    return { ...message, head: signature + message.head }
   }
 }
 

@@ -260,10 +260,6 @@ export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
     return recovered
   })
 
-/** Looked at first: mostly there are none, and planning the statement that queues them takes longer than this. */
-export const hasDue = async (db: Pool) =>
-  (await many(db)`${prepared} select from emails where state = 'deferred' and due_at <= now() order by due_at limit 1`).length > 0
-
 /** Queues deferred emails that are due. */
 export const wakeDeferred = (tx: Tx, limit: number) =>
   countAffected(tx)`

@@ -10,6 +10,7 @@ import type { ClaimedEmail } from './claim.ts'
 import type { NewContent } from './enqueue.ts'
 
 const FROM = ['fromAddress', 'fromName', 'replyTo'] as const
+const RAW_COLUMNS = columns('contents', 'c', ['raw', 'rawForm', 'rawTracked'])
 const COLUMNS = columns('contents', 'c', ['projectId', 'id', 'type', 'subject', 'previewText', 'body', ...FROM, 'headers', 'templateId'])
 
 export type Content = RowOf<typeof COLUMNS> & {
@@ -18,7 +19,11 @@ export type Content = RowOf<typeof COLUMNS> & {
   headers: Record<string, string>
   projectLanguage: string
   attachments: Attachment[]
+  /** A message that is sent as it is, instead of the body. */
+  raw: RawContent | null
 }
+/** `form`: what it needs of servers on its way. `isTracked`: its sender asked for the tracking of opens and clicks. */
+export type RawContent = { bytes: Uint8Array; form: '7bit' | '8bit' | 'utf8'; isTracked: boolean }
 
 /** Enough for the contents of many streams at once; bounds memory whatever their size. */
 const MAX_KEPT = 64 * MB
@@ -44,15 +49,21 @@ export function createContents(db: Db) {
 }
 
 /** Bytes in memory, roughly. */
-const sizeOf = ({ body, attachments }: Content) => attachments.reduce((sum, { content }) => sum + content.length, 1_000 + 2 * body.length)
+const sizeOf = ({ body, attachments, raw }: Content) =>
+  attachments.reduce((sum, { content }) => sum + content.length, 1_000 + 2 * body.length + (raw?.bytes.length ?? 0))
 
+type ContentRow = Omit<Content, 'attachments' | 'fromName' | 'raw'> & { fromName: string | null; projectName: string } & RowOf<
+    typeof RAW_COLUMNS
+  > & {
+    rawForm: RawContent['form'] | null
+  }
 type AttachmentRow = { contentId: string; filename: string; contentType: string; cid: string | null; inline: boolean; bytes: Buffer }
 
 async function loadContents(db: Db, wanted: Map<string, string>): Promise<Content[]> {
   if (!wanted.size) return []
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
-  const contents = many<Omit<Content, 'attachments' | 'fromName'> & { fromName: string | null; projectName: string }>(db)`${prepared}
-    select ${COLUMNS}, p.name as "projectName", p.language as "projectLanguage"
+  const contents = many<ContentRow>(db)`${prepared}
+    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage"
     from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
     join contents c on c.project_id = k."projectId" and c.id = k.id
     join projects p on p.id = c.project_id
@@ -64,8 +75,9 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
     order by a.content_id, a.position
   `
   const [found, attachments] = await Promise.all([contents, files])
-  return found.map(({ fromName, projectName, ...content }) => ({
+  return found.map(({ fromName, projectName, raw, rawForm, rawTracked, ...content }) => ({
     ...content,
+    raw: raw && { bytes: raw, form: rawForm!, isTracked: rawTracked === true },
     fromName: resolveFromName({ fromAddress: content.fromAddress, fromName, projectName }),
     attachments: attachments
       .filter(({ contentId }) => contentId === content.id)

@@ -2,8 +2,10 @@ import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../../db/index.ts'
 import { recordActivities } from '../../events/activities.ts'
 import { randomDigits } from '../../lib/id.ts'
+import { KB } from '../../lib/text/units.ts'
 import { METERED } from '../../projects/email-counts.ts'
 import type { EmailType } from '../rules/may-send.ts'
+import type { RawContent } from './content.ts'
 import { insertAcceptedSql } from './email-ledger.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './streams/stream-of.ts'
 
@@ -22,6 +24,8 @@ export type NewContent = {
   templateId: string | null
   /** The version of the template. */
   templateVersion?: number | null
+  /** A message that is sent as it is, instead of a body. */
+  raw?: RawContent & { bytes: Buffer }
 }
 export type NewAttachment = {
   projectId: string
@@ -46,6 +50,8 @@ export type NewEmail = EmailSource & {
   /** X-Request-ID of the call. */
   requestId?: string | null
   fromDomain: string
+  /** The Message-ID that its message already has. */
+  messageId?: string | undefined
   /** The variables are `vars` alone, which are then OwnVariables (own-variables.ts). */
   onlyVars?: boolean
   /** Goes to the address that the contact has when the email is handed over. Otherwise to the given one. */
@@ -54,17 +60,29 @@ export type NewEmail = EmailSource & {
   sendAt?: Date | null
 }
 
+/** Larger messages are a parameter of their own, as files are; smaller ones share a statement. */
+const MAX_SHARED = 64 * KB
+
+export const isLargeRaw = ({ raw }: Pick<NewContent, 'raw'>) => raw !== undefined && raw.bytes.length > MAX_SHARED
+
 export async function insertContents(tx: Tx, contents: NewContent[]) {
-  if (contents.length) await insertContentsSql(contents).execute(tx)
+  const shared = contents.filter((content) => !isLargeRaw(content))
+  if (shared.length) await insertContentsSql(shared).execute(tx)
+  for (const content of contents.filter(isLargeRaw)) await insertContentsSql([content], content.raw!.bytes).execute(tx)
 }
 
-export const insertContentsSql = (contents: NewContent[]) => sql`${prepared}
+/** `large`: the message of the only content. */
+export const insertContentsSql = (contents: NewContent[], large?: Buffer) => sql`${prepared}
     insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, headers, template_id,
-      template_version, preview_text)
-    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId", "templateVersion", "previewText"
-    from jsonb_to_recordset(${JSON.stringify(contents)}::jsonb) as c(
+      template_version, preview_text, raw, raw_form, raw_tracked)
+    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId", "templateVersion", "previewText",
+      ${large ? sql`${large}::bytea` : sql`decode(raw, 'base64')`}, "rawForm", "rawTracked"
+    from jsonb_to_recordset(${JSON.stringify(contents.map((content) => contentRow(content, large !== undefined)))}::jsonb) as c(
       "projectId" uuid, id uuid, type text, subject text, body text, "fromAddress" text, "fromName" text, "replyTo" text, headers jsonb,
-      "templateId" uuid, "templateVersion" int, "previewText" text)`
+      "templateId" uuid, "templateVersion" int, "previewText" text, raw text, "rawForm" text, "rawTracked" boolean)`
+
+const contentRow = ({ raw, ...content }: NewContent, isLarge: boolean) =>
+  raw ? { ...content, raw: isLarge ? null : raw.bytes.toString('base64'), rawForm: raw.form, rawTracked: raw.isTracked } : content
 
 /** One statement per file: ten megabytes gain nothing from sharing one. */
 export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
@@ -109,7 +127,10 @@ type RequestedEmail = Omit<
  * count them. The caller locks the caps before and checks them after it: `requireRoomSql`.
  */
 export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail[]) => {
-  const rows = emails.map(({ fromDomain, ...email }) => ({ ...email, messageId: newMessageId(email.id, fromDomain) }))
+  const rows = emails.map(({ fromDomain, messageId, ...email }) => ({
+    ...email,
+    messageId: messageId ?? newMessageId(email.id, fromDomain),
+  }))
   return sql`queued as (
       insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id,
         request_id, metered)
@@ -127,10 +148,10 @@ export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail
 /** Once committed, the emails are sent whatever happens to this process. Counts them, except for those that are skipped and tests. */
 export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   if (!emails.length) return
-  const rows = emails.map(({ fromDomain, ...email }) => ({
+  const rows = emails.map(({ fromDomain, messageId, ...email }) => ({
     ...email,
     ...streamOf(email, email.projectId),
-    messageId: newMessageId(email.id, fromDomain),
+    messageId: messageId ?? newMessageId(email.id, fromDomain),
   }))
   await sql`${prepared}
     with queued as (

@@ -38,6 +38,7 @@ const BULK_BATCHES = { maxWaitMs: 5, lanes: 1 }
 export function createMark(db: Pool, worker: number) {
   const batches = ({ maxWaitMs, lanes }: { maxWaitMs: number; lanes: number }) =>
     createBatcher<EmailToMark, boolean>({
+      name: 'mark',
       run: (emails) => mark(db, worker, emails),
       mayBeOneItem: () => false,
       weigh: () => 1,

@@ -15,6 +15,18 @@ export const dropOldAttachments = (tx: Tx, limit: number) =>
       limit ${limit})
   `
 
+/** The same for messages of SMTP submission, which have their attachments in them. */
+export const dropOldMessages = (tx: Tx, limit: number) =>
+  countAffected(tx)`
+    update contents set raw = null where (project_id, id) in (
+      select c.project_id, c.id from contents c
+      where c.raw is not null and c.created_at < now() - interval '7 days'
+        and not exists (
+          select from emails e where e.project_id = c.project_id and e.content_id = c.id
+            and (e.state in ('queued', 'deferred', 'sending', 'unknown') or e.updated_at > now() - interval '7 days'))
+      order by c.created_at limit ${limit})
+  `
+
 /** The emails of a project between two ids, without them. */
 type EmailRange = { projectId: string; after: string; before: Date; limit: number }
 type RemovedPage = {

@@ -60,6 +60,7 @@ const BULK_BATCHES = { maxWaitMs: 25, lanes: 1 }
 export function createSettle(db: Pool, until: AbortSignal, timing = REFUSAL_TIMING) {
   const batches = ({ maxWaitMs, lanes }: { maxWaitMs: number; lanes: number }) =>
     createBatcher<Settlement, boolean>({
+      name: 'settle',
       run: async (settlements) =>
         (
           await retryUntilWritten(

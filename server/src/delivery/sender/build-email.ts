@@ -16,7 +16,7 @@ import { listHeaders } from '../message/list-headers.ts'
 import { returnPathOf } from '../message/return-path.ts'
 import type { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content } from '../outbox/content.ts'
+import type { Content, RawContent } from '../outbox/content.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
 import type { Settlement } from '../outbox/settle.ts'
 import { needsConsent } from '../rules/may-send.ts'
@@ -79,7 +79,8 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
     const subject = result.subject === content.subject ? undefined : storable(result.subject)
     try {
       const outgoing = await buildMessage(admitted, recipient, result)
-      if (outgoing.message.length > MAX_MESSAGE)
+      // The limit of a message of others was checked when it arrived, without our headers.
+      if (outgoing.message.length > MAX_MESSAGE && !content.raw)
         return { settlement: { ...idOf(email), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
       return { email, outgoing, domain: signer.domain, probe, needsConsent: needsConsent(content.type) && !email.test, subject }
     } catch (err) {
@@ -121,7 +122,7 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
       content: sharedContent(content),
       fromName: content.fromName,
       subject: rendered.subject,
-      html: outgoingHtml(content, recipient, rendered),
+      html: content.raw ? '' : outgoingHtml(content, recipient, rendered),
       headers: { ...headersOf(email, content), ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       linkUrl: linkUrlOf(signer),
@@ -129,13 +130,21 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
       signer: signs ? await keyOf(projectId, signer) : undefined,
     }
     const message = await buildPool.build(priority, request, timeouts.guardOf(content.id))
+    const envelope = { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
+    if (content.raw) {
+      const to7bit = () => buildPool.build(priority, { ...request, as7bit: true })
+      return { ...envelope, isWireForm: !message.includes('\r\n.'), ...submittedForm(content.raw, to7bit) }
+    }
     // The name of a header may begin with a dot, nothing else at the start of a line that we compose.
     const isWireForm = !Object.keys(request.headers).some((name) => name.startsWith('.'))
-    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message, isWireForm }
+    return { ...envelope, isWireForm }
   }
 
   return { recipientOf, build, close: buildPool.close }
 }
+
+const submittedForm = ({ form }: RawContent, to7bit: () => Promise<Buffer>): Pick<OutgoingMessage, 'form' | 'to7bit'> =>
+  form === '7bit' ? {} : { form, to7bit }
 
 type MadeHeaders = (
   email: Pick<ClaimedEmail, 'projectId' | 'campaignId' | 'sourceType'>,
@@ -159,8 +168,8 @@ function createSharedHeaders(make: MadeHeaders) {
 function createSharedContents() {
   const shared = new WeakMap<Content, BuildRequest['content']>()
   return (content: Content) => {
-    const { id, type, fromAddress, replyTo, attachments } = content
-    const known = shared.get(content) ?? { id, type, fromAddress, replyTo, attachments }
+    const { id, type, fromAddress, replyTo, attachments, raw } = content
+    const known = shared.get(content) ?? { id, type, fromAddress, replyTo, attachments, raw }
     shared.set(content, known)
     return known
   }

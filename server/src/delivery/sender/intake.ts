@@ -36,7 +36,7 @@ type EmptyClaim = { room: Room; at: number; wakeCount: number; isTimerSet?: bool
  */
 export function createIntake(deps: Deps) {
   const { priority, pollMs, readOwners, ledger, health, reconciler, claim, prepare } = deps
-  const { oneAtATime, mayWork, isExclusive, stopping, onReady, log } = deps
+  const { oneAtATime, mayWork, isDue, isExclusive, stopping, onReady, log } = deps
   const isStopping = () => stopping.aborted
   const signal = createWakeSignal()
   const builds = new Set<Promise<unknown>>()
@@ -53,7 +53,7 @@ export function createIntake(deps: Deps) {
       builds.add(build)
       build.finally(() => builds.delete(build))
       const mustWait = !emails.length || reconciler.isRequested()
-      if (mustWait && !(await signal.wait(pollMs))) isQueueEmpty = false
+      if (mustWait && !(await signal.wait(pollMs)) && isDue('queuedEmails')) isQueueEmpty = false
     }
     await Promise.all(builds)
   }

@@ -19,6 +19,7 @@ import { createSlots } from './limits/slots.ts'
 import { createSuspects } from './limits/suspects.ts'
 import { createPipeline } from './pipeline.ts'
 import { createReconciler } from './reconcile.ts'
+import type { SenderTask } from './shared.ts'
 import { createSenderTasks } from './tasks.ts'
 import { SENDER_TIMING, type SenderTiming } from './timing.ts'
 import { createVerifier } from './verify.ts'
@@ -41,6 +42,7 @@ type Options = {
   /** Connections to the provider that bulk may use at once. */
   connections?: number
   timing?: Partial<SenderTiming>
+  isDue?: (task: SenderTask) => boolean
   reach?: WhenReachable
 }
 
@@ -71,6 +73,7 @@ export async function startSender(options: Options) {
     ledger,
     health,
     mayWork,
+    isDue: options.isDue ?? (() => true),
     readOwners: owners.read,
     oneAtATime: createSemaphore(1),
     stopping: stopping.signal,

@@ -2,10 +2,12 @@ import type { Pool } from '../../db/index.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import type { Log } from '../../lib/log.ts'
+import type { Recipient } from '../../templates/language/variables.ts'
 import { renderEmails, StoppedError } from '../../templates/render.ts'
+import type { Rendered } from '../../templates/rendered-email.ts'
 import type { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { createContents } from '../outbox/content.ts'
+import type { Content, createContents } from '../outbox/content.ts'
 import type { createSettle, Settlement } from '../outbox/settle.ts'
 import type { createEmailBuilder, ReadyEmail } from './build-email.ts'
 import { type Admitted, passGate } from './gate.ts'
@@ -81,7 +83,7 @@ export function createPrepare({ db, health, log, contentsOf, settle, builder, ti
     const [{ content, email }] = admitted as [Admitted]
     const recipients = admitted.map(builder.recipientOf)
     const options = { projectId: email.projectId, priority: email.priority, guard: timeouts.guardOf(content.id), isStopped }
-    const results = await renderEmails(content, recipients, options).catch((err) => {
+    const results = await renderUnlessRaw(content, recipients, options).catch((err) => {
       if (err instanceof StoppedError) throw err
       log.error({ err, contentId: content.id, projectId: email.projectId }, 'could not render emails')
       return []
@@ -103,6 +105,16 @@ export function createPrepare({ db, health, log, contentsOf, settle, builder, ti
 
   return prepare
 }
+
+/** A message that is sent as it is has nothing to render. */
+const renderUnlessRaw = async (
+  content: Content,
+  recipients: Recipient[],
+  options: Parameters<typeof renderEmails>[2],
+): Promise<Rendered[]> =>
+  content.raw
+    ? recipients.map(() => ({ ok: true, subject: content.subject, previewText: '', html: '' }))
+    : renderEmails(content, recipients, options)
 
 /** Defers emails of a paused sender domain, or to a domain that throttles, before any work is done for them. */
 async function checkHealth(health: Health, admitted: Admitted[]) {

@@ -20,6 +20,7 @@ export function createSecondGate(db: Pool, contentsOf: ReturnType<typeof createC
   }
 
   const { submit } = createBatcher<ClaimedEmail, Settlement | undefined>({
+    name: 'gate',
     run: check,
     mayBeOneItem: () => false,
     weigh: () => 1,

@@ -4,6 +4,17 @@ import type { ReadyEmail } from './build-email.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Health } from './limits/health.ts'
 
+/** Tasks of the sender that an idle worker leaves out. */
+export type SenderTask =
+  | 'queuedEmails'
+  | 'deferredEmails'
+  | 'emailsInHand'
+  | 'suspectEmails'
+  | 'unknownEmails'
+  | 'cancelledStreams'
+  | 'sendingPauses'
+  | 'heldRefusals'
+
 /** What the parts of the sender of this worker have in common. */
 export type SenderShared = {
   db: Pool
@@ -17,6 +28,8 @@ export type SenderShared = {
   oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
   /** Whether this worker may claim at all: false while it counts as dead or stops. */
   mayWork: () => boolean
+  /** Whether a task may have something to do. */
+  isDue: (task: SenderTask) => boolean
   /** Aborted when this worker is asked to stop. */
   stopping: AbortSignal
 }

@@ -1,7 +1,7 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { every } from '../../lib/concurrency/every.ts'
 import { cancelStreams } from '../outbox/cancel.ts'
-import { countWorkers, hasDue, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
+import { countWorkers, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
 import { tidyHeldRefusals } from '../outbox/refusals/verdicts.ts'
 import type { Transport } from '../transport/transport.ts'
@@ -40,21 +40,28 @@ type Deps = SenderShared & {
 
 /** What a worker does by the clock beside sending. */
 export function createSenderTasks(deps: Deps) {
-  const { db, ownDb, log, worker, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping } = deps
+  const { db, ownDb, log, worker, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping, isDue } = deps
   const isStopping = () => stopping.aborted
   const wakeIf = (count: number) => void (count && onQueued())
   const renewOwnLease = () => transact(ownDb, (tx) => renewLease(tx, worker, { leaseMs: timing.leaseMs, slowedBy: pace.slowedBy() }))
-  const recover = () => recoverFromDeadWorkers(db, worker).then(wakeIf)
+  const recover = async () => void (isDue('emailsInHand') && wakeIf(await recoverFromDeadWorkers(db, worker)))
   const wake = async () => {
+    if (!isDue('deferredEmails')) return
     // A million emails may be scheduled for the same minute.
-    for (let count = (await hasDue(db)) ? CHUNK : 0; count === CHUNK && !isStopping(); ) {
+    for (let count = CHUNK; count === CHUNK && !isStopping(); ) {
       count = await transact(db, (tx) => wakeDeferred(tx, CHUNK))
       wakeIf(count)
     }
   }
-  const resolve = () => transact(db, (tx) => resolveUnknown(tx, { afterMs: timing.unknownMs, limit: CHUNK })).then(wakeIf)
+  const verify = async () => void ((isDue('heldRefusals') || health.isVerifying()) && (await verifier.verify()))
+  const cancel = async () => void (isDue('cancelledStreams') && (await cancelStreams(db, CHUNK, isStopping)))
+  const sendSuspects = async () => void (isDue('suspectEmails') && (await suspects.sendAll()))
+  const resolve = async () => {
+    if (isDue('unknownEmails')) wakeIf(await transact(db, (tx) => resolveUnknown(tx, { afterMs: timing.unknownMs, limit: CHUNK })))
+  }
 
   async function shareHealth() {
+    if (!isDue('sendingPauses') && !health.hasPauses()) return
     const wasPaused = health.isProviderPaused()
     await health.sync()
     await health.tryProvider()
@@ -78,11 +85,11 @@ export function createSenderTasks(deps: Deps) {
         every(RECOVER_MS, 'recover emails of dead workers', recover, log),
         every(WAKE_MS, 'queue deferred emails that are due', wake, log),
         every(HEALTH_MS, 'share sending pauses and start probes', shareHealth, log),
-        every(VERIFY_MS, 'judge held refusals', verifier.verify, log),
+        every(VERIFY_MS, 'judge held refusals', verify, log),
         every(TIDY_MS, 'tidy held refusals', () => transact(db, (tx) => tidyHeldRefusals(tx)), log),
         every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK, isStopping), log),
-        every(CANCEL_MS, 'cancel emails of cancelled streams', () => cancelStreams(db, CHUNK, isStopping), log),
-        every(SUSPECTS_MS, 'send suspect emails alone', suspects.sendAll, log),
+        every(CANCEL_MS, 'cancel emails of cancelled streams', cancel, log),
+        every(SUSPECTS_MS, 'send suspect emails alone', sendSuspects, log),
         every(timing.resolveMs, 'resolve unknown outcomes', resolve, log),
       ]
       if (transport.quota) tasks.push(every(QUOTA_MS, 'read the sending quota', adjustPace, log))

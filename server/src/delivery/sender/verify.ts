@@ -87,7 +87,7 @@ export function createVerifier(deps: Deps) {
     await readOwners([pause.projectId])
     if (isStopping() || isExclusive()) return undefined
     const probes = await claimProbes(db, worker, pause)
-    for (const email of Object.values(probes)) if (email) ledger.hold(email)
+    for (const email of [probes.held, probes.other]) if (email) ledger.hold(email)
     return probes
   }
 

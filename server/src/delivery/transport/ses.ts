@@ -4,6 +4,7 @@ import { crash } from '../../lib/crash-point.ts'
 import { createSesClient, isUnreached, refusalIn } from '../../lib/network/ses-client.ts'
 import { SECOND } from '../../lib/text/units.ts'
 import { classifySesRefusal } from './classify-ses.ts'
+import { fitToServer } from './fit-server.ts'
 import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
 /** The reply timeout is long: giving up earlier means sending twice. */
@@ -17,6 +18,9 @@ export function createSesTransport(config: SesConfig, timeouts = TIMEOUTS): Tran
 
   async function send(outgoing: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome> {
     const { sdk, client } = await ses.ready()
+    // Amazon SES takes ASCII only.
+    const unfit = outgoing.form && (await fitToServer(outgoing, { eightBit: false, utf8: false }))
+    if (unfit) return unfit
     const command = new sdk.SendEmailCommand(requestFor(outgoing, config))
     let handedOver = false
     let withheld = false

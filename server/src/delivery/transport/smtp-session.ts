@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash-point.ts'
 import { SECOND } from '../../lib/text/units.ts'
+import { fitToServer } from './fit-server.ts'
 import { createSmtpDialog, type SmtpDialog, type SmtpReply } from './smtp-dialog.ts'
 import type { OutgoingMessage, Permit, SendOutcome, Stage } from './transport.ts'
 import { toWireForm } from './wire-form.ts'
@@ -40,12 +41,15 @@ export function takeOver(connection: SMTPConnection) {
   detach(connection as Opened)
   const dialog = createSmtpDialog(socket)
   const server: Server = { canPipeline: extensions.includes('PIPELINING'), extensions, maxSize }
+  const abilities = { eightBit: extensions.includes('8BITMIME'), utf8: extensions.includes('SMTPUTF8') }
 
   /** Sends one message. The phase in which an error occurs decides the outcome. */
   async function transmit(outgoing: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
     let phase: SmtpAttempt['phase'] = 'commands'
     try {
       dialog.within(COMMANDS_MS, 'the commands')
+      const unfit = outgoing.form && (await fitToServer(outgoing, abilities))
+      if (unfit) return { outcome: unfit, phase }
       const refusal = await sendEnvelope(dialog, server, outgoing)
       if (refusal) return { outcome: refusal, phase }
       phase = 'body'
@@ -108,7 +112,7 @@ type Server = { canPipeline: boolean; extensions: string[]; maxSize: number }
 async function sendEnvelope(
   { write, nextReply, lose }: SmtpDialog,
   { canPipeline, extensions, maxSize }: Server,
-  { from, returnPath, recipient, message }: OutgoingMessage,
+  { from, returnPath, recipient, message, form }: OutgoingMessage,
 ): Promise<SendOutcome | undefined> {
   const sender = (returnPath ?? from).trim()
   const to = recipient.trim()
@@ -116,10 +120,11 @@ async function sendEnvelope(
   // The server announced its limit: the message need not even be offered.
   if (maxSize && message.length > maxSize)
     return { is: 'refused', at: 'sender', code: 552, response: `552 5.3.4 Message size larger than allowed ${maxSize}` }
-  const utf8 = extensions.includes('SMTPUTF8') && /[^\0-\x7f]/.test(sender + to) ? ' SMTPUTF8' : ''
+  const utf8 = extensions.includes('SMTPUTF8') && (form === 'utf8' || /[^\0-\x7f]/.test(sender + to)) ? ' SMTPUTF8' : ''
+  const body = form && extensions.includes('8BITMIME') ? ' BODY=8BITMIME' : ''
   const size = extensions.includes('SIZE') ? ` SIZE=${message.length}` : ''
   const commands: [Stage, string][] = [
-    ['sender', `MAIL FROM:<${sender}>${utf8}${size}\r\n`],
+    ['sender', `MAIL FROM:<${sender}>${utf8}${body}${size}\r\n`],
     ['recipient', `RCPT TO:<${to}>\r\n`],
     ['message', 'DATA\r\n'],
   ]

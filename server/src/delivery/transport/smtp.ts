@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { createSemaphore } from '../../lib/concurrency/semaphore.ts'
 import { isLocalHost } from '../../lib/network/network.ts'
@@ -91,8 +93,19 @@ export function createSmtpTransport({ url, name }: Options): Transport {
   }
 }
 
+const open = async (options: Options): Promise<Pooled> => ({ session: takeOver(await logIn(options)), sent: 0, idle: undefined })
+
+/** For the doctor: whether the relay lets us in. Throws if not. Without `certificateUntil` the session is not encrypted. */
+export async function probeRelay(options: Options): Promise<{ certificateUntil: Date | undefined }> {
+  const connection = await logIn(options)
+  const { _socket: socket } = connection as SMTPConnection & { _socket: Socket }
+  const until = socket instanceof TLSSocket ? socket.getPeerCertificate().valid_to : undefined
+  connection.quit()
+  return { certificateUntil: until === undefined ? undefined : new Date(until) }
+}
+
 /** Greeting, EHLO, STARTTLS and AUTH are nodemailer's. */
-async function open({ url, name }: Options): Promise<Pooled> {
+async function logIn({ url, name }: Options): Promise<SMTPConnection> {
   const { protocol, hostname, port, username, password, searchParams } = new URL(url)
   const secure = protocol === 'smtps:'
   const connection = new SMTPConnection({
@@ -114,7 +127,7 @@ async function open({ url, name }: Options): Promise<Pooled> {
     await step(connection, (done) => connection.connect(done))
     const credentials = { user: decodeURIComponent(username), pass: decodeURIComponent(password) }
     if (username) await step(connection, (done) => connection.login({ credentials }, done))
-    return { session: takeOver(connection), sent: 0, idle: undefined }
+    return connection
   } catch (err) {
     connection.close()
     throw err

@@ -11,10 +11,9 @@ import { createRateLimiter, type RateState } from '../limits/rate-limit.ts'
 import type { App, Deps } from '../server.ts'
 import { refuseCrossSite } from './cross-site.ts'
 import { StaleKey } from './key-check.ts'
-import { createGuessGuard } from './key-guessing.ts'
-import { type CallingProject, findByKey, WITHOUT_LIMITS } from './key-lookup.ts'
-import { createKeyUsage } from './key-usage.ts'
+import { type CallingProject, WITHOUT_LIMITS } from './key-lookup.ts'
 import { missingScope, refuseScope } from './scopes.ts'
+import { createKeyFinder, createSecretKeys, type SecretKeys } from './secret-keys.ts'
 import { readSessionCookie } from './session-cookie.ts'
 
 /**
@@ -41,6 +40,9 @@ declare module 'fastify' {
     /** A request without a body counts as one with `{}`. */
     bodyOptional?: boolean
   }
+  interface FastifyInstance {
+    secretKeys: SecretKeys
+  }
   interface FastifyRequest {
     /** Set for `public-key`, `secret-key` and `project` routes, and for `session` routes with a `role`. */
     project: Project
@@ -56,17 +58,18 @@ declare module 'fastify' {
 
 const RANK: Record<Role, number> = { MEMBER: 1, ADMIN: 2, OWNER: 3 }
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
-const KEY = /^(pk|sk)_[0-9a-f]{64}$/
 const MAX_REMEMBERED = 10_000
 
 export function authenticate(app: App, { db, secrets, config, log }: Deps) {
-  const usage = createKeyUsage(db, log)
-  app.addHook('onClose', () => usage.close())
+  const keys = createKeyFinder({ db, secrets, log })
+  app.addHook('onClose', () => keys.close())
   const limiter = config.rateLimitPerMinute > 0 ? createRateLimiter(db, config.rateLimitPerMinute) : undefined
   const sessionCalls = createWindowCounter({ limit: 3_000, windowMs: MINUTE })
-  const guesses = createGuessGuard()
   const findSession = personFinder(db, secrets, config.publicUrl)
   const remembered = createCache<string, Project>({ maxEntries: MAX_REMEMBERED })
+
+  const takeTurn = async (projectId: string) => !limiter || (await limiter.take(projectId)).allowed
+  app.decorate('secretKeys', createSecretKeys(keys, takeTurn))
 
   app.addHook('onRoute', requireDeclaration)
   app.decorateRequest('project', null as unknown as Project)
@@ -143,14 +146,14 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
     const cached = keyCheckedLater && key.startsWith(`${kind}_`) ? remembered.get(key) : undefined
     // The cache may be stale: only for handlers that verify the key again, and never a reason to refuse.
     const isCached = cached !== undefined && !isOutside(cached) && !missingOf(cached)
-    const project = isCached ? cached : await findProject(req, kind, key)
+    const project = isCached ? cached : await keys.find(req.ip, kind, key)
     if (isOutside(project)) fail('INVALID_API_KEY')
     const missing = missingOf(project)
     if (missing) refuseScope(missing)
     // It does not know whether the project is disabled.
     if (keyCheckedLater && !isCached) remembered.set(key, { ...project, disabled: false })
     req.project = keyCheckedLater ? { ...project, disabled: false } : project
-    usage.note({ projectId: project.id, kind, keyId: project.keyId, keyVersion: project.keyVersion })
+    keys.noteUse(project, kind)
   }
 
   async function admitKey(req: FastifyRequest, reply: FastifyReply) {
@@ -161,19 +164,6 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
       if (!state.allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: state.resetSeconds })
       req.isCounted = true
     }
-  }
-
-  async function findProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
-    const hashes = secrets.hashes('api-key', key)
-    const hash = hashes[0]!
-    guesses.refuse(req.ip, hash)
-    const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, hashes))
-    if (!project) {
-      guesses.missed(req.ip)
-      fail('INVALID_API_KEY')
-    }
-    guesses.found(hash)
-    return project
   }
 }
 

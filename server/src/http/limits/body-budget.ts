@@ -8,10 +8,20 @@ import { createValueCounter } from '../json.ts'
 import type { App } from '../server.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    holdBody: HoldBody
+  }
   interface FastifyRequest {
     /** The request's part of the budget of body bytes; null for small bodies. */
     bodyHold: Hold | null
   }
+}
+
+/** Holds the bytes of something else than a request, such as a message that arrives by SMTP, as if it were the body of one of the project. */
+export type HoldBody = (projectId: string) => {
+  /** False when the bytes, `total` so far, do not fit. */
+  grow(total: number): boolean
+  release(): void
 }
 
 type Hold = { owner: string; share: number; bytes: number }
@@ -34,6 +44,19 @@ const HAS_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   const budget = createBudget(bodyBudgetMb * MB)
   app.decorateRequest('bodyHold', null)
+  app.decorate('holdBody', (projectId) => {
+    const held: Hold = { owner: projectId, share: SHARES.project, bytes: 0 }
+    return {
+      grow(total) {
+        if (total <= SMALL) return true
+        const bytes = total - held.bytes
+        if (!budget.take(held, bytes)) return false
+        held.bytes = total
+        return true
+      },
+      release: () => budget.give(held.owner, held.bytes),
+    }
+  })
 
   function hold(req: FastifyRequest, reply: FastifyReply) {
     const held = { ...ownerOf(req), bytes: 0 }

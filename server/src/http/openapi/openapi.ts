@@ -4,6 +4,7 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-pro
 import type { Config } from '../../lib/config.ts'
 import type { Caller } from '../auth/auth.ts'
 import type { App } from '../server.ts'
+import { guideRoutes } from './guides.ts'
 import { portablePattern } from './portable-pattern.ts'
 import { referenceRoutes } from './reference.ts'
 import { nameStatus, responsesOf } from './responses.ts'
@@ -106,6 +107,7 @@ export async function describeApi(app: App, { publicUrl }: Config, webhooks: Rec
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
   referenceRoutes(app, { publicUrl })
+  guideRoutes(app)
 }
 
 const callerOf = (route: RouteOptions): Caller => route.config?.caller ?? 'anyone'

@@ -8,7 +8,7 @@ type Run = { items: Item[]; finish: (outcomes?: BatchOutcome<string>[]) => void;
 
 const ITEM_FAULT = new Error('one of them is bad')
 const SYSTEM_FAULT = new Error('the database is away')
-const LIMITS = { maxItems: 4, maxWeight: 100, maxWaitMs: 5, lanes: 2, maxPending: 1_000, maxPendingWeight: 100_000 }
+const LIMITS = { name: 'test', maxItems: 4, maxWeight: 100, maxWaitMs: 5, lanes: 2, maxPending: 1_000, maxPendingWeight: 100_000 }
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

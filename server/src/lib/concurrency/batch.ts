@@ -1,9 +1,12 @@
 import { fail } from '../errors.ts'
+import { batchSize } from '../process/metrics.ts'
 
 /** Outcome of one item. The items of a batch may have different outcomes. */
 export type BatchOutcome<Result> = { value: Result } | { error: unknown }
 
 type Options<Item, Result> = {
+  /** Of its sizes in metrics. */
+  name: string
   /** Processes all items at once and returns their outcomes in order. When it throws, nothing was written. */
   run: (items: Item[]) => Promise<BatchOutcome<Result>[]>
   /** Whether a failure may be caused by single items, so that parts of the batch are retried. If not, the whole batch has failed. */
@@ -25,7 +28,7 @@ type Waiting<Item, Result> = { item: Item; weight: number; resolve: (result: Res
 
 /** Combines concurrent calls into batches. Each call gets its own result. */
 export function createBatcher<Item, Result>(options: Options<Item, Result>) {
-  const { run, mayBeOneItem, weigh, maxItems, maxWeight, maxWaitMs, lanes, maxPending, maxPendingWeight } = options
+  const { name, run, mayBeOneItem, weigh, maxItems, maxWeight, maxWaitMs, lanes, maxPending, maxPendingWeight } = options
   type Call = Waiting<Item, Result>
   let queue: Call[] = []
   let queuedWeight = 0
@@ -67,6 +70,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
 
   function launch() {
     const batch = takeBatch()
+    batchSize.observe({ batch: name }, batch.length)
     busy++
     attempt(batch)
       .then(async (failed) => {

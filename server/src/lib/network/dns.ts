@@ -63,7 +63,17 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
     return within(withinMs, outcome)
   }
 
-  return { lookUp, recall }
+  /** Names of an address, by its PTR records. */
+  const reverse = (ip: string, withinMs: number) =>
+    within(
+      withinMs,
+      resolver.reverse(ip).then(
+        (records): DnsOutcome<string> => (records.length ? { is: 'found', records } : { is: 'none' }),
+        (err: NodeJS.ErrnoException) => explain(err.code ?? ''),
+      ),
+    )
+
+  return { lookUp, recall, reverse }
 }
 
 function explain(code: string): Exclude<DnsOutcome<never>, { is: 'found' }> {

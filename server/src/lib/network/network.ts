@@ -23,3 +23,6 @@ export function isPublic(ip: string) {
 
 /** Whether the host name of a URL means this machine. */
 export const isLocalHost = (hostname: string) => /^(localhost|127(\.\d+){3}|\[::1\])$|\.localhost$/.test(hostname)
+
+/** Whether an address is that of this machine. */
+export const isLoopback = (ip: string) => ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'loopback'

@@ -14,7 +14,7 @@ import { readContext } from '../evaluate.ts'
 import { type ResolvedSegment, resolveSegments } from '../expressions.ts'
 import { mayBecomeDue } from './due.ts'
 import { changeMemberships, type MembershipChange } from './membership.ts'
-import { queueCompute } from './queue-compute.ts'
+import { findRunningCompute, queueCompute } from './queue-compute.ts'
 import { recheckContacts } from './recheck.ts'
 
 /** Contacts per transaction: re-checks of the project wait for it. */
@@ -35,7 +35,8 @@ type Result = { added: number; removed: number; total: number }
 
 /** Recomputes a tracked segment. Undefined if it is not tracked; without a result if it takes longer than a request may wait. */
 export async function computeSegment(db: Pool, segment: SegmentId): Promise<{ jobId: string; result?: Result } | undefined> {
-  const jobId = await transact(db, (tx) => queueCompute(tx, segment))
+  // A request that shares a run changes nothing, and locks nothing: it is not in the audit trail.
+  const jobId = await transact(db, async (tx) => (await findRunningCompute(tx, segment)) ?? queueCompute(tx, segment))
   if (!jobId) return undefined
   const result = await awaitCompletion<Result>(db, { projectId: segment.projectId, jobId })
   return result ? { jobId, result } : { jobId }

@@ -1,4 +1,4 @@
-import { many, maybeOne, type Tx } from '../../db/index.ts'
+import { type Db, many, maybeOne, type Tx } from '../../db/index.ts'
 import { queueJob } from '../../jobs/job.ts'
 
 type SegmentId = { projectId: string; segmentId: string }
@@ -12,11 +12,17 @@ export async function queueCompute(tx: Tx, { projectId, segmentId }: SegmentId):
     select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} for update
   `
   if (!tracked) return undefined
-  const running = await maybeOne<{ id: string }>(tx)`
+  const running = await findRunningCompute(tx, { projectId, segmentId })
+  return running ?? queueJob(tx, 'segments.compute', { projectId, type: COMPUTE_JOB, input: { segmentId } })
+}
+
+/** The id of the job of a recomputation that is under way. */
+export async function findRunningCompute(db: Db, { projectId, segmentId }: SegmentId): Promise<string | undefined> {
+  const running = await maybeOne<{ id: string }>(db)`
     select id from jobs
     where project_id = ${projectId} and type = ${COMPUTE_JOB} and finished_at is null and input ->> 'segmentId' = ${segmentId}
   `
-  return running?.id ?? queueJob(tx, 'segments.compute', { projectId, type: COMPUTE_JOB, input: { segmentId } })
+  return running?.id
 }
 
 /** Queues recomputations that are missing: the job of a change may have used up its attempts. */

@@ -312,11 +312,34 @@ describe('template expressions survive', () => {
       { items: [{ 'full name': 'Tea' }, { 'full name': 'Cup' }] },
       'Cup',
     ],
+    [
+      'a loop in HTML',
+      { type: 'html', attrs: { source: '<ul>{% for item in items %}<li>{{ item.name }}</li>{% endfor %}</ul>' } },
+      { items: [{ name: 'Tea' }, { name: 'Cup' }] },
+      '<ul><li>Tea</li><li>Cup</li></ul>',
+    ],
+    [
+      'HTML in a loop',
+      {
+        type: 'loop',
+        attrs: { item: 'item', list: 'items' },
+        content: [{ type: 'html', attrs: { source: '<b>{% for tag in item.tags %}{{ tag }},{% endfor %}</b>' } }],
+      },
+      { items: [{ tags: ['a', 'b'] }] },
+      '<b>a,b,</b>',
+    ],
     ['non-breaking spaces that came with a copy', paragraph(text('{{\u00a0name\u00a0?? "you"\u00a0}}')), { name: 'Ada' }, 'Ada'],
   ])('%s', (_, block, data, expected) => expect(receivedBy(design(block), data)).toContain(expected))
 
   test('braces that are no expression are shown as typed', () => {
     expect(receivedBy(design(paragraph(text('Use {{ here'))))).toContain('Use &#123;&#123; here')
+  })
+
+  test('a loop that HTML opens and does not close is shown as typed, and takes no other block with it', () => {
+    const html = receivedBy(design({ type: 'html', attrs: { source: '{% for item in items %}<i>x</i>' } }, paragraph(text('After'))), {
+      items: [1, 2],
+    })
+    expect([html.includes('&#123;% for item in items %}<i>x</i>'), html.split('After').length]).toEqual([true, 2])
   })
 
   test.each<[string, Record<string, unknown>, Record<string, unknown>, boolean]>([

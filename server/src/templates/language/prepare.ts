@@ -10,11 +10,14 @@ import { isStandard } from './variables.ts'
 type Tag = Extract<Part, { kind: 'tag' }>
 type Block = { name: string; start: number; locals: string[] }
 
+/** The parts of an email that are templates. */
+export type SourceField = 'subject' | 'previewText' | 'body'
+
 /**
  * A variable of the recipient that a template uses. `data.x` and `x` are the same field: `["x"]`. `operands`: it is the name of a field, or an
- * expression of these, see `settleNames`.
+ * expression of these, see `settleNames`. `field`: the part of the email whose character `start` is meant.
  */
-export type Reference = { path: string[]; start: number; needsValue: boolean; operands?: Reference[] }
+export type Reference = { path: string[]; start: number; needsValue: boolean; operands?: Reference[]; field?: SourceField }
 
 export type Prepared = {
   /** Plain Liquid: no `??`, no names with spaces. */

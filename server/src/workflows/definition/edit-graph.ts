@@ -104,3 +104,12 @@ export function copyGraph({ steps, transitions }: Graph, now: string): Graph {
     })),
   }
 }
+
+/** With other templates in the place of some. */
+export const withTemplates = ({ steps, transitions }: Graph, others: ReadonlyMap<string, string>): Graph => ({
+  steps: steps.map((step) => {
+    const templateId = step.templateId !== null && others.get(step.templateId)
+    return templateId ? { ...step, templateId, config: { ...step.config, templateId } } : step
+  }),
+  transitions,
+})

@@ -7,7 +7,8 @@ import { fail, invalid } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
 import { lockSegments } from '../../segments/limits.ts'
 import { findSegment } from '../../segments/segment.ts'
-import { copyGraph, newStep } from './edit-graph.ts'
+import { copyWorkflowTemplates } from '../../templates/workflow-templates.ts'
+import { copyGraph, newStep, withTemplates } from './edit-graph.ts'
 import type { Graph } from './graph.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from './listeners.ts'
 import { insertGraph } from './save-graph.ts'
@@ -21,6 +22,8 @@ export const MAX_WORKFLOW_NAME = 255
 const MAX_WORKFLOWS = 1_000
 
 type NewWorkflow = Omit<WorkflowRow, 'id' | 'enabled' | 'version' | 'createdAt' | 'updatedAt'> & {
+  /** Undefined: a new one. */
+  id?: string
   /** The person who makes it. Undefined: an API key. */
   savedBy?: string | undefined
 }
@@ -35,14 +38,14 @@ export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
 /** Disabled. The caller has checked what the graph refers to. */
 export async function insertWorkflow(
   tx: Tx,
-  { projectId, name, description, triggerType, triggerConfig, allowReentry, savedBy }: NewWorkflow,
+  { projectId, id = newId(), name, description, triggerType, triggerConfig, allowReentry, savedBy }: NewWorkflow,
   graph: Graph,
 ) {
   await lockSegments(tx, projectId)
   await assertRoomForWorkflow(tx, projectId)
   const row = await one<WorkflowRow>(tx)`
     insert into workflows as w (project_id, id, name, description, trigger_type, trigger_config, allow_reentry)
-    values (${projectId}, ${newId()}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
+    values (${projectId}, ${id}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
     returning ${WORKFLOW_COLUMNS}
   `
   await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph), savedBy })
@@ -114,20 +117,20 @@ const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unkn
 
 const COPY = ' (Copy)'
 
-/** The copy is disabled. Undefined when there is no such workflow. */
+/** The copy is disabled, and has copies of the templates that were written in the original. Undefined when there is no such workflow. */
 export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: string | undefined }) {
   await lockSegments(tx, key.projectId)
   const original = await lockWorkflow(tx, key)
   if (!original) return undefined
   const graph = copyGraph(await readGraph(tx, original), new Date().toISOString())
-  return insertWorkflow(
-    tx,
-    { ...original, savedBy: key.savedBy, name: original.name.slice(0, MAX_WORKFLOW_NAME - COPY.length) + COPY },
-    graph,
-  )
+  const id = newId()
+  const { templates: ids } = usesOfGraph(graph)
+  const templates = await copyWorkflowTemplates(tx, { projectId: key.projectId, from: original.id, to: id, ids, savedBy: key.savedBy })
+  const name = original.name.slice(0, MAX_WORKFLOW_NAME - COPY.length) + COPY
+  return insertWorkflow(tx, { ...original, id, savedBy: key.savedBy, name }, withTemplates(graph, templates))
 }
 
-/** Refused while executions are active. False when there is no such workflow. A job deletes its executions, figures and graphs. */
+/** Refused while executions are active. False when there is no such workflow. A job deletes its executions, templates, figures and graphs. */
 export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Promise<boolean> {
   await lockSegments(tx, projectId)
   const workflow = await lockWorkflow(tx, { projectId, id })

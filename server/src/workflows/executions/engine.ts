@@ -12,7 +12,14 @@ import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
 import { isBeingWiped } from './wiped.ts'
 
-type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; timeoutAfterMs?: number | undefined }
+type Deps = {
+  db: Pool
+  url: string
+  log: Log
+  isHeld: () => boolean
+  timeoutAfterMs?: number | undefined
+  isDue?: (() => boolean) | undefined
+}
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 2
@@ -24,7 +31,7 @@ const POLL_MS = 200
 const MAX_ATTEMPTS = 12
 
 /** Advances executions that are due, project by project. Any number of processes may run it. */
-export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs }: Deps) {
+export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs, isDue }: Deps) {
   const warn = createRareWarning(log)
   let stopped = false
 
@@ -64,6 +71,7 @@ export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs }: De
     log,
     isHeld,
     pollMs: POLL_MS,
+    isDue,
     slots: LANES,
     find: (except) => findDueProjects(db, except),
     work: ({ projectId }) => visitProject(projectId),

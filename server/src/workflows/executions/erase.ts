@@ -3,6 +3,7 @@ import { countAffected, many, type Pool, type Tx, transact } from '../../db/inde
 import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { workInPieces } from '../../jobs/job.ts'
+import { deleteWorkflowTemplates } from '../../templates/workflow-templates.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from '../definition/listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from '../definition/workflow.ts'
 import { utcDay } from './days.ts'
@@ -45,6 +46,9 @@ const CHUNK = 1_000
 /** Graphs deleted in one transaction: each may have a megabyte. */
 const GRAPHS_CHUNK = 100
 
+/** Templates deleted in one transaction: each has up to 20 MB of versions. */
+const TEMPLATES_CHUNK = 10
+
 /** Deletes what a deleted workflow has left, for about a second; a new job does the rest. Its emails stay. */
 export const continueErasing = (db: Pool, workflow: ErasedWorkflow) =>
   workInPieces((isLast) =>
@@ -63,6 +67,7 @@ async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Pro
   await dropStepsSql(executions.map(({ id }) => ({ projectId, id }))).execute(tx)
   return (
     executions.length ||
+    (await deleteWorkflowTemplates(tx, { projectId, workflowId, limit: TEMPLATES_CHUNK })) ||
     (await wipeRows(tx, 'workflow_graphs', scope(GRAPHS_CHUNK), { key: ['workflow_id', 'version'], which })) ||
     (await workflowLedger.wipe(tx, scope(CHUNK), which)) ||
     (await wipeRows(tx, 'workflow_refusals', scope(CHUNK), { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which })) ||

@@ -1,4 +1,5 @@
 import { type Db, maybeOne, one, type Tx } from '../../db/index.ts'
+import { newId } from '../../lib/id.ts'
 import type { WebhookTarget } from '../../lib/network/webhook-target.ts'
 import { readOwnCondition } from '../../segments/check-condition.ts'
 import { createSegment } from '../../segments/save.ts'
@@ -25,11 +26,12 @@ type Creation = {
 
 /** Makes the templates of a recipe, the segment of its schedule, and the workflow, which is disabled. */
 export async function createFromRecipe(tx: Tx, { projectId, recipe, name, eventName, savedBy, target }: Creation) {
+  const id = newId()
   const sender = await findSender(tx, projectId)
   const templates = new Map<string, string>()
   for (const [key, email] of Object.entries(recipe.emails)) {
     const content = await contentOf(tx, projectId, email)
-    templates.set(key, (await createTemplate(tx, projectId, { ...content, ...sender }, { savedBy })).id)
+    templates.set(key, (await createTemplate(tx, projectId, { ...content, ...sender, workflowId: id }, { savedBy })).id)
   }
   const { triggerType, triggerConfig } = await createTrigger(tx, projectId, recipe.trigger, eventName)
   const readConfig = ({ type, config = {}, email }: Recipe['steps'][number]) =>
@@ -40,7 +42,11 @@ export async function createFromRecipe(tx: Tx, { projectId, recipe, name, eventN
   const graph = await graphOfRecipe(recipe.steps, readConfig, new Date().toISOString())
   await checkGraphReferences(tx, projectId, graph.steps, () => '')
   const { description, allowReentry } = recipe
-  return insertWorkflow(tx, { projectId, name: name ?? recipe.name, description, triggerType, triggerConfig, allowReentry, savedBy }, graph)
+  return insertWorkflow(
+    tx,
+    { projectId, id, name: name ?? recipe.name, description, triggerType, triggerConfig, allowReentry, savedBy },
+    graph,
+  )
 }
 
 /** In the look of the project. Marketing has a footer with a link to unsubscribe. */

@@ -19,14 +19,22 @@ import { decideWebhook, type WebhookAnswer } from '../steps/webhook.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from '../steps/webhook-request.ts'
 import { getWebhookSecret } from './webhook-secret.ts'
 
-type Deps = { db: Pool; secrets: Secrets; log: Log; isHeld: () => boolean; safeFetch: SafeFetch; pollMs?: number }
+type Deps = {
+  db: Pool
+  secrets: Secrets
+  log: Log
+  isHeld: () => boolean
+  safeFetch: SafeFetch
+  pollMs?: number
+  isDue?: (() => boolean) | undefined
+}
 
 type DueHost = WaitingWork & { host: string }
 type AtWebhook = ActiveExecution & Running<WebhookConfig>
 type Leased = Claimed & DueHost & { leasedUntil: Date }
 
 /** Makes the requests of WEBHOOK steps, one of a host at a time. Every attempt has the same `webhook-id`. */
-export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs }: Deps) {
+export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isDue }: Deps) {
   const warn = createRareWarning(log)
 
   /** A host whose last request timed out gets one at a time, until it answers. */
@@ -62,6 +70,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs }: D
     log,
     isHeld,
     pollMs,
+    isDue,
     maxOfKey: MAX_OF_HOST,
     find: (except) => findDueHosts(db, except),
     take: (hosts) => transact(db, (tx) => leaseWebhooks(tx, hosts)),
@@ -72,21 +81,16 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs }: D
 /** Project and host, as keys of the loop and of exceptions. */
 const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 
-/** Looked at first: most looks find nothing, and planning the search takes longer than this. */
-const ANY_HOST = sql`select from workflow_executions where webhook_host is not null order by project_id, webhook_host, due_at limit 1`
-
-const findDueHosts = async (db: Db, except: string[]) => ((await maybeOne(db, ANY_HOST)) ? many(db, dueHostsSql(except)) : [])
-
 /**
  * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. Of each host one request at a time
  * is taken, so that hosts take turns.
  */
-function dueHostsSql(except: string[]) {
+function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
   const due = sql`
     select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
     where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
       and ${HOST_KEY} <> all(${except}::text[])`
-  return sql<DueHost>`
+  return many<DueHost>(db)`
     with recursive ${skipScanCte('hosts', {
       table: 'workflow_executions',
       by: ['project_id', 'webhook_host'],

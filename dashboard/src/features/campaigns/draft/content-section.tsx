@@ -144,7 +144,7 @@ function UseTemplate({ draft }: { draft: Draft<CampaignValues> }) {
       </Button>
       <Dialog
         title="Use a template"
-        description="Copies its content into this campaign. Later changes of the template do not change the campaign."
+        description="Copies its content into this campaign. Later changes to the template do not change the campaign."
         open={open}
         onOpenChange={setOpen}
         wide

@@ -1,9 +1,9 @@
 import type { Draft } from '../../../editor/use-draft.ts'
-import { Button } from '../../../ui/form/button.tsx'
 import { Choices } from '../../../ui/form/choices.tsx'
 import { Field } from '../../../ui/form/field.tsx'
-import { Input, Select } from '../../../ui/form/input.tsx'
-import { momentOf, presetsOf, utcText, type ZonedTime, zones } from '../schedule-time.ts'
+import { Input } from '../../../ui/form/input.tsx'
+import type { ZonedTime } from '../../../ui/form/zoned-time.ts'
+import { timeProblem, ZonedTimeFields } from '../../../ui/form/zoned-time-fields.tsx'
 import type { CampaignValues } from './campaign-values.ts'
 import { Section } from './section.tsx'
 
@@ -14,20 +14,15 @@ const KINDS = [
   { value: 'now', label: 'Now', hint: 'In ten seconds; until then you can undo it.' },
   { value: 'later', label: 'At a time', hint: 'It starts automatically. Until then you can change or unschedule it.' },
 ]
-const ZONES = Object.fromEntries(zones().map((zone) => [zone, zone.replaceAll('_', ' ')]))
 
 /** Why the time cannot be used; undefined if it can. */
 export function whenProblem(when: When, now = Date.now()): string | undefined {
-  if (when.kind === 'now') return undefined
-  const at = momentOf(when)
-  if (!at) return 'choose a date and a time'
-  return at.getTime() <= now ? 'the time is in the past' : undefined
+  return when.kind === 'now' ? undefined : timeProblem(when, { now })
 }
 
 type WhenSectionProps = { when: When; onWhen: (when: When) => void; draft: Draft<CampaignValues> }
 
 export function WhenSection({ when, onWhen, draft }: WhenSectionProps) {
-  const at = momentOf(when)
   const problem = whenProblem(when)
   return (
     <Section title="When" state={problem ? 'open' : 'done'}>
@@ -41,28 +36,7 @@ export function WhenSection({ when, onWhen, draft }: WhenSectionProps) {
             chosen={when.kind}
             onChoose={(kind) => onWhen({ ...when, kind: kind as When['kind'] })}
           />
-          {when.kind === 'later' && (
-            <>
-              <div className="flex flex-wrap gap-1">
-                {presetsOf(when.zone, new Date()).map(({ label, text }) => (
-                  <Button key={label} size="sm" onClick={() => onWhen({ ...when, text })}>
-                    {label}
-                  </Button>
-                ))}
-              </div>
-              <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
-                <Field name="at" label="Date and time">
-                  <Input type="datetime-local" value={when.text} onChange={(event) => onWhen({ ...when, text: event.target.value })} />
-                </Field>
-                <Field name="zone" label="Time zone">
-                  <Select options={ZONES} value={when.zone} onChange={(event) => onWhen({ ...when, zone: event.target.value })} />
-                </Field>
-              </div>
-              <p className="text-muted text-ui" role="status">
-                {problem ? `Not ready: ${problem}.` : at && `That is ${utcText(at)}.`}
-              </p>
-            </>
-          )}
+          {when.kind === 'later' && <ZonedTimeFields time={when} onTime={(time) => onWhen({ ...when, ...time })} problem={problem} />}
         </div>
         <Field
           name="ratePerMinute"

@@ -16,7 +16,7 @@ export function LinksCard({ campaign }: { campaign: Campaign }) {
   const links = useQuery(campaignLinksQuery(project.id, campaign.id)).data
   if (!links) return null
   return (
-    <Card title="Links" description="Clicks of people; those of machines do not count." flush>
+    <Card title="Links" description="Clicks by people. Clicks by machines are not counted." flush>
       {links.length === 0 ? (
         <p className="px-4 py-3 text-muted text-ui">No link was clicked yet.</p>
       ) : (

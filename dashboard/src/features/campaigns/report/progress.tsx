@@ -72,7 +72,7 @@ function Pace({ campaign, rate }: { campaign: Campaign; rate: number | undefined
     <span>
       {rate === undefined ? 'Starting' : `${formatCount(Math.round(rate))} a minute`}
       {left && `, ${left} left`}
-      {isHeldBack && `; no faster because of the limit of ${formatCount(limit)} a minute`}
+      {isHeldBack && `; limited to ${formatCount(limit)} a minute`}
     </span>
   )
 }
@@ -81,7 +81,7 @@ function Pace({ campaign, rate }: { campaign: Campaign; rate: number | undefined
 function Slowdowns({ campaign }: { campaign: Campaign }) {
   if (campaign.slowedBy.length === 0) return null
   return (
-    <ul className="space-y-1 text-muted text-ui" aria-label="Why it is no faster">
+    <ul className="space-y-1 text-muted text-ui" aria-label="What limits the rate">
       {campaign.slowedBy.map((reason) => (
         <li key={reason}>
           {SLOWDOWN_WORDS[reason]}

@@ -17,7 +17,7 @@ export function StartWorkflow({ contact, onClose }: StartWorkflowProps) {
   return (
     <Dialog
       title={`Start a workflow for ${contact.email}`}
-      description="The contact enters now, and everything really happens."
+      description="The contact enters now: emails are sent and webhooks are called."
       open
       onOpenChange={(open) => !open && onClose()}
     >

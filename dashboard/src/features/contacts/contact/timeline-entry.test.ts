@@ -11,7 +11,7 @@ test.each([
     { subject: 'Hello', link: 'https://example.com' },
     { kind: 'email', title: 'Link clicked', detail: 'Hello · https://example.com' },
   ],
-  ['email.bounced', { bounceType: 'Transient' }, { kind: 'email', title: 'Email bounced for now' }],
+  ['email.bounced', { bounceType: 'Transient' }, { kind: 'email', title: 'Soft bounce' }],
   ['contact.unsubscribed', {}, { kind: 'subscription', title: 'Unsubscribed' }],
   ['contact.suppressed', { reason: 'BOUNCE' }, { kind: 'subscription', title: 'Suppressed', detail: 'BOUNCE' }],
   [

@@ -37,7 +37,7 @@ export function describeEntry({ type, metadata }: Pick<Activity, 'type' | 'metad
 }
 
 function titleOf({ type, metadata }: Pick<Activity, 'type' | 'metadata'>): string {
-  if (type === 'email.bounced' && metadata.bounceType === 'Transient') return 'Email bounced for now'
+  if (type === 'email.bounced' && metadata.bounceType === 'Transient') return 'Soft bounce'
   const title = ACTIVITY_WORDS[type] ?? type
   return isByMachine({ metadata }) ? `${title} by a machine` : title
 }

@@ -1,8 +1,9 @@
-import type { Activity } from '@sterna/sdk'
+import type { Activity, Email } from '@sterna/sdk'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Bell, Filter as FilterIcon, Layers, type LucideIcon, Mail, Workflow, Zap } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { contactActivityQuery } from '../../../data/activity.ts'
+import { scheduledEmailsQuery } from '../../../data/emails.ts'
 import { segmentsBySlugQuery } from '../../../data/segments.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Button } from '../../../ui/form/button.tsx'
@@ -10,9 +11,9 @@ import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { PathLink } from '../../../ui/page/path-link.tsx'
 import { Skeleton } from '../../../ui/page/skeleton.tsx'
 import { useIsSlow } from '../../../ui/page/use-is-slow.ts'
-import { ClockTime } from '../../../ui/text/time.tsx'
+import { ClockTime, Time } from '../../../ui/text/time.tsx'
 import { PAGES_SHOWN, pagesInWindow, skippedToShow } from './page-window.ts'
-import { describeEntry, ENTRY_KINDS, groupByDay, isKind, type Kind, typesOf } from './timeline-entry.ts'
+import { describeEntry, ENTRY_KINDS, groupByDay, isKind, type Kind, type TimelineEntry, typesOf } from './timeline-entry.ts'
 
 const ICONS: Record<Kind, LucideIcon> = { email: Mail, subscription: Bell, segment: Layers, workflow: Workflow, event: Zap }
 const LIVE_MS = 5_000
@@ -27,10 +28,32 @@ export function Timeline({ contactId, kind: asked, onKind }: TimelineProps) {
   return (
     <div>
       {onKind && <KindFilter kind={kind} onKind={onKind} />}
+      {(!kind || kind === 'email') && <Scheduled contactId={contactId} />}
       <Entries key={kind} contactId={contactId} kind={kind} />
     </div>
   )
 }
+
+/** Emails that wait for their time, the next one first. */
+function Scheduled({ contactId }: { contactId: string }) {
+  const project = useProject()
+  const emails = useQuery(scheduledEmailsQuery(project.id, contactId)).data ?? []
+  if (!emails.length) return null
+  return (
+    <section aria-label="Scheduled">
+      <h3 className="pt-4 pb-1 font-medium text-muted text-xs">Scheduled</h3>
+      <ol>
+        {inOrder(emails).map(({ id, subject, sendAt }) => (
+          <Row key={id} icon={Mail} title="Email scheduled" detail={subject} path={`/emails/${id}`}>
+            <Time value={sendAt!} />
+          </Row>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+const inOrder = (emails: Email[]) => emails.toSorted((a, b) => Date.parse(a.sendAt!) - Date.parse(b.sendAt!))
 
 function Entries({ contactId, kind }: { contactId: string; kind: Kind | undefined }) {
   const project = useProject()
@@ -114,8 +137,23 @@ function KindButton({ label, icon: Icon, isChosen, onClick }: KindButtonProps) {
 function TimelineRow({ entry }: { entry: Activity }) {
   const project = useProject()
   const segments = useQuery(segmentsBySlugQuery(project.id)).data
-  const { kind, title, detail, path, data } = describeEntry(entry, segments)
-  const Icon = ICONS[kind]
+  const { kind, data, ...described } = describeEntry(entry, segments)
+  return (
+    <Row icon={ICONS[kind]} {...described} data={data}>
+      <ClockTime value={entry.timestamp} />
+    </Row>
+  )
+}
+
+type RowProps = Pick<TimelineEntry, 'title' | 'detail' | 'path'> & {
+  icon: LucideIcon
+  data?: TimelineEntry['data'] | undefined
+  /** When. */
+  children: ReactNode
+}
+
+function Row({ icon: Icon, title, detail, path, data, children }: RowProps) {
+  const project = useProject()
   return (
     <li data-entry className="flex gap-3 border-line border-b py-2 text-ui last:border-b-0">
       <Icon className="mt-0.5 size-4 shrink-0 text-muted" aria-hidden="true" />
@@ -137,9 +175,7 @@ function TimelineRow({ entry }: { entry: Activity }) {
           </details>
         )}
       </div>
-      <span className="shrink-0 text-muted text-xs">
-        <ClockTime value={entry.timestamp} />
-      </span>
+      <span className="shrink-0 text-muted text-xs">{children}</span>
     </li>
   )
 }

@@ -49,7 +49,7 @@ function ChosenFile({ file, onChange }: { file: CsvFile; onChange: () => void })
         </Button>
       }
     >
-      {isHeaderAdded && <Banner>The first row is no header: it holds an address. The columns were given names.</Banner>}
+      {isHeaderAdded && <Banner>The first row is not a header: it holds an address. The columns were given names.</Banner>}
     </Card>
   )
 }

@@ -130,7 +130,7 @@ function ImportOptions({ segmentId, onSegment }: { segmentId: string; onSegment:
     <Card title="Options">
       <div className="space-y-3">
         {segments.length > 0 && (
-          <Field name="segmentId" label="Add everyone to a segment" hint="Static segments only: the others find their members themselves.">
+          <Field name="segmentId" label="Add everyone to a segment" hint="Static segments only: conditions decide who is in the others.">
             <Select options={options} value={segmentId} onChange={(event) => onSegment(event.target.value)} />
           </Field>
         )}

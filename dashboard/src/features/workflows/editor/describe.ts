@@ -32,7 +32,7 @@ const REASONS: Record<string, string> = {
   billing_limit: 'the cap of this month is reached',
   cancelled: 'it was cancelled',
   too_many_steps: 'it came to 1,000 steps',
-  too_many_emails: 'the contact had 20 emails of it within an hour',
+  too_many_emails: 'it sent the contact 20 emails within an hour',
   no_date: 'the contact has no such date',
   project_reset: 'the project was reset',
 }

@@ -52,7 +52,7 @@ const KEYS: [keys: string[], what: string][] = [
   [['Enter', 'Escape'], 'to its form and back'],
   [['+'], 'add a step after it'],
   [['M'], 'move it'],
-  [['Delete'], 'delete it, after a look at what goes with it'],
+  [['Delete'], 'delete it; what is deleted with it is shown first'],
   [['mod+c', 'mod+x', 'mod+v'], 'copy, cut, paste'],
   [['mod+z', 'mod+y'], 'undo, redo'],
 ]

@@ -11,6 +11,7 @@ import { ListLink } from '../../../projects/record-page.tsx'
 import { IconButton } from '../../../ui/form/button.tsx'
 import { showKeys } from '../../../ui/shortcuts/shortcuts.ts'
 import { countOf } from '../../../ui/text/count.tsx'
+import { positioned } from '../canvas/positioned.ts'
 import { type Graph, graphOf } from '../graph/graph.ts'
 import { DifferenceCanvas } from '../modes/difference-canvas.tsx'
 import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
@@ -35,7 +36,7 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   const stats = useQuery(workflowStatsQuery(project.id, workflow.id)).data
   const waiting = useQuery(executionCountQuery(project.id, workflow.id, ['WAITING'])).data ?? 0
   const { problems, undo, redo, canUndo, canRedo } = editing
-  const problem = problems.size > 0 ? countOf(problems.size, PROBLEMS) : invalid.size > 0 ? 'a field holds no valid JSON' : undefined
+  const problem = problems.size > 0 ? countOf(problems.size, PROBLEMS) : invalid.size > 0 ? 'a field has no valid value yet' : undefined
   const consequence = consequenceOf(workflow, waiting)
   return (
     <InvalidInputs value={(id, isInvalid) => setInvalid((current) => withMember(current, id, isInvalid))}>
@@ -121,7 +122,8 @@ function useGraphDraft(workflow: Workflow) {
     name: `workflow/${workflow.id}/steps`,
     saved: savedOf(workflow),
     save: async ({ steps, transitions }, revision) => {
-      const changed = await api.workflows.updateGraph(workflow.id, { steps, transitions, version: Number(revision) })
+      const graph = positioned({ steps, transitions })
+      const changed = await api.workflows.updateGraph(workflow.id, { ...graph, version: Number(revision) })
       await storeWorkflow(queries, project.id, changed)
       return savedOf(changed)
     },

@@ -21,7 +21,7 @@ export function StartExecution({ workflow }: { workflow: Workflow }) {
       label="Start for someone"
       icon={Play}
       title="Start for someone"
-      description="The contact enters now, and everything really happens. To look at the path first, use Try."
+      description="The contact enters now: emails are sent and webhooks are called. To see the path first, use Try."
       shortcut="Start for someone"
     >
       {(close) => <StartForm workflow={workflow} onDone={close} />}

@@ -1,6 +1,8 @@
 import type { Workflow, WorkflowVisit } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleOff, Footprints } from 'lucide-react'
+import { workflowStatsQuery } from '../../../data/workflows.ts'
 import type { Filter } from '../../../list/filters.ts'
 import { ListPage } from '../../../list/list-page.tsx'
 import { useList } from '../../../list/use-list.ts'
@@ -75,13 +77,30 @@ export function Visits({ workflow, step }: VisitsProps) {
       byTime
       actions={<WorkflowActions workflow={workflow} />}
       call={curl('GET', `/workflows/${workflow.id}/steps/${step.id}/visits`)}
-      above={<WorkflowTabs id={workflow.id} />}
+      above={
+        <>
+          <WorkflowTabs id={workflow.id} />
+          {list.request.filters.next !== undefined && <KeptOnly workflow={workflow} />}
+        </>
+      }
       firstRun={
         <FirstRun icon={Footprints} title="No contact has reached this step yet">
           Each visit appears here, with its outcome.
         </FirstRun>
       }
     />
+  )
+}
+
+/** The number on an arrow counts everyone so far; the list behind it cannot. */
+function KeptOnly({ workflow }: { workflow: Workflow }) {
+  const project = useProject()
+  const stats = useQuery(workflowStatsQuery(project.id, workflow.id)).data
+  if (!stats || stats.started <= stats.executions) return null
+  return (
+    <p className="border-line border-b px-4 py-2 text-muted text-ui sm:px-6 lg:px-8">
+      Ended executions are deleted by age. The number on the arrow also counts those; this list does not have them.
+    </p>
   )
 }
 

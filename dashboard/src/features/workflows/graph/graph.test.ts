@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { positioned } from '../canvas/positioned.ts'
 import { changeStep, insertStep, removeStep } from '../commands/edit.ts'
 import { branchesOf } from '../steps/views.ts'
 import { connect, type Graph, newId, type Step } from './graph.ts'
@@ -137,3 +138,12 @@ function randomGraph(seed: number): Graph {
   )
   return { steps, transitions }
 }
+
+test('steps are saved at the positions that the canvas draws them at', () => {
+  const { steps } = positioned({
+    steps: [step('start', 'TRIGGER'), step('ask', 'CONDITION'), step('yes', 'DELAY'), step('no', 'DELAY')],
+    transitions: [arrow('start', 'ask'), arrow('ask', 'yes', 'yes'), arrow('ask', 'no', 'no')],
+  })
+  const [start, ask, yes, no] = steps.map(({ position }) => position)
+  expect([start!.y < ask!.y, ask!.y < yes!.y, yes!.y === no!.y, yes!.x < no!.x]).toEqual([true, true, true, true])
+})

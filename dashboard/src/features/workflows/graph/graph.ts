@@ -6,9 +6,12 @@ export type Step = Pick<WorkflowStep, 'id' | 'type' | 'name' | 'position' | 'con
 export type Transition = { id: string; fromStepId: string; toStepId: string; branch: string | null; priority: number }
 export type Graph = { steps: Step[]; transitions: Transition[] }
 
+/** The canvas computes positions, and writes them when the steps are saved: see positioned.ts. */
+const UNPLACED = { x: 0, y: 0 }
+
 /** The steps and transitions as the editor changes them. */
 export const graphOf = ({ steps, transitions }: Pick<Workflow, 'steps' | 'transitions'>): Graph => ({
-  steps: steps.map(({ id, type, name, position, config }) => ({ id, type, name, position, config })),
+  steps: steps.map(({ id, type, name, config }) => ({ id, type, name, position: UNPLACED, config })),
   transitions: transitions.map(({ id, fromStepId, toStepId, branch, priority }) => ({ id, fromStepId, toStepId, branch, priority })),
 })
 

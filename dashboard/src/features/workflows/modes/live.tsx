@@ -6,7 +6,7 @@ import { executionQuery, recentExecutionsQuery, workflowStatsQuery, workflowVers
 import { PersonPicker } from '../../../people/person-picker.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { Button } from '../../../ui/form/button.tsx'
-import { formatCount } from '../../../ui/text/count.tsx'
+import { formatCount, formatPercent } from '../../../ui/text/count.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import type { EdgeMarks } from '../canvas/edge-layer.tsx'
@@ -54,7 +54,7 @@ function countsOfEdges(projectId: string, workflowId: string, { transitions }: G
     const way = byPlace.get(placeKey(place))
     if (!way || way.taken === 0) return undefined
     const total = totalOf(way.fromStepId)
-    const share = total > way.taken ? ` · ${Math.round((100 * way.taken) / total)} %` : ''
+    const share = total > way.taken ? ` · ${formatPercent(way.taken / total)}` : ''
     const note = (
       <Link
         to="/app/p/$projectId/workflows/$workflowId/steps/$stepId"
@@ -80,6 +80,12 @@ function Everyone({ workflow, graph }: { workflow: Workflow; graph: Graph }) {
   return (
     <>
       <p className="text-muted text-ui">Each number opens its list. Choose a person to see the path.</p>
+      {stats && stats.started > stats.executions && (
+        <p className="text-muted text-ui">
+          Numbers on arrows count all {formatCount(stats.started)} executions so far. Their lists have those that are still kept,{' '}
+          {formatCount(stats.executions)}: ended ones are deleted by age.
+        </p>
+      )}
       <PersonSearch workflow={workflow} onFound={show} />
       <PhoneSteps workflow={workflow} graph={graph} stats={stats} />
       <section aria-labelledby="recent" className="space-y-2">

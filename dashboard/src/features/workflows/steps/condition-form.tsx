@@ -37,7 +37,7 @@ export function ConditionForm({ step, workflow, onStep }: StepFormProps) {
   return (
     <>
       <div className="grid grid-cols-1 gap-4 @md:grid-cols-2">
-        <Field name="kind" label="Kind of question">
+        <Field name="kind" label="Kind of condition">
           <Select options={KINDS} value={kind} onChange={(event) => set(convert(step.config, event.target.value as Kind))} />
         </Field>
       </div>

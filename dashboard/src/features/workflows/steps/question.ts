@@ -46,7 +46,7 @@ export function problemOfQuestion(config: Step['config']): string | undefined {
     return 'problem' in read ? read.problem : undefined
   }
   if (config.mode !== 'multi') return problemOfFilter(config as unknown as ConditionLine)
-  if (!textOf(config.field).trim()) return 'Name the field that it asks for.'
+  if (!textOf(config.field).trim()) return 'Choose the field to compare.'
   const branches = (config.branches ?? []) as (Filter & { name?: string })[]
   if (branches.length === 0) return 'Add an answer.'
   if (branches.some(({ name }) => !name?.trim())) return 'Name every answer.'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { typeOfValue, valueOfRow } from './typed-value.ts'
+import { problemOfRow, typeOfValue, valueOfRow } from './typed-value.ts'
 
 test.each([
   ['pro', 'string'],
@@ -14,13 +14,15 @@ test.each([
   [{ a: [1] }, 'json'],
 ])('%j is edited as %s, and stays what it is', (value, type) => {
   const row = typeOfValue(value)
-  expect([row.type, valueOfRow(row)]).toEqual([type, value])
+  expect([row.type, problemOfRow(row), valueOfRow(row)]).toEqual([type, undefined, value])
 })
 
-test('what is not complete yet is a value nevertheless', () => {
-  expect([
-    valueOfRow({ type: 'number', text: '-' }),
-    valueOfRow({ type: 'boolean', text: '' }),
-    valueOfRow({ type: 'json', text: '{' }),
-  ]).toEqual([0, true, '{'])
+test.each([
+  ['number', '-'],
+  ['number', ''],
+  ['number', '1e999'],
+  ['date', ''],
+  ['json', '{'],
+] as const)('a %s that is typed as far as "%s" is a problem, not a value', (type, text) => {
+  expect(problemOfRow({ type, text })).toBeTypeOf('string')
 })

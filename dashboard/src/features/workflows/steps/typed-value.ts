@@ -11,15 +11,26 @@ export function typeOfValue(value: unknown): Omit<TypedRow, 'name'> {
   return { type: 'json', text: JSON.stringify(value) }
 }
 
-/** The value that is stored. Null deletes the field. A number that is not complete yet counts as 0, and JSON as text. */
+/** Why the text of a row is no value yet; undefined if it is one. */
+export function problemOfRow({ type, text }: Omit<TypedRow, 'name'>): string | undefined {
+  if (type === 'number') return text.trim() === '' || !Number.isFinite(Number(text)) ? 'Enter a number.' : undefined
+  if (type === 'date') return text === '' ? 'Choose a date.' : undefined
+  return type === 'json' && !isJson(text) ? 'This is not valid JSON yet.' : undefined
+}
+
+/** The value that is stored, of a row without a problem. Null deletes the field. */
 export function valueOfRow({ type, text }: Omit<TypedRow, 'name'>): unknown {
   if (type === 'delete') return null
   if (type === 'boolean') return text !== 'false'
-  if (type === 'number') return text.trim() === '' || Number.isNaN(Number(text)) ? 0 : Number(text)
-  if (type !== 'json') return text
+  if (type === 'number') return Number(text)
+  return type === 'json' ? JSON.parse(text) : text
+}
+
+function isJson(text: string): boolean {
   try {
-    return JSON.parse(text)
+    JSON.parse(text)
+    return true
   } catch {
-    return text
+    return false
   }
 }

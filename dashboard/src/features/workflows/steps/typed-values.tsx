@@ -1,24 +1,36 @@
 import { useQuery } from '@tanstack/react-query'
 import { Plus, X } from 'lucide-react'
-import { useId, useState } from 'react'
+import { useContext, useEffect, useId, useState } from 'react'
 import { fieldsQuery } from '../../../data/contacts.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
+import { InvalidInputs } from '../editor/invalid-inputs.ts'
 import { Suggestions } from '../editor/suggestions.tsx'
-import { type TypedRow, typeOfValue, VALUE_TYPES, type ValueType, valueOfRow } from './typed-value.ts'
+import { problemOfRow, type TypedRow, typeOfValue, VALUE_TYPES, type ValueType, valueOfRow } from './typed-value.ts'
 
 type TypedValuesProps = { values: Record<string, unknown>; onChange: (values: Record<string, unknown>) => void }
 
-/** Fields of a contact with values of a type. A row whose name is still empty is kept here only. */
+/**
+ * Fields of a contact with values of a type. A row whose name is still empty is kept here only. While the text of a row is no value, the last
+ * value of the field stays, and the editor cannot save.
+ */
 export function TypedValues({ values, onChange }: TypedValuesProps) {
   const project = useProject()
   const id = useId()
   const known = useQuery(fieldsQuery(project.id)).data ?? []
   const [rows, setRows] = useState<TypedRow[]>(() => Object.entries(values).map(([name, value]) => ({ name, ...typeOfValue(value) })))
+  const report = useContext(InvalidInputs)
+  const hasProblem = rows.some(problemOfRow)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the reporting function is new on every render
+  useEffect(() => {
+    report(id, hasProblem)
+    return () => report(id, false)
+  }, [id, hasProblem])
   function change(next: TypedRow[]) {
     setRows(next)
-    onChange(Object.fromEntries(next.filter(({ name }) => name.trim() !== '').map((row) => [row.name, valueOfRow(row)])))
+    const named = next.filter((row) => row.name.trim() !== '' && !(problemOfRow(row) && values[row.name] === undefined))
+    onChange(Object.fromEntries(named.map((row) => [row.name, problemOfRow(row) ? values[row.name] : valueOfRow(row)])))
   }
   const edit = (index: number, patch: Partial<TypedRow>) => change(rows.map((row, at) => (at === index ? { ...row, ...patch } : row)))
   /** A field that contacts have is of their type. */
@@ -50,8 +62,16 @@ export function TypedValues({ values, onChange }: TypedValuesProps) {
             <X />
           </IconButton>
           <div className="col-span-2 empty:hidden">
-            <ValueInput row={row} label={`Field ${index + 1}, value`} onText={(text) => edit(index, { text })} />
+            <ValueInput
+              row={row}
+              label={`Field ${index + 1}, value`}
+              problemId={`${id}-${index}`}
+              onText={(text) => edit(index, { text })}
+            />
           </div>
+          <p id={`${id}-${index}`} aria-live="polite" className="col-span-3 text-danger text-ui empty:hidden">
+            {problemOfRow(row)}
+          </p>
         </div>
       ))}
       <Suggestions id={id} values={known.map(({ field }) => field)} />
@@ -63,7 +83,15 @@ export function TypedValues({ values, onChange }: TypedValuesProps) {
   )
 }
 
-function ValueInput({ row: { type, text }, label, onText }: { row: TypedRow; label: string; onText: (text: string) => void }) {
+type ValueInputProps = {
+  row: TypedRow
+  label: string /** The element with its problem. */
+  problemId: string
+  onText: (text: string) => void
+}
+
+function ValueInput({ row, label, problemId, onText }: ValueInputProps) {
+  const { type, text } = row
   if (type === 'delete') return null
   if (type === 'boolean')
     return (
@@ -78,6 +106,8 @@ function ValueInput({ row: { type, text }, label, onText }: { row: TypedRow; lab
   return (
     <Input
       aria-label={label}
+      aria-invalid={problemOfRow(row) !== undefined || undefined}
+      aria-describedby={problemId}
       placeholder="Value"
       type={inputType}
       {...(type === 'number' && { step: 'any' })}

@@ -19,8 +19,8 @@ const HOUR = 60 * MINUTE
 const WAITS = [5, 30, 5 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, 48 * HOUR, 72 * HOUR]
 
 /** Applies stored notifications until stopped. Any number of processes may run it. */
-export const startNotifications = ({ db, log }: { db: Pool; log: Log }, pollMs = POLL_MS) =>
-  every(pollMs, 'apply notifications', async () => void (await untilNone(() => applyDue(db, log))), log)
+export const startNotifications = ({ db, log }: { db: Pool; log: Log }, pollMs = POLL_MS, isDue = () => true) =>
+  every(pollMs, 'apply notifications', async () => void (isDue() && (await untilNone(() => applyDue(db, log)))), log)
 
 async function untilNone(work: () => Promise<number>) {
   while ((await work()) === CHUNK);

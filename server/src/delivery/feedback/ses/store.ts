@@ -11,6 +11,7 @@ type StoredNotification = { id: string; message: string }
 /** Stores notifications, many in one commit, each id once. A worker applies them later. */
 export const createNotificationStore = (db: Pool) =>
   createBatcher<StoredNotification, void>({
+    name: 'notifications',
     async run(notifications) {
       await transact(db, async (tx) => {
         await insertNotifications(tx, notifications)

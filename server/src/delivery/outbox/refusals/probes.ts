@@ -36,7 +36,12 @@ export const reserveProbes = (tx: Tx, { probeMs, limit, probed = [] }: Reservati
     returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes", p.probed_alone as "probedAlone"
   `
 
-export type Probes = { held: ClaimedEmail | undefined; other: ClaimedEmail | undefined }
+export type Probes = {
+  held: ClaimedEmail | undefined
+  other: ClaimedEmail | undefined
+  /** There is another email of the domain, though it could not be claimed now: a worker has it, or is about to. */
+  othersWait: boolean
+}
 
 /** A held email `e` that is not in hand. */
 const WAITS_FOR_PROBE = sql`e.state in ('deferred', 'queued') and e.error_code = ${sql.lit(HELD)}`
@@ -58,7 +63,7 @@ export async function claimProbes(db: Pool, worker: number, pause: VerifyingPaus
   const claimed = await transact(
     db,
     (tx) =>
-      many<ClaimedEmail>(tx)`
+      many<ClaimedEmail & Pick<Probes, 'othersWait'>>(tx)`
       with me as materialized (
         select from senders where worker = ${worker} and lease_until > now() for key share
       ), refused as materialized (
@@ -86,10 +91,11 @@ export async function claimProbes(db: Pool, worker: number, pause: VerifyingPaus
       update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, due_at = null, updated_at = now()
       from (select * from held union all select * from other) as chosen
       where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
-      returning ${CLAIMED_COLUMNS}
+      returning ${CLAIMED_COLUMNS}, exists (select from others) or ${isInHand(pause)} as "othersWait"
     `,
   )
-  return { held: claimed.find(({ wasHeld }) => wasHeld), other: claimed.find(({ wasHeld }) => !wasHeld) }
+  const [held, other] = [true, false].map((which) => claimed.find(({ wasHeld }) => wasHeld === which))
+  return { held, other, othersWait: !other && claimed.some(({ othersWait }) => othersWait) }
 }
 
 /** Not "=", as in the claim: else PostgreSQL may scan the primary key, past every email ever sent. */
@@ -124,6 +130,11 @@ const deferredByPause = ({ projectId, domain }: VerifyingPause) => sql`(
   where ${isFromDomain(domain)}
     and not exists (select from streams t where t.project_id = ${projectId} and t.id = q.stream_id and ${isStopped}))`
 
+/** Workers have few emails at a time: their index is small. */
+const isInHand = ({ projectId, domain }: VerifyingPause) => sql`exists (
+  select from emails s join contents c on c.project_id = s.project_id and c.id = s.content_id
+  where s.state = 'sending' and s.project_id = ${projectId} and s.error_code is distinct from ${HELD} and ${isFromDomain(domain)})`
+
 /** `alike`: refused with the reply that is verified. `open`: without a reply so far. */
 type ProbeOutcome = 'accepted' | 'alike' | 'open' | 'otherwise'
 
@@ -135,6 +146,7 @@ type Findings = {
   hasHeld: boolean
   mayProbe: boolean
   probedAlone: number
+  othersWait?: boolean
 }
 
 /** Probes of a domain without other emails, after which its refusals stand: one at the end of each of three pauses. */
@@ -143,13 +155,14 @@ const MAX_PROBES_ALONE = 3
 /**
  * What the probes of a pause have shown. `void`: the reply is about us; the settlement of the accepted email has queued the others again.
  * `stand`: it is about the recipients, which needs a held email that was refused alike. `pause`: that is still open, and the pause doubles. `retry`:
- * the probes have shown nothing about the reply, so others follow soon. `requeue`: nothing can show it, since the streams of all held emails are
+ * the probes have shown nothing about the reply, or another email could not be claimed, so others follow soon. `requeue`: nothing can show it, since the streams of all held emails are
  * stopped. The domain must not wait for the person who stopped them: the held refusals are dropped and their emails queued again, in the streams
  * that are stopped. When these go on, the emails are sent again, and their replies are evidence of that time.
  */
-export function concludeProbes({ held, other, hasHeld, mayProbe, probedAlone }: Findings): ProbeConclusion {
+export function concludeProbes({ held, other, hasHeld, mayProbe, probedAlone, othersWait }: Findings): ProbeConclusion {
   if (held === 'accepted') return 'void'
   if (held === 'open' || other === 'alike') return 'pause'
+  if (held === 'alike' && other === null && othersWait) return 'retry'
   if (held === 'alike') return other === 'accepted' || (other === null && probedAlone + 1 >= MAX_PROBES_ALONE) ? 'stand' : 'pause'
   if (!hasHeld) return 'stand'
   return mayProbe ? 'retry' : 'requeue'
@@ -161,10 +174,10 @@ type ProbeConclusion = 'void' | 'stand' | 'pause' | 'retry' | 'requeue'
 export const isStillPaused = (conclusion: ProbeConclusion) => conclusion === 'pause' || conclusion === 'retry'
 
 /** Ends the probes of a pause by the outcomes that are in the database, and the pause itself unless it goes on. */
-export async function endProbes(tx: Tx, pause: VerifyingPause, { held, other }: Probes, timing: RefusalTiming) {
+export async function endProbes(tx: Tx, pause: VerifyingPause, { held, other, othersWait }: Probes, timing: RefusalTiming) {
   const { projectId, domain, fingerprint, failedProbes, probedAlone } = pause
   const outcomes = await one(tx, outcomesSql(pause, { held, other }))
-  const conclusion = concludeProbes({ ...outcomes, probedAlone })
+  const conclusion = concludeProbes({ ...outcomes, probedAlone, othersWait })
   // Streaks before pauses, as in `holdSql`: avoids deadlocks.
   if (conclusion === 'stand')
     await sql`
@@ -205,7 +218,7 @@ const durationOf = (failedProbes: number, { pauseMs, maxPauseMs }: RefusalTiming
 export const returnProbes = (tx: Tx, { projectId, domain }: VerifyingPause) =>
   sql`update sending_pauses set probe_until = null where project_id = ${projectId} and domain = ${domain} and verifies`.execute(tx)
 
-function outcomesSql({ projectId, domain, fingerprint }: VerifyingPause, { held, other }: Probes) {
+function outcomesSql({ projectId, domain, fingerprint }: VerifyingPause, { held, other }: Pick<Probes, 'held' | 'other'>) {
   const outcomeOf = (email: ClaimedEmail | undefined) => sql`(
     select case
       when e.state = 'sent' then 'accepted'
@@ -214,7 +227,7 @@ function outcomesSql({ projectId, domain, fingerprint }: VerifyingPause, { held,
         select from held_refusals h where h.project_id = e.project_id and h.email_id = e.id and h.fingerprint = ${fingerprint}) then 'alike'
       else 'otherwise' end
     from emails e where e.project_id = ${projectId} and e.id = ${email?.id ?? null}::uuid)`
-  return sql<Omit<Findings, 'probedAlone'>>`
+  return sql<Omit<Findings, 'probedAlone' | 'othersWait'>>`
     select ${outcomeOf(held)} as held, ${outcomeOf(other)} as other, count(*) > 0 as "hasHeld", coalesce(bool_or(${MAY_PROBE}), false) as "mayProbe"
     from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
     where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE}`

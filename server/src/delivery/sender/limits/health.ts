@@ -63,6 +63,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     },
     syncSoon: pauses.syncSoon,
     isVerifying: pauses.isVerifying,
+    hasPauses: pauses.hasPauses,
     /** Reads the owners of projects, for `attempted`. */
     async meet(projectIds: string[]) {
       const unknown = projectIds.filter((id) => !ownerOf.get(id))

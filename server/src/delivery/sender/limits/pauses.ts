@@ -175,6 +175,7 @@ function questionsAbout(pauses: ReadonlyMap<string, Pause>) {
     isDue: (paused: Paused) => performance.now() >= (find(paused)?.until ?? Number.POSITIVE_INFINITY),
     secondsLeft: (paused: Paused) => Math.max(0, ((find(paused)?.until ?? 0) - performance.now()) / 1_000),
     hasPausedDomain: (projectId: string) => pauses.size > 0 && [...pauses.values()].some((each) => each.projectId === projectId),
+    hasPauses: () => pauses.size > 0,
     isVerifying: () => pauses.size > 0 && [...pauses.values()].some(({ verifies }) => verifies),
     /** Sender domains of two projects are paused for equal refusals. */
     hasEqualPauses: () => {

@@ -7,7 +7,7 @@ const MAX_TOGETHER = 2 * MB
 const SMALL = 64 * KB
 const MAX_REMEMBERED = 1_000
 
-type Content = { id: string; body: string }
+type Content = { id: string; body: string; raw?: { bytes: Uint8Array } | null }
 type Result = { ok: true; html: string } | { ok: false }
 
 /**
@@ -18,7 +18,8 @@ export function createRenderedSizes() {
   const largest = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
 
   return {
-    countTogether({ id, body }: Content) {
+    countTogether({ id, body, raw }: Content) {
+      if (raw) return Math.max(1, Math.floor(MAX_TOGETHER / raw.bytes.length))
       const size = largest.get(id)
       if (size !== undefined) return Math.max(1, Math.floor(MAX_TOGETHER / size))
       return body.length > SMALL || body.includes('{%') ? 1 : Number.POSITIVE_INFINITY

@@ -32,16 +32,40 @@
 
   /** One origin needs no choice of servers, and a link inside a button is no use: opening an operation changes the URL anyway. */
   function calmer() {
-    return { components: { DeepLink: ({ text }) => text, ServersContainer: () => null }, fn: { opsFilter: search } }
+    return {
+      components: { DeepLink: ({ text }) => text, ServersContainer: () => null },
+      wrapComponents: { Webhooks: onlyFoundWebhooks },
+      fn: { opsFilter: search },
+    }
+  }
+
+  /** The library searches operations only: webhooks are found by the same words. */
+  function onlyFoundWebhooks(Original, { React }) {
+    return (props) => {
+      const phrase = props.layoutSelectors.currentFilter()
+      const all = props.specSelectors.selectWebhooksOperations() ?? {}
+      const summaryOf = ([{ operation }]) => operation?.getIn?.(['operation', 'summary']) ?? operation?.operation?.summary
+      const found = Object.entries(all).filter(
+        ([name, operations]) => typeof phrase !== 'string' || hasWords(['post', name, summaryOf(operations), 'webhooks'], phrase),
+      )
+      const specSelectors = { ...props.specSelectors, selectWebhooksOperations: () => Object.fromEntries(found) }
+      return React.createElement(Original, { ...props, specSelectors })
+    }
+  }
+
+  function hasWords(texts, phrase) {
+    const text = texts.join(' ').toLowerCase()
+    return phrase
+      .toLowerCase()
+      .split(/\s+/)
+      .every((word) => text.includes(word))
   }
 
   /** Sections with the operations that have every word in their name, path, method or section. The browser finds only those in sight. */
   function search(sections, phrase) {
-    const words = phrase.toLowerCase().split(/\s+/)
     const isFound = (operation, section) => {
       const { method, path } = operation.toObject()
-      const text = [method, path, operation.getIn(['operation', 'summary']), section].join(' ').toLowerCase()
-      return words.every((word) => text.includes(word))
+      return hasWords([method, path, operation.getIn(['operation', 'summary']), section], phrase)
     }
     return sections
       .map((section, name) => section.update('operations', (operations) => operations.filter((each) => isFound(each, name))))
@@ -66,11 +90,8 @@
     return response.json()
   }
 
-  /**
-   * Requests go to this origin, by whatever name it was opened. The page sends session and project by itself, so only keys can be entered.
-   * Webhooks cannot be tried out here, and the search does not find them: the guide has them.
-   */
-  function forThisPage({ webhooks: _webhooks, ...api }) {
+  /** Requests go to this origin, by whatever name it was opened. The page sends session and project by itself, so only keys can be entered. */
+  function forThisPage(api) {
     const { session, projectId: _, ...keys } = api.components.securitySchemes
     for (const operation of Object.values(api.paths).flatMap((methods) => Object.values(methods))) {
       operation.security = (operation.security ?? []).filter((way) => !('session' in way))

@@ -75,6 +75,7 @@ export const ACCOUNT: { key: string; name: string; content: DesignBlock[] }[] = 
         paragraph('Click the button to sign in. No password needed.'),
         button('Sign in', '{{ signInUrl ?? "https://example.com/sign-in" }}'),
         paragraph('The link works once, and for 15 minutes. Opened it on another device? Ask for a new one there.'),
+        paragraph('You did not ask for it? Then you can ignore this email: nobody can sign in without the link, and nothing was changed.'),
       ),
       spacer(24),
     ],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { momentOf, presetsOf, shortTime, textIn, utcText } from './schedule-time.ts'
+import { momentOf, presetsOf, shortTime, textIn, utcText } from './zoned-time.ts'
 
 test.each([
   ['2026-05-09T09:00', 'UTC', '2026-05-09T09:00:00.000Z'],

@@ -1,18 +1,19 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Mail, PenLine } from 'lucide-react'
 import { useState } from 'react'
-import { TemplatePicker } from '../../../content/template-picker.tsx'
-import { offeredTemplatesQuery, storeTemplate, templateQuery } from '../../../data/templates.ts'
-import { useApi, useProject } from '../../../projects/current.ts'
-import { Button } from '../../../ui/form/button.tsx'
-import { Field } from '../../../ui/form/field.tsx'
-import { Input, Select } from '../../../ui/form/input.tsx'
-import { Banner } from '../../../ui/page/banner.tsx'
-import { explain } from '../../../ui/text/explain.ts'
-import { describeReason } from '../editor/describe.ts'
-import type { Step } from '../graph/graph.ts'
+import { TemplatePicker } from '../../../../content/template/template-picker.tsx'
+import { findSender, storeTemplate, templateQuery } from '../../../../data/templates.ts'
+import { blankDesign } from '../../../../design/document/design-json.ts'
+import { useApi, useProject } from '../../../../projects/current.ts'
+import { Button } from '../../../../ui/form/button.tsx'
+import { Field } from '../../../../ui/form/field.tsx'
+import { Input, Select } from '../../../../ui/form/input.tsx'
+import { Banner } from '../../../../ui/page/banner.tsx'
+import { explain } from '../../../../ui/text/explain.ts'
+import { describeReason } from '../../editor/describe.ts'
+import type { Step } from '../../graph/graph.ts'
+import { type StepFormProps, type StepView, setterOf, textOf } from '../step-view.ts'
 import { EmailHere } from './email-here.tsx'
-import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 import { TemplateChooser } from './template-chooser.tsx'
 
 const recipientOf = ({ recipient }: Step['config']) => (recipient ?? { type: 'CONTACT' }) as { type: string; customEmail?: string }
@@ -68,7 +69,7 @@ function SendEmailForm(props: StepFormProps) {
 
 type EmailOfStepProps = StepFormProps & { templateId: string; onTemplate: (id: string) => void }
 
-/** Chosen from the templates, or written here: then it is a template that is named after the workflow and the step. */
+/** Chosen from the templates, or written here: then it is a template that belongs to the workflow. */
 function EmailOfStep({ step, workflow, templateId, onTemplate }: EmailOfStepProps) {
   const project = useProject()
   const api = useApi()
@@ -79,14 +80,13 @@ function EmailOfStep({ step, workflow, templateId, onTemplate }: EmailOfStepProp
   const name = !templateId ? 'Choose a template' : (template.data?.name ?? (template.isError ? 'a deleted template' : '…'))
   const write = useMutation({
     mutationFn: async () => {
-      const sender = (await queries.fetchQuery(offeredTemplatesQuery(project.id))).find(({ from }) => from)
       const created = await api.templates.create({
-        name: `${workflow.name}: ${step.name}`.slice(0, 255),
-        description: `Written in the workflow "${workflow.name}".`.slice(0, 1_000),
+        name: nameOf(workflow, step),
         subject: step.name,
-        body: '<p>Hi {{ firstName ?? "there" }},</p>\n<p></p>\n',
+        design: blankDesign(),
         type: 'TRANSACTIONAL',
-        ...(sender?.from && { from: sender.from, ...(sender.fromName && { fromName: sender.fromName }) }),
+        workflowId: workflow.id,
+        ...(await findSender(queries, project)),
       })
       await storeTemplate(queries, project.id, created)
       setWrittenId(created.id)
@@ -99,7 +99,7 @@ function EmailOfStep({ step, workflow, templateId, onTemplate }: EmailOfStepProp
         <p className="font-medium text-ui">Email</p>
         <TemplateChooser name={name} isChosen={templateId !== ''} onChoose={({ id }) => onTemplate(id)} />
         <p className="text-muted text-ui">
-          It is read when the step runs: later changes apply to everyone who reaches the step after them.
+          The template is read when the step runs: later changes apply to everyone who reaches the step after that.
         </p>
       </div>
       {write.error && <Banner tone="danger">{explain(write.error)}</Banner>}
@@ -111,20 +111,23 @@ function EmailOfStep({ step, workflow, templateId, onTemplate }: EmailOfStepProp
           </Button>
         )}
         <Button size="sm" onClick={() => setPicking(true)}>
-          Choose by picture, or make one…
+          Browse templates and starters…
         </Button>
       </div>
       <TemplatePicker
         open={picking}
         onOpenChange={setPicking}
         templateId={templateId || undefined}
-        newName={step.name}
+        newName={nameOf(workflow, step)}
+        workflowId={workflow.id}
         onTemplate={onTemplate}
       />
       {templateId && <EmailHere key={templateId} templateId={templateId} startsOpen={templateId === writtenId} />}
     </div>
   )
 }
+
+const nameOf = (workflow: { name: string }, step: { name: string }) => `${workflow.name}: ${step.name}`.slice(0, 255)
 
 function EmailResult({ result }: { result: Record<string, unknown> }) {
   if (result.skipped) return <p className="text-ui text-warning">Skipped: {describeReason(String(result.skipped))}.</p>

@@ -3,11 +3,11 @@ import { useQuery } from '@tanstack/react-query'
 import { Command } from 'cmdk'
 import { ChevronDown } from 'lucide-react'
 import { useState } from 'react'
-import { foundTemplatesQuery } from '../../../data/templates.ts'
-import { useProject } from '../../../projects/current.ts'
-import { Popover } from '../../../ui/dialog/popover.tsx'
-import { CommandSearch } from '../../../ui/form/command-search.tsx'
-import { useDebouncedValue } from '../../../ui/form/use-debounced-value.ts'
+import { foundTemplatesQuery } from '../../../../data/templates.ts'
+import { useProject } from '../../../../projects/current.ts'
+import { Popover } from '../../../../ui/dialog/popover.tsx'
+import { CommandSearch } from '../../../../ui/form/command-search.tsx'
+import { useDebouncedValue } from '../../../../ui/form/use-debounced-value.ts'
 
 type TemplateChooserProps = { name: string; isChosen: boolean; onChoose: (template: TemplateListItem) => void }
 

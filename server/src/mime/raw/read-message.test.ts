@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bytesOf, compose } from './compose.ts'
-import { anyMessage } from './message.arbitrary.ts'
-import { readComposed } from './read-composed.ts'
+import { bytesOf, compose } from '../compose.ts'
+import { anyMessage } from '../message.arbitrary.ts'
+import { readMessage } from './read-message.ts'
 
 const lines = (text: string) => text.toWellFormed().replace(/\r\n|\r/g, '\n')
 /** What an encoder may change about a body: line breaks, and characters that no message can contain. */
@@ -11,7 +11,7 @@ const comparable = (text: string | null) => lines(text ?? '').replace(/[^\P{Cc}\
 test('a message is read back as it was composed', () => {
   fc.assert(
     fc.property(anyMessage, (fields) => {
-      const read = readComposed(bytesOf(compose(fields)))
+      const read = readMessage(bytesOf(compose(fields)))
       expect([comparable(read.html), comparable(read.text)]).toEqual([comparable(fields.html), comparable(fields.text)])
       expect(read.attachments.map(({ bytes, inline }) => [bytes, inline]).sort()).toEqual(
         fields.attachments.map(({ content, inline }) => [content.length, inline]).sort(),
@@ -40,7 +40,7 @@ test('headers and file names are decoded', () => {
       ],
     }),
   )
-  const { headers, attachments, text } = readComposed(message)
+  const { headers, attachments, text } = readMessage(message)
   expect(headers.find(({ name }) => name === 'Subject')?.value).toBe(`Grüße ${'ü'.repeat(60)} 🦜`)
   expect(attachments.map(({ filename, contentType, bytes }) => [filename, contentType, bytes])).toEqual([
     [expect.stringMatching(/^Übersicht .1.\.pdf$/), 'application/pdf', 4],
@@ -49,7 +49,7 @@ test('headers and file names are decoded', () => {
   expect(text).toBe('€')
 })
 
-test('bytes that are no message of ours have no parts', () => {
+test('bytes that are no message have no parts', () => {
   for (const bytes of ['', 'x', 'Content-Type: multipart/mixed; boundary="a"\r\n\r\n--a\r\n', 'A: b\r\n\r\n'])
-    expect(readComposed(Buffer.from(bytes))).toMatchObject({ html: null, text: null, attachments: [] })
+    expect(readMessage(Buffer.from(bytes))).toMatchObject({ html: null, attachments: [] })
 })

@@ -1,15 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { offeredTemplatesQuery, startersQuery, storeTemplate } from '../data/templates.ts'
-import { blankDesign } from '../design/document/design-json.ts'
-import { useApi, useProject } from '../projects/current.ts'
-import { Dialog, DialogButtons } from '../ui/dialog/dialog.tsx'
-import { Button } from '../ui/form/button.tsx'
-import { Field } from '../ui/form/field.tsx'
-import { Form } from '../ui/form/form.tsx'
-import { Input } from '../ui/form/input.tsx'
-import { StartPicker } from './start-picker.tsx'
-import { blankChoice, starterGroups, starterOf } from './starter-choices.ts'
+import { findSender, offeredTemplatesQuery, startersQuery, storeTemplate } from '../../data/templates.ts'
+import { blankDesign } from '../../design/document/design-json.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
+import { Button } from '../../ui/form/button.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Form } from '../../ui/form/form.tsx'
+import { Input } from '../../ui/form/input.tsx'
+import { StartPicker } from '../start-picker.tsx'
+import { blankChoice, starterGroups, starterOf } from '../starter-choices.ts'
 
 type TemplatePickerProps = {
   open: boolean
@@ -18,10 +18,12 @@ type TemplatePickerProps = {
   templateId: string | undefined
   /** The name of a template that is made here. */
   newName: string
+  /** The workflow that a template which is made here belongs to. */
+  workflowId: string
   onTemplate: (templateId: string) => void
 }
 
-/** Chooses one of the templates by its picture, or makes one from a starter. For places that need a template, such as a step of a workflow. */
+/** Chooses one of the templates by its picture, or makes one from a starter. For a step of a workflow. */
 export function TemplatePicker({ open, onOpenChange, ...props }: TemplatePickerProps) {
   return (
     <Dialog
@@ -38,7 +40,7 @@ export function TemplatePicker({ open, onOpenChange, ...props }: TemplatePickerP
 
 type PickerFormProps = Omit<TemplatePickerProps, 'open' | 'onOpenChange'> & { onClose: () => void }
 
-function TemplatePickerForm({ templateId, newName, onTemplate, onClose }: PickerFormProps) {
+function TemplatePickerForm({ templateId, newName, workflowId, onTemplate, onClose }: PickerFormProps) {
   const project = useProject()
   const api = useApi()
   const queries = useQueryClient()
@@ -51,7 +53,14 @@ function TemplatePickerForm({ templateId, newName, onTemplate, onClose }: Picker
       if (isOwn) return chosen
       const starter = starterOf(starters, chosen)
       const type = starter?.category === 'news' ? ('MARKETING' as const) : ('TRANSACTIONAL' as const)
-      const created = await api.templates.create({ name, subject: starter?.name ?? name, type, design: starter?.design ?? blankDesign() })
+      const created = await api.templates.create({
+        name,
+        subject: starter?.name ?? name,
+        type,
+        design: starter?.design ?? blankDesign(),
+        workflowId,
+        ...(await findSender(queries, project)),
+      })
       await storeTemplate(queries, project.id, created)
       return created.id
     },

@@ -1,0 +1,30 @@
+import type { Config } from '../../lib/config.ts'
+import { one, type Pool } from '../index.ts'
+import { listPresent } from '../presence.ts'
+
+/** Connections of a node besides its pool: for its presence, and one that is opened for a moment now and then. */
+const BESIDES_POOL = 2
+/** Of a worker: its sender, its job queue, and those that wait for notifications. */
+const OF_WORKER = 6 + 6 + 3
+
+/** Connections that a node with these settings may have at the same time. */
+const connectionsOf = ({ poolSize, role }: Config) => poolSize + BESIDES_POOL + (role === 'api' ? 0 : OF_WORKER)
+
+export type ConnectionBudget = { needed: number; available: number; nodes: number; perNode: number }
+
+/** What all running nodes may need, if each has the settings of this one, and what the server allows. */
+export async function readConnectionBudget(db: Pool, config: Config): Promise<ConnectionBudget> {
+  const nodes = Math.max(1, (await listPresent(db)).length)
+  const { available } = await one<{ available: number }>(db)`
+    select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as available
+  `
+  const perNode = connectionsOf(config)
+  return { needed: nodes * perNode, available, nodes, perNode }
+}
+
+/** A sentence with the remedy; undefined when the connections suffice. */
+export function explainBudget({ needed, available, nodes, perNode }: ConnectionBudget) {
+  if (needed <= available) return undefined
+  const sum = `${nodes} ${nodes === 1 ? 'node' : 'nodes'} × ${perNode} connections = ${needed}`
+  return `${sum}, and the database server allows ${available}; lower DATABASE_POOL_SIZE or raise max_connections`
+}

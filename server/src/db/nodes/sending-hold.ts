@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import { every } from '../../lib/concurrency/every.ts'
+import type { Log } from '../../lib/log.ts'
+import { STERNA } from '../../lib/process/command.ts'
+import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../index.ts'
+
+export type SendingHold = { since: Date; reason: string }
+
+/** Why and since when nothing is sent, if so: the database may be older than what was sent. */
+export async function readSendingHold(db: Db): Promise<SendingHold | undefined> {
+  return maybeOne<SendingHold>(db)`
+    select sending_held_at as since, sending_held_reason as reason from instance where sending_held_at is not null
+  `
+}
+
+export const holdSending = (tx: Tx, reason: string) =>
+  sql`update instance set sending_held_at = now(), sending_held_reason = ${reason}`.execute(tx)
+
+/** False if sending was not held. */
+export async function resumeSending(tx: Tx) {
+  const held = await readSendingHold(tx)
+  await sql`update instance set sending_held_at = null, sending_held_reason = null`.execute(tx)
+  return held !== undefined
+}
+
+const MOVED = 'the database was restored, or another server took its place'
+
+/**
+ * Holds sending if this is not the database server that the installation was last seen on: a restored dump, or a standby that may lack the last
+ * commits. Emails that it holds as waiting may have been sent.
+ */
+export const checkDatabaseIdentity = (db: Pool, log: Log) =>
+  transact(db, async (tx) => {
+    const { known } = await one<{ known: string | null }>(tx)`select database_identity as known from instance for update`
+    const { identity } = await one<{ identity: string }>(tx)`
+      select (select system_identifier from pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as identity
+    `
+    if (known === identity) return
+    await sql`update instance set database_identity = ${identity}`.execute(tx)
+    if (known === null) return
+    await holdSending(tx, MOVED)
+    log.error({ from: known, to: identity }, `${MOVED}: nothing is sent until you run: ${STERNA} sending resume`)
+  })
+
+const POLL_MS = 5_000
+
+/** Whether workers may send, as of the last few seconds. */
+export async function watchSendingHold(db: Pool, log: Log) {
+  let hold = await readSendingHold(db)
+  const look = async () => {
+    const wasHeld = hold !== undefined
+    hold = await readSendingHold(db)
+    if (wasHeld !== (hold !== undefined)) log.info({ reason: hold?.reason }, hold ? 'sending is held' : 'sending goes on')
+  }
+  const polling = every(POLL_MS, 'look whether sending is held', look, log)
+  return { mayLeave: () => hold === undefined, stop: polling.stop }
+}

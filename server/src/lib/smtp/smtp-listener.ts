@@ -1,0 +1,136 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { SMTPServer, SMTPServerAddress, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
+import { ConfigError } from '../config.ts'
+import type { Log } from '../log.ts'
+import { networkOf } from '../network/network.ts'
+import { MINUTE } from '../text/units.ts'
+import { Refusal } from './smtp-refusal.ts'
+
+type Options = SMTPServerOptions & {
+  port: number
+  host: string | undefined
+  /** The setting that a busy port is changed by. */
+  setting: string
+  certificate: CertificateFiles | undefined
+  log: Log
+}
+export type CertificateFiles = { keyFile: string; certFile: string }
+type SocketLimits = { connectionMs: number; connectionsOfOne: number }
+
+/** A certificate that was renewed is used from then on. */
+const RELOAD_MS = 10 * MINUTE
+
+/** Listens for SMTP. Every connection is in `sockets`, which refuses too many from one network. */
+export async function listenForSmtp({ port, host, setting, certificate, log, ...options }: Options, sockets: SmtpSockets) {
+  const library = await import('smtp-server')
+  const loaded = certificate && loadCertificate(certificate)
+  const server = new library.SMTPServer({
+    logger: false,
+    disableReverseLookup: true,
+    hideENHANCEDSTATUSCODES: false,
+    rejectOversized: true,
+    ...loaded,
+    ...options,
+  })
+  sendExactCodes(server)
+  server.server.on('connection', sockets.add)
+  server.on('error', (err) => log.debug({ err }, 'an incoming connection failed'))
+  await listen(server, { port, host, setting })
+  const reloading = certificate && setInterval(() => reloadCertificate(server, certificate, log), RELOAD_MS).unref()
+  return {
+    /** `why` begins with an enhanced code. */
+    disconnect(session: SMTPServerSession, why: string) {
+      for (const connection of server.connections) if (connection.session === session) connection.send(421, why)
+    },
+    /** No new connections; resolves when the open ones have ended, or the time for that is over. */
+    async close() {
+      clearInterval(reloading)
+      await new Promise<void>((resolve) => server.close(resolve))
+      sockets.destroy()
+    },
+  }
+}
+
+const EXACT = /^[245]\.\d{1,3}\.\d{1,3} /
+
+/** A reply that begins with an enhanced code keeps it; the library would add one of its own. An address that it cannot read is 550. */
+function sendExactCodes(server: SMTPServer) {
+  const connect = server.connect.bind(server)
+  server.connect = (socket, options) => {
+    connect(socket, options)
+    const connection = [...server.connections].at(-1)
+    if (!connection) return
+    const send = connection.send.bind(connection)
+    connection.send = (code, data, context) => {
+      if (context === 'MAILBOX_SYNTAX_ERROR') return send(550, '5.1.3 Not a valid email address', false)
+      return send(code, data, typeof data === 'string' && EXACT.test(data) ? false : context)
+    }
+  }
+}
+
+/** MAIL FROM parameters of the extensions in our EHLO reply. */
+export const SENDER_PARAMETERS = ['SIZE', 'BODY', 'SMTPUTF8']
+
+/** RFC 5321 section 4.1.1.11: unknown parameters must not be ignored silently. */
+export function refuseUnknownParameters({ args }: SMTPServerAddress, known: string[]) {
+  const unknown = Object.keys(args || {}).find((name) => !known.includes(name))
+  return unknown ? new Refusal(555, 'Unsupported parameter') : null
+}
+
+export type SmtpSockets = ReturnType<typeof createSmtpSockets>
+
+/** All open connections, counted by network. */
+export function createSmtpSockets({ connectionMs, connectionsOfOne }: SocketLimits) {
+  const open = new Set<Socket>()
+  const counts = new Map<string, number>()
+  const count = (network: string, change: number) => {
+    const total = (counts.get(network) ?? 0) + change
+    if (total) counts.set(network, total)
+    else counts.delete(network)
+  }
+  return {
+    add(socket: Socket) {
+      const network = networkOf(socket.remoteAddress ?? '')
+      const deadline = setTimeout(() => socket.destroy(), connectionMs).unref()
+      open.add(socket)
+      count(network, 1)
+      socket.once('close', () => {
+        clearTimeout(deadline)
+        open.delete(socket)
+        count(network, -1)
+      })
+    },
+    isOverLimit: (ip: string) => (counts.get(networkOf(ip)) ?? 0) > connectionsOfOne,
+    destroy() {
+      for (const socket of open) socket.destroy()
+    },
+  }
+}
+
+function loadCertificate({ keyFile, certFile }: CertificateFiles) {
+  try {
+    return { key: readFileSync(keyFile), cert: readFileSync(certFile) }
+  } catch (err) {
+    throw new ConfigError(`Cannot read the key or certificate for SMTP: ${(err as Error).message}`)
+  }
+}
+
+function reloadCertificate(server: SMTPServer, files: CertificateFiles, log: Log) {
+  try {
+    server.updateSecureContext(loadCertificate(files))
+  } catch (err) {
+    log.warn({ err }, 'could not reload the certificate for SMTP; the one before stays in use')
+  }
+}
+
+async function listen(server: SMTPServer, { port, host, setting }: Pick<Options, 'port' | 'host' | 'setting'>) {
+  server.listen(port, host)
+  await once(server.server, 'listening').catch((err: NodeJS.ErrnoException) => {
+    if (err.code === 'EADDRINUSE') throw new ConfigError(`Port ${port} is in use. Stop the program that uses it, or set ${setting}.`)
+    if (err.code === 'EACCES')
+      throw new ConfigError(`Not allowed to listen on port ${port}. Use one above 1023, redirect the port to it, and set ${setting}.`)
+    throw err
+  })
+}

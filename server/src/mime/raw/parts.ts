@@ -1,0 +1,130 @@
+import { type Head, headerOf, MalformedMessage, readPartHead } from './head.ts'
+import { readStructured } from './header-text.ts'
+
+/** A part of a message, and the range of its body. A multipart, or an attached message, has parts of its own. */
+export type MimePart = {
+  head: Head
+  /** Where its head begins. */
+  headStart: number
+  /** Lower-case, such as `text/html`. */
+  type: string
+  /** Parameters of its Content-Type. */
+  parameters: Map<string, string>
+  /** Lower-case Content-Transfer-Encoding. */
+  encoding: string
+  start: number
+  end: number
+  parts: MimePart[]
+}
+
+const LINE_START = Buffer.from('\r\n--')
+const CRLF = Buffer.from('\r\n')
+/** Deeper parts are taken as one. */
+const MAX_DEPTH = 30
+const MAX_PARTS = 10_000
+/** Lines that begin like a boundary. Each is compared with the open boundaries: text that consists of them alone would take seconds. */
+const MAX_LOOK_ALIKES = 100_000
+/** RFC 2046 allows 70 characters. */
+const MAX_BOUNDARY = 250
+
+/** A line that ends the part before it. `level`: the index of its boundary among the open ones. */
+type Delimiter = { at: number; next: number; level: number; isLast: boolean }
+type Reader = { message: Buffer; open: string[]; parts: number; lookAlikes: number }
+
+/** Reads the parts of a message in one pass, as RFC 2046 says: a boundary of an outer part also ends the inner ones. */
+export function readMimeTree(message: Buffer): MimePart {
+  const reader: Reader = { message, open: [], parts: 0, lookAlikes: 0 }
+  return readPart(reader, { at: 0, depth: 0, isInDigest: false }).part
+}
+
+/** All parts without parts of their own, in their order. */
+export const leavesOf = (part: MimePart): MimePart[] => (part.parts.length ? part.parts.flatMap(leavesOf) : [part])
+
+type Place = { at: number; depth: number; isInDigest: boolean }
+/** `ended`: the line that ended the part; undefined at the end of the message. */
+type Read = { part: MimePart; ended: Delimiter | undefined }
+
+function readPart(reader: Reader, { at, depth, isInDigest }: Place): Read {
+  if (++reader.parts > MAX_PARTS) throw new MalformedMessage('The message has too many parts')
+  const { message } = reader
+  const head = readPartHead(message, at, (line) => matchBoundary(reader.open, line) !== undefined)
+  const { value, parameters } = readStructured(headerOf(head, 'content-type'))
+  const part: MimePart = {
+    head,
+    headStart: at,
+    type: /^[^\s/]+\/[^\s/]+$/.test(value) ? value : isInDigest ? 'message/rfc822' : 'text/plain',
+    parameters,
+    encoding: readStructured(headerOf(head, 'content-transfer-encoding')).value || '7bit',
+    start: head.bodyStart,
+    end: message.length,
+    parts: [],
+  }
+  const boundary = boundaryOf(part)
+  const isOpen = depth < MAX_DEPTH
+  if (boundary !== undefined && isOpen) return readMultipart(reader, part, boundary, depth)
+  if (isAttachedMessage(part) && isOpen) {
+    const inner = readPart(reader, { at: part.start, depth: depth + 1, isInDigest: false })
+    part.parts = [inner.part]
+    part.end = inner.part.end
+    return { part, ended: inner.ended }
+  }
+  const ended = nextDelimiter(reader, part.start)
+  if (ended) part.end = Math.max(part.start, ended.at)
+  return { part, ended }
+}
+
+/** Ends with the line after its last boundary that belongs to an outer part. */
+function readMultipart(reader: Reader, part: MimePart, boundary: string, depth: number): Read {
+  const level = reader.open.push(boundary) - 1
+  let ended = nextDelimiter(reader, part.start)
+  while (ended && ended.level === level && !ended.isLast) {
+    const inner = readPart(reader, { at: ended.next, depth: depth + 1, isInDigest: part.type === 'multipart/digest' })
+    part.parts.push(inner.part)
+    ended = inner.ended
+  }
+  reader.open.length = level
+  if (ended && ended.level === level) ended = nextDelimiter(reader, ended.next)
+  if (ended) part.end = Math.max(part.start, ended.at)
+  return { part, ended }
+}
+
+const boundaryOf = ({ type, parameters }: MimePart) => {
+  const boundary = type.startsWith('multipart/') ? parameters.get('boundary')?.trimEnd() : undefined
+  return boundary && boundary.length <= MAX_BOUNDARY ? boundary : undefined
+}
+
+/** Only without an encoding is it a message that can be read in place. */
+const isAttachedMessage = ({ type, encoding }: MimePart) =>
+  (type === 'message/rfc822' || type === 'message/global') && ['7bit', '8bit', 'binary'].includes(encoding)
+
+/** The next line, from the line before `from` on, that is an open boundary. */
+function nextDelimiter(reader: Reader, from: number): Delimiter | undefined {
+  const { message, open } = reader
+  if (!open.length) return undefined
+  // The line end before a boundary belongs to it; it may be the one of an empty line or of the boundary before.
+  let at = message.indexOf(LINE_START, Math.max(0, from - CRLF.length))
+  while (at >= 0) {
+    if (++reader.lookAlikes > MAX_LOOK_ALIKES) throw new MalformedMessage('The message has too many lines that look like a boundary')
+    const found = message.indexOf(CRLF, at + LINE_START.length)
+    const lineEnd = found < 0 ? message.length : found
+    const line = message.toString('latin1', at + CRLF.length, Math.min(lineEnd, at + CRLF.length + MAX_BOUNDARY + MAX_PADDING))
+    const match = matchBoundary(open, line)
+    if (match) return { ...match, at, next: Math.min(message.length, lineEnd + CRLF.length) }
+    at = message.indexOf(LINE_START, Math.max(lineEnd, at + 1))
+  }
+  return undefined
+}
+
+const MAX_PADDING = 50
+
+function matchBoundary(open: string[], line: string) {
+  if (!line.startsWith('--')) return undefined
+  const text = line.trimEnd()
+  for (let level = open.length - 1; level >= 0; level--) {
+    const boundary = open[level]!
+    if (!text.startsWith(boundary, 2)) continue
+    const rest = text.slice(2 + boundary.length)
+    if (rest === '' || rest === '--') return { level, isLast: rest === '--' }
+  }
+  return undefined
+}

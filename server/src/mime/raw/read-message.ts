@@ -1,0 +1,62 @@
+import { MB } from '../../lib/text/units.ts'
+import { decodedBody, decodedText } from './decode.ts'
+import { fieldValue, type Head, headerOf, MalformedMessage } from './head.ts'
+import { decodeWords, readStructured } from './header-text.ts'
+import { leavesOf, type MimePart, readMimeTree } from './parts.ts'
+
+/** What a message consists of, for a person who looks at it. */
+export type ReadMessage = {
+  headers: { name: string; value: string }[]
+  html: string | null
+  text: string | null
+  attachments: { filename: string; contentType: string; bytes: number; inline: boolean }[]
+}
+
+/** A longer text is shown as an attachment. */
+const MAX_TEXT = 5 * MB
+const MAX_ATTACHMENTS = 100
+const MAX_HEADERS = 200
+const MAX_HEADER = 2_000
+
+/** Reads a message of ours or of others. Decodes texts only: an attachment may have 30 MB. */
+export function readMessage(message: Buffer): ReadMessage {
+  const tree = readTree(message)
+  const read: ReadMessage = { headers: headersOf(tree.head), html: null, text: null, attachments: [] }
+  for (const part of leavesOf(tree)) readLeaf(message, part, read)
+  return read
+}
+
+/** A message with too many parts is shown as a single one. */
+function readTree(message: Buffer): MimePart {
+  try {
+    return readMimeTree(message)
+  } catch (err) {
+    if (!(err instanceof MalformedMessage)) throw err
+    return readMimeTree(message.subarray(0, message.indexOf('\r\n\r\n') + 4))
+  }
+}
+
+const headersOf = ({ fields }: Head) =>
+  fields.slice(0, MAX_HEADERS).map((field) => ({
+    name: field.bytes.toString('latin1', 0, field.name.length),
+    value: decodeWords(fieldValue(field).slice(0, MAX_HEADER)),
+  }))
+
+function readLeaf(message: Buffer, part: MimePart, into: ReadMessage) {
+  const { type, parameters, head } = part
+  const disposition = readStructured(headerOf(head, 'content-disposition'))
+  const filename = disposition.parameters.get('filename') ?? parameters.get('name')
+  const isShown = disposition.value !== 'attachment' && filename === undefined && part.end - part.start <= MAX_TEXT
+  if (isShown && type === 'text/html' && into.html === null) into.html = shownText(message, part)
+  else if (isShown && type === 'text/plain' && into.text === null) into.text = shownText(message, part)
+  else if (into.attachments.length < MAX_ATTACHMENTS)
+    into.attachments.push({
+      filename: filename ?? '',
+      contentType: type,
+      bytes: decodedBody(message, part).length,
+      inline:
+        disposition.value === 'inline' || (disposition.value !== 'attachment' && head.fields.some(({ name }) => name === 'content-id')),
+    })
+}
+
+const shownText = (message: Buffer, part: MimePart) => decodedText(message, part).replaceAll('\r\n', '\n')

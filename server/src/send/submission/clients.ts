@@ -1,0 +1,96 @@
+import type { SMTPServerEnvelope, SMTPServerSession } from 'smtp-server'
+import type { CallingProject } from '../../http/auth/key-lookup.ts'
+import type { SecretKeys } from '../../http/auth/secret-keys.ts'
+import { AppError } from '../../lib/errors.ts'
+import type { Log } from '../../lib/log.ts'
+import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
+import { readAddress } from '../../lib/text/address.ts'
+import type { SubmissionLimits } from './limits.ts'
+import { refusalOf } from './replies.ts'
+
+/** A connection that has logged in. */
+export type SubmissionClient = {
+  key: string
+  ip: string
+  project: CallingProject
+  /** Its next message is counted against the rate limit already. */
+  hasTurn: boolean
+}
+
+type Deps = { keys: SecretKeys; log: Log; limits: SubmissionLimits }
+
+/** What connections may do before a message arrives: log in, name a sender and recipients. Every failure is a Refusal. */
+export function createClients({ keys, log, limits }: Deps) {
+  const clients = new WeakMap<SMTPServerSession, SubmissionClient>()
+  const failedLogins = new WeakMap<SMTPServerSession, number>()
+  /** Of the current message. The library keeps a repeated recipient once; each RCPT is an email. */
+  const recipients = new WeakMap<SMTPServerEnvelope, string[]>()
+  const connections = new Map<string, number>()
+
+  function count(projectId: string, change: number) {
+    const total = (connections.get(projectId) ?? 0) + change
+    if (total) connections.set(projectId, total)
+    else connections.delete(projectId)
+  }
+
+  /** The user name is not looked at. */
+  async function logIn(session: SMTPServerSession, key: string) {
+    const ip = session.remoteAddress
+    const project = await keys.find(key.trim(), ip, 'send').catch((err: unknown) => refuseLogin(session, err))
+    if ((connections.get(project.id) ?? 0) >= limits.connectionsOfProject)
+      throw new Refusal(421, '4.7.0 Too many connections of this project')
+    count(project.id, 1)
+    clients.set(session, { key: key.trim(), ip, project, hasTurn: false })
+  }
+
+  function refuseLogin(session: SMTPServerSession, err: unknown): never {
+    if (!(err instanceof AppError)) throw err
+    // A network that guesses keys.
+    if (err.code === 'RATE_LIMIT_EXCEEDED') throw new Refusal(421, `4.7.0 ${err.message}`)
+    const failures = (failedLogins.get(session) ?? 0) + 1
+    failedLogins.set(session, failures)
+    const isLast = failures >= limits.failedLogins
+    throw isLast ? new Refusal(421, '4.7.0 Too many wrong keys') : new Refusal(535, '5.7.8 Not a secret key with the scope "send"')
+  }
+
+  const clientOf = (session: SMTPServerSession) => clients.get(session)
+
+  /** Refused here if the rate limit is used up. A message counts when its DATA arrives. */
+  async function begin(session: SMTPServerSession) {
+    const client = clientOf(session)
+    if (!client) throw new Refusal(530, session.secure ? '5.7.0 Log in first' : '5.7.0 Use STARTTLS, then log in')
+    if (!client.hasTurn && !(await keys.takeTurn(client.project.id)))
+      throw new Refusal(450, '4.7.1 Too many messages. Try again in a minute')
+    client.hasTurn = true
+  }
+
+  function addRecipient({ envelope }: SMTPServerSession, given: string) {
+    const address = readAddress(given)
+    if (!address) throw new Refusal(550, '5.1.3 Not a valid email address')
+    const known = recipients.get(envelope) ?? []
+    if (known.length >= limits.recipients) throw new Refusal(452, `4.5.3 At most ${limits.recipients} recipients`)
+    recipients.set(envelope, known)
+    known.push(address)
+  }
+
+  const outcomeOf = (work: () => Promise<void> | void): Promise<Refusal | null> =>
+    Promise.resolve()
+      .then(work)
+      .then(
+        () => null,
+        (err) => refusalOf(err, log),
+      )
+
+  return {
+    clientOf,
+    recipientsOf: ({ envelope }: SMTPServerSession) => recipients.get(envelope) ?? [],
+    logIn: (session: SMTPServerSession, key: string) => outcomeOf(() => logIn(session, key)),
+    begin: (session: SMTPServerSession) => outcomeOf(() => begin(session)),
+    addRecipient: (session: SMTPServerSession, address: string) => outcomeOf(() => addRecipient(session, address)),
+    leave(session: SMTPServerSession) {
+      const client = clientOf(session)
+      if (client) count(client.project.id, -1)
+      clients.delete(session)
+    },
+  }
+}

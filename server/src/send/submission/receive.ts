@@ -1,0 +1,145 @@
+import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import { NO_DATA } from '../../contacts/data.ts'
+import { StaleKey } from '../../http/auth/key-check.ts'
+import { requireSenderDomain } from '../../http/auth/scopes.ts'
+import type { SecretKeys } from '../../http/auth/secret-keys.ts'
+import { RepeatedKey } from '../../http/idempotency.ts'
+import type { HoldBody } from '../../http/limits/body-budget.ts'
+import { newId } from '../../lib/id.ts'
+import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
+import { showsOtherAddress } from '../../lib/text/address.ts'
+import { storable } from '../../lib/text/storable.ts'
+import { createByteCheck } from '../../mime/raw/byte-check.ts'
+import type { createAcceptor, SendRequest } from '../accept.ts'
+import type { createClients, SubmissionClient } from './clients.ts'
+import { submissionFingerprint } from './fingerprint.ts'
+import type { SubmissionLimits } from './limits.ts'
+import { readSubmission, type Submission } from './read-submission.ts'
+import { queuedReply } from './replies.ts'
+
+/** Stored with an idempotency key, in place of a method and path. */
+export const SUBMISSION_ENDPOINT = 'SMTP submission'
+
+const TOO_LARGE = new Refusal(552, '5.3.4 The message is larger than 40 MB')
+const TOO_MUCH = new Refusal(452, '4.3.1 Too many large messages at once. Try again shortly')
+
+type Deps = {
+  clients: ReturnType<typeof createClients>
+  keys: SecretKeys
+  holdBody: HoldBody
+  acceptor: ReturnType<typeof createAcceptor>
+  limits: SubmissionLimits
+}
+
+/** Receives a message and queues its emails. Returns the reply; throws for a refusal. */
+export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, limits }: Deps) {
+  return async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
+    const client = clients.clientOf(session)
+    const recipients = clients.recipientsOf(session)
+    if (!client) throw new Refusal(530, '5.7.0 Log in first')
+    client.hasTurn = false
+    const held = holdBody(client.project.id)
+    try {
+      const { message, is8bit } = await readAll(stream, held.grow, limits)
+      const submission = readSubmission(message, is8bit)
+      return await accept(client, recipients, submission)
+    } finally {
+      held.release()
+    }
+  }
+
+  async function accept(client: SubmissionClient, recipients: string[], submission: Submission) {
+    refuseSpoofed(submission)
+    const { idempotencyKey: key } = submission
+    const request = requestFor(submission, recipients, key === undefined ? null : await submissionFingerprint(submission, recipients))
+    try {
+      const { emails, contentId } = await submit(client, request)
+      return queuedReply(
+        emails.map(({ email }) => email),
+        contentId,
+      )
+    } catch (err) {
+      const first = err instanceof RepeatedKey && err.isRepeatOf(SUBMISSION_ENDPOINT) ? (err.original.result as KeyResult) : undefined
+      if (!first) throw err
+      return queuedReply(first.emails, first.batch)
+    }
+  }
+
+  /** A key that was changed since the client logged in is looked up again. */
+  async function submit(client: SubmissionClient, request: Omit<SendRequest, 'project'>) {
+    const attempt = () => {
+      requireSenderDomain(client.project, request.content.fromAddress)
+      return acceptor.submit({ ...request, project: client.project })
+    }
+    try {
+      return await attempt()
+    } catch (err) {
+      if (!(err instanceof StaleKey || (err as { code?: string }).code === 'INSUFFICIENT_SCOPE')) throw err
+      client.project = await keys.find(client.key, client.ip, 'send')
+      return attempt()
+    }
+  }
+}
+
+type KeyResult = { emails: string[]; batch: string }
+
+/** Reads to the end even when refused: SMTP replies after the last byte. */
+async function readAll(stream: SMTPServerDataStream, grow: (total: number) => boolean, { messageBytes }: SubmissionLimits) {
+  const check = createByteCheck()
+  const chunks: Buffer[] = []
+  let size = 0
+  let refusal: Refusal | undefined
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > messageBytes) refusal ??= TOO_LARGE
+    if (!refusal && !grow(size)) refusal = TOO_MUCH
+    if (refusal) chunks.length = 0
+    else {
+      check.read(chunk)
+      chunks.push(chunk)
+    }
+  }
+  const problem = check.problem()
+  if (refusal) throw refusal
+  if (problem) throw new Refusal(550, `5.6.0 ${problem}`)
+  return { message: Buffer.concat(chunks), is8bit: check.is8bit() }
+}
+
+/** As on /v1/send: most mail programs show only the name. */
+function refuseSpoofed({ from }: Submission) {
+  if (showsOtherAddress(from.name, from.address)) throw new Refusal(550, '5.7.1 The name in From must not show another email address')
+}
+
+function requestFor(
+  { raw, form, from, subject, replyTo, messageId, idempotencyKey, wantsTracking }: Submission,
+  recipients: string[],
+  bodyHash: string | null,
+): Omit<SendRequest, 'project'> {
+  const requestId = newId()
+  return {
+    recipients: recipients.map((email) => ({ name: null, email })),
+    content: {
+      type: 'TRANSACTIONAL',
+      subject,
+      body: '',
+      fromAddress: from.address,
+      fromName: storable(from.name).slice(0, MAX_NAME) || null,
+      replyTo,
+      headers: {},
+      templateId: null,
+      raw: { bytes: raw, form, isTracked: wantsTracking },
+    },
+    attachments: [],
+    patch: NO_DATA,
+    source: { by: 'secret-key', details: { requestId } },
+    sendAt: null,
+    requestId,
+    messageId: messageId ?? undefined,
+    key: idempotencyKey,
+    bodyHash,
+    size: raw.length,
+    dataSize: 0,
+  }
+}
+
+const MAX_NAME = 255

@@ -1,0 +1,124 @@
+import { execFile, spawn } from 'node:child_process'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { canReach, unprivilegedUser } from '../../src/db/embedded/home.ts'
+import { eventually } from '../support/eventually.ts'
+import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
+import { freePort } from '../support/process.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const GUIDES = join(ROOT, 'docs/guides')
+const folder = newTestFolder()
+const stops: (() => void)[] = []
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop()
+})
+afterAll(() => destroyTestFolder(folder))
+
+/** As root: another user, who may write nothing but the folder it works in; unless it cannot read this clone, whose dependencies it needs. */
+const other = process.getuid?.() === 0 ? unprivilegedUser() : undefined
+const user = other && (process.env.FROM_REGISTRY || canReach(other, ROOT)) ? other : undefined
+
+/** Blocks of commands of a guide: those that are `run` here, the one that starts the `server`, and those that are only `shown`. */
+function commandsOf(guide: string) {
+  const text = readFileSync(join(GUIDES, guide), 'utf8')
+  return [...text.matchAll(/^```(?:sh|bash)([^\n]*)\n([\s\S]*?)^```$/gm)].map(([, words, commands]) => ({
+    mode: words!.trim(),
+    commands: commands!.trim(),
+  }))
+}
+const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md'))
+
+test('every command of a guide says whether it is run here or only shown', () => {
+  const others = ['docker', 'ses', 'smtp', 'webhooks'].map((name) => `../${name}.md`)
+  const modes = [...guides, ...others].flatMap((guide) => commandsOf(guide).map(({ mode }) => mode))
+  expect(modes.filter((mode) => !['run', 'run server', 'shown'].includes(mode))).toEqual([])
+  expect(modes.filter((mode) => mode === 'run').length).toBeGreaterThan(5)
+})
+
+test('the package sends a first email by its guide, in an empty folder, as an ordinary user', { timeout: 300_000 }, async () => {
+  const { pack } = await import(new URL('../../../scripts/pack.mjs', import.meta.url).href)
+  const file: string = await pack(folder)
+  const work = join(folder, 'work')
+  mkdirSync(work)
+  const port = String(await freePort())
+  const [install, server, ...rest] = commandsOf('first-send.md').filter(({ mode }) => mode.startsWith('run'))
+  expect([install!.commands, server!.mode]).toEqual(['npm install sterna', 'run server'])
+
+  await (process.env.FROM_REGISTRY ? installFromRegistry(file, work) : installFromClone(file, work))
+  chmodSync(folder, 0o755)
+  if (user) chownSync(work, user.uid, user.gid)
+  const env = { PATH: `${process.env.PATH}:${standIns(work)}`, HOME: work, PORT: port, SANDBOX_DELIVERIES: 'false' }
+  const options = { cwd: work, ...user }
+
+  const running = spawn('sh', ['-c', `exec ${server!.commands}`], { ...options, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  let output = ''
+  for (const stream of [running.stdout, running.stderr]) stream.on('data', (text) => (output += text))
+  stops.push(() => running.exitCode === null && process.kill(-running.pid!, 'SIGKILL'))
+  await eventually(() => expect(output).toContain('Sterna is ready'), { timeout: 120_000 })
+
+  const run = async (commands: string, more: Record<string, string> = {}) => {
+    const script = commands.replaceAll('localhost:3000', `localhost:${port}`)
+    return (await promisify(execFile)('sh', ['-ec', script], { ...options, env: { ...env, ...more } })).stdout
+  }
+  // In one shell: a later block uses what an earlier one has exported.
+  const said = await run(rest.map(({ commands }) => commands).join('\n'))
+  expect(said).toContain('"grace@example.com"')
+  expect(await run('npx sterna --version')).toMatch(/^\d+\.\d+\.\d+/)
+  expect(await run('npx sterna help')).toContain('Usage: npx sterna')
+
+  writeFileSync(join(work, 'contacts.csv'), 'email,FNAME,LNAME,subscribed\nlin@example.com,Lin,Yu,yes\n')
+  const STERNA_SECRET_KEY = /^secret +(\S+)$/m.exec(readFileSync(join(work, 'project.txt'), 'utf8'))![1]!
+  for (const guide of guides.filter((name) => name !== 'first-send.md'))
+    for (const { mode, commands } of commandsOf(guide))
+      if (mode === 'run')
+        expect(await run(commands, { STERNA_URL: `http://localhost:${port}`, STERNA_SECRET_KEY }), guide).toContain('jobId')
+
+  const ended = new Promise((resolve) => running.once('exit', resolve))
+  process.kill(-running.pid!, 'SIGTERM')
+  await ended
+  expect(output).toContain('"msg":"stopping"')
+})
+
+/** A folder with a curl, for a machine that has none. */
+function standIns(work: string) {
+  const place = join(work, 'stand-ins')
+  mkdirSync(place)
+  copyFileSync(join(ROOT, 'server/test/support/processes/curl.mjs'), join(place, 'curl'))
+  chmodSync(join(place, 'curl'), 0o755)
+  writeFileSync(join(place, 'package.json'), '{ "type": "module" }')
+  return place
+}
+
+/** As a user does. `npm run release` runs this: it takes a minute. */
+async function installFromRegistry(file: string, work: string) {
+  await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', file], { cwd: work })
+  const { version } = JSON.parse(readFileSync(join(work, 'node_modules/fastify/package.json'), 'utf8'))
+  expect(version).toBe(lockedVersion('fastify'))
+}
+
+/** With the dependencies of this clone, by links: those that the package lists, and no others. */
+async function installFromClone(file: string, work: string) {
+  const modules = join(work, 'node_modules')
+  const place = join(modules, 'sterna')
+  mkdirSync(join(place, 'node_modules'), { recursive: true })
+  mkdirSync(join(modules, '.bin'))
+  await promisify(execFile)('tar', ['-xzf', file, '-C', place, '--strip-components=1'])
+  symlinkSync('../sterna/bin/sterna.mjs', join(modules, '.bin/sterna'))
+  chmodSync(join(place, 'bin/sterna.mjs'), 0o755)
+  const { packages } = JSON.parse(readFileSync(join(place, 'npm-shrinkwrap.json'), 'utf8'))
+  const wanted = Object.keys(packages).filter((path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path))
+  for (const path of wanted) {
+    const found = [path, `server/${path}`].map((each) => join(ROOT, each)).find((each) => existsSync(each))
+    // Of another platform.
+    if (!found) continue
+    mkdirSync(dirname(join(place, path)), { recursive: true })
+    symlinkSync(found, join(place, path))
+  }
+}
+
+const lockedVersion = (name: string) =>
+  JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages[`node_modules/${name}`].version
