@@ -33,39 +33,48 @@ const collector = createServer(async (req, res) => {
   res.end('{}')
 })
 
-const sterna = useApp({ extend: (app) => traceRequests(app) })
+/** A receiver of webhooks. */
+const receiver = createServer((_req, res) => res.end())
+
+const sterna = useApp({ env: { WEBHOOK_ALLOW_PRIVATE: '127.0.0.0/8' }, extend: (app) => traceRequests(app) })
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  for (const server of [collector, receiver]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`
   const config = { endpoint, headers: { authorization: 'Bearer of the collector' }, ratio: 1 }
   stopTracing = startTracing(config, { service: { 'service.name': 'sterna' }, log: createLog('silent') })
 })
 afterAll(async () => {
   await stopTracing()
-  collector.close()
+  for (const server of [collector, receiver]) server.close()
 })
 
 test('a request, the emails it queued and their way to the provider are found by the id of the email', async () => {
   const { sk } = await sterna.newProject()
   await sterna.call('POST', '/domains', { key: sk, body: { domain: 'shop.example' } })
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+  const endpoint = await sterna.call('POST', '/webhook-endpoints', { key: sk, body: { url, events: ['email.sent'] } })
   const { body } = await sterna.call('POST', '/v1/send', {
     key: sk,
     body: { to: 'ann@shop.example', from: 'shop@shop.example', subject: 'Hello', body: '<p>Hello</p>' },
     headers: { traceparent: `00-${CALLER.traceId}-${CALLER.spanId}-01` },
   })
   const id: string = body.data.emails[0].email
-  await eventually(async () => expect((await sterna.call('GET', `/emails/${id}`, { key: sk })).body.status).toBe('SENT'))
+  await eventually(async () => {
+    const { body } = await sterna.call('GET', `/webhook-endpoints/${endpoint.body.id}/deliveries`, { key: sk })
+    expect(body.data.map(({ status }: { status: string }) => status)).toEqual(['delivered'])
+  })
   await stopTracing()
 
   const request = spans.find(({ name, traceId }) => name === 'POST /v1/send' && traceId === CALLER.traceId)!
   expect(request.parentSpanId).toBe(CALLER.spanId)
   const ofEmail = spans.filter(({ traceId }) => traceId === id.replaceAll('-', ''))
-  expect(ofEmail.map(({ name }) => name)).toEqual(['email accepted', 'email attempt'])
-  const [accepted, attempt] = ofEmail as [Span, Span]
+  expect(ofEmail.map(({ name }) => name)).toEqual(['email accepted', 'email attempt', 'webhook delivery'])
+  const [accepted, attempt, delivery] = ofEmail as [Span, Span, Span]
   expect(accepted.links).toEqual([{ traceId: CALLER.traceId, spanId: request.spanId }])
   expect(attempt.parentSpanId).toBe(accepted.spanId)
   expect(attempt.attributes).toContainEqual({ key: 'sterna.outcome', value: { stringValue: 'sent' } })
+  expect(delivery.attributes).toContainEqual({ key: 'http.response.status_code', value: { intValue: '200' } })
   expect(BigInt(attempt.endTimeUnixNano) >= BigInt(attempt.startTimeUnixNano)).toBe(true)
   expect(headersSeen[0]).toEqual(['/v1/traces', 'Bearer of the collector'])
   expect(JSON.stringify(spans)).not.toContain('ann@shop.example')

@@ -48,7 +48,7 @@ export const traceOfEmail = (emailId: string): SpanContext => {
   return { traceId: digits, spanId: digits.slice(16) }
 }
 
-/** A step of an email after it was accepted. */
+/** A step of an email after it was accepted; the id may also be that of something else that happened. */
 export function recordEmailStep(emailId: string, span: Pick<NewSpan, 'name' | 'kind' | 'attributes' | 'startedAt' | 'isError'>) {
   if (!record) return
   const { traceId, spanId: parentSpanId } = traceOfEmail(emailId)
