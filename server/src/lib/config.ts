@@ -78,7 +78,7 @@ const Environment = z.object({
     .url({ protocol: /^smtps?$/, hostname: /./, error: 'must look like smtp://user:password@host:587 or smtps://…' })
     .refine((url) => ['on', 'off', null].includes(readDkim(url)), 'dkim must be "on", which is the default, or "off"')
     .optional(),
-  SMTP_CONNECTIONS: wholeNumber(1, 200).default(32),
+  SMTP_CONNECTIONS: wholeNumber(1, 200).default(34),
   SES_REGION: z
     .string()
     .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be an AWS region, such as eu-central-1')
