@@ -20,6 +20,7 @@ import { timeNotifications } from './paths/notifications.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeReceivers } from './paths/receivers.ts'
 import { timeRendering } from './paths/render.ts'
+import { timeRunning } from './paths/running.ts'
 import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
 import { measureSubmission } from './paths/submission.ts'
@@ -61,6 +62,7 @@ const PARTS = {
   campaigns: timeRealCampaigns,
   workflows: timeWorkflows,
   webhooks: timeWebhooks,
+  running: async () => void timings.push(...(await timeRunning({ quick }))),
   rendering: async () => void timings.push(...(await timeRendering())),
 }
 type Part = keyof typeof PARTS

@@ -4,6 +4,21 @@ import { defaultClientConditions, defineConfig } from 'vite'
 
 const server = `http://localhost:${process.env.PORT ?? 3000}`
 
+/** Modules of many pages that the overview, the first page, does not need. */
+const LATER = [
+  'list/(?!list-search|filters)',
+  'projects/record-',
+  'people/(?!send-form|trial-domain)',
+  'data/(?:segments|events|suppressions)',
+  'jobs/export-list',
+  'ui/table/(?:data-table|searched-list|table|bounded-list)',
+  'ui/dialog/(?:peek-panel|create-dialog|popover)',
+  'ui/form/(?:zoned-time|choices|checkbox|command-search)',
+  'ui/message/message-tabs',
+  'ui/page/(?:first-run|link-tabs)',
+].join('|')
+const inSources = (pattern: string) => new RegExp(`dashboard/src/${pattern}`.replaceAll('/', '[\\\\/]'))
+
 /**
  * Without groups every module that two pages share becomes a file: 59 for the first page. Libraries of the editors, of the canvas of
  * workflows and of the palette, which few pages need, stay with them.
@@ -13,22 +28,16 @@ const CHUNKS = [
     name: 'libraries',
     test: /node_modules[\\/](?!@codemirror|@lezer|cmdk|style-mod|crelt|w3c-keyname|@marijn|@tiptap|prosemirror|@xyflow|d3-|zustand|classcat|use-sync-external-store)/,
     minShareCount: 2,
-    priority: 3,
+    priority: 4,
   },
+  { name: 'sdk', test: /sdk[\\/]src/, minShareCount: 2, priority: 3 },
   {
     name: 'shared',
-    test: /dashboard[\\/]src[\\/](?!features|content|conditions|editor|design|data[\\/]workflows|list[\\/](?!list-search)|ui[\\/]table[\\/]data-table)|sdk[\\/]src/,
+    test: inSources(`(?!features|content|conditions|editor|design|data/workflows|list/filters|${LATER})`),
     minShareCount: 2,
     priority: 2,
   },
-  // The overview, the first page, has no list.
-  {
-    name: 'lists',
-    test: /dashboard[\\/]src[\\/](list[\\/](?!list-search|filters)|ui[\\/]table[\\/]data-table)/,
-    minShareCount: 2,
-    priority: 1,
-    includeDependenciesRecursively: false,
-  },
+  { name: 'lists', test: inSources(`(?:${LATER})`), minShareCount: 2, priority: 1, includeDependenciesRecursively: false },
 ]
 
 export default defineConfig({

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { showPage, visitPage } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, startDashboard } from './support/dashboard.ts'
 
@@ -358,10 +359,9 @@ test('nothing of a project, a brand or a contact runs in the dashboard, in previ
 
   const own = (path: string) => `/app/p/${project.id}${path}`
   const pages = ['', '/settings', '/settings/brand', '/templates', `/templates/${templateId}?as=${contactId}`, `/contacts/${contactId}`]
+  await showPage(viewer, own(''))
   for (const url of [...pages.map(own), ...new Set(hosted)]) {
-    await viewer.goto(url)
-    await viewer.locator('h1').first().waitFor()
-    await viewer.waitForLoadState('networkidle')
+    await (url.startsWith('/') ? visitPage(viewer, url) : viewer.goto(url))
     expect(await viewer.evaluate(() => document.querySelectorAll('[onerror],[onclick],main script').length), url).toBe(0)
   }
   await viewer.goto('about:blank')

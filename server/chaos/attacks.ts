@@ -1,8 +1,9 @@
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SMTP_ATTACKS, type SmtpAttacker } from './smtp-attacks.ts'
 
 /** The project whose keys the attacking process uses. */
-export type Attacker = { url: string; secret: string; public: string; domain: string }
+export type Attacker = SmtpAttacker & { url: string; public: string }
 export type Order = { attack: AttackName; requests: number }
 /** Responses to the attacker by status. `none`: the connection ended without a response. `held`: the node waited for the rest of the body. */
 export type Outcome = {
@@ -12,7 +13,7 @@ export type Outcome = {
   /** Most bodies that the node held at once. */
   mostHeld: number
 }
-type Answer = { status: number | 'held'; size: number; retryAfter: boolean }
+type Answer = { status: number | 'held' | 'none' | `smtp ${string}`; size: number; retryAfter: boolean }
 
 const MB = 1024 * 1024
 const HELD_MS = 2_000
@@ -66,7 +67,10 @@ type Request = {
   heldMs?: number
 }
 /** `every`: divides the number of requests, for expensive ones. A large body is built once, an email for each request. */
-type Attack = { concurrency: number; every?: number; make: (attacker: Attacker) => Request | (() => Request) }
+type Attack = { concurrency: number; every?: number } & (
+  | { make: (attacker: Attacker) => Request | (() => Request) }
+  | { smtp: (attacker: SmtpAttacker) => Promise<string> }
+)
 
 /** One shape of load for each way in which a project could slow down others. */
 const ATTACKS = {
@@ -142,6 +146,7 @@ const ATTACKS = {
     every: 100,
     make: (attacker) => () => send(attacker, 'Hi', { recipients: 12, to: 'throttled' }),
   },
+  ...SMTP_ATTACKS,
 } satisfies Record<string, Attack>
 
 export type AttackName = keyof typeof ATTACKS
@@ -159,20 +164,32 @@ function csvUpload() {
 }
 
 export async function attack(attacker: Attacker, { attack: name, requests }: Order): Promise<Outcome> {
-  const { concurrency, every = 1, make }: Attack = ATTACKS[name]
+  const shape: Attack = ATTACKS[name]
+  const { concurrency, every = 1 } = shape
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
   const outcome: Outcome = { statuses: {}, largestAnswer: 0, withoutRetryAfter: 0, mostHeld: 0 }
   held = mostHeld = 0
-  const made = make(attacker)
-  const next = typeof made === 'function' ? made : () => made
+  const perform = 'smtp' in shape ? () => shape.smtp(attacker).then(answerOf) : performer(agent, attacker, shape.make(attacker))
   let left = Math.ceil(requests / every)
   const work = async () => {
-    while (left-- > 0) note(outcome, await call(agent, attacker, next()).catch(() => undefined))
+    while (left-- > 0) note(outcome, await perform().catch(() => undefined))
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, left) }, work))
   agent.destroy()
   return { ...outcome, mostHeld }
 }
+
+function performer(agent: Agent, attacker: Attacker, made: Request | (() => Request)) {
+  const next = typeof made === 'function' ? made : () => made
+  return () => call(agent, attacker, next())
+}
+
+/** A reply of SMTP, by its code. */
+const answerOf = (code: string): Answer => ({
+  status: code === 'held' || code === 'none' ? code : `smtp ${code}`,
+  size: 0,
+  retryAfter: false,
+})
 
 function note(outcome: Outcome, answer: Answer | undefined) {
   const status = answer?.status ?? 'none'

@@ -28,7 +28,8 @@ const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
 /** Attacks whose requests break a documented limit. */
 const ILLEGAL = /^(validation errors|large events|conditions that are too deep|conditions with too many)/
 /** A refusal is expected, an internal error is not. */
-const mayAnswer = (status: string) => ['none', 'held'].includes(status) || Number(status) < 500 || status === '503'
+const mayAnswer = (status: string) =>
+  ['none', 'held'].includes(status) || status.startsWith('smtp ') || Number(status) < 500 || status === '503'
 
 export const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 const ratio = (value: number, idle: number) => value / Math.max(idle, 1)

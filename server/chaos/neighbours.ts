@@ -9,7 +9,8 @@ import { connect, one } from '../src/db/index.ts'
 import { every } from '../src/lib/concurrency/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
-import { ATTACK_NAMES, type AttackName, type Order, type Outcome } from './attacks.ts'
+import { freePort } from '../test/support/process.ts'
+import { ATTACK_NAMES, type Attacker, type AttackName, type Order, type Outcome } from './attacks.ts'
 import { builtProcess } from './build-processes.ts'
 import { cells, columns, judgeStructure, judgeTimes, type Measured, median, type Phase } from './neighbours-check.ts'
 import { type Neighbours, startNeighbours } from './neighbours-load.ts'
@@ -49,7 +50,9 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
   refuseSome(relay)
   const folder = newTestFolder()
   const meterFile = join(folder, 'meter')
-  const env = { SMTP_URL: relay.url, PUBLIC_URL: 'http://mail.chaos.example', METER_FILE: meterFile }
+  const smtpPort = await freePort()
+  const submission = { SMTP_SUBMISSION_PORT: String(smtpPort), SMTP_SUBMISSION_HOST: '127.0.0.1' }
+  const env = { ...submission, SMTP_URL: relay.url, PUBLIC_URL: 'http://mail.chaos.example', METER_FILE: meterFile }
   const cluster = await startCluster({ env, entry: 'measured', single: true, commitsAreFast: true })
   const db = connect({ url: cluster.databaseUrl, max: 2, log: createLog('silent') })
   const { url } = cluster.main
@@ -63,7 +66,7 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
     await addBigContacts(db, attacker.id, plan.bigContacts)
     const projects = []
     for (const name of NEIGHBOURS) projects.push(await setUp(name))
-    const attacking = await startAttacker(attacker)
+    const attacking = await startAttacker({ ...attacker, smtpPort })
     const neighbours = startNeighbours({ projects, perSecond: PER_SECOND, random: createRandom(plan.seed) })
     const scene: Scene = { db, relay, neighbours, attackerId: attacker.id, meter: meterOf(cluster.main, meterFile) }
     // Caches fill and code gets compiled before the idle phase is measured.
@@ -123,7 +126,7 @@ async function addBigContacts(db: Db, projectId: string, count: number) {
   await sql`insert into contact_fields (project_id, key, type) values (${projectId}, 'plan', 'string') on conflict do nothing`.execute(db)
 }
 
-export async function startAttacker(attacker: Besieger) {
+export async function startAttacker(attacker: Besieger | (Attacker & Besieger)) {
   const child = fork(await builtProcess('attacker'), [JSON.stringify(attacker)], { execArgv: [] })
   await once(child, 'message')
   async function give(order: Order): Promise<Outcome>

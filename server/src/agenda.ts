@@ -9,6 +9,7 @@ const TASKS = {
   deferredEmails: sql`emails where state = 'deferred' and due_at <= now() order by due_at`,
   emailsInHand: sql`emails where state = 'sending' order by worker`,
   suspectEmails: sql`emails where state = 'queued' and crashes >= 3 order by id`,
+  unknownEmails: sql`emails where state = 'unknown' order by unknown_since`,
   cancelledStreams: sql`streams where cancelled_at is not null order by project_id, id`,
   sendingPauses: sql`sending_pauses`,
   heldRefusals: sql`held_refusals`,

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { Parts } from './app.ts'
@@ -68,6 +69,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const app = kind === 'api' ? await buildApiApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
   const closeApp = once(() => close(app))
   undo.push({ step: 'metrics', run: await startMetrics(app, deps) })
+  undo.push({ step: 'traces', run: await startTraces(app, deps) })
   // Before the database is reached: while the node waits for it, /health and /ready say so.
   await listen(app, config)
   undo.push({ step: 'listener', run: closeApp })
@@ -135,6 +137,16 @@ async function startMetrics(app: App, deps: Deps) {
   if (!hasMetrics(deps.config)) return async () => {}
   const [{ serveMetrics }, { FOLDED_LEDGERS }] = await Promise.all([import('./monitoring/serve-metrics.ts'), import('./ledgers.ts')])
   return serveMetrics(app, deps, FOLDED_LEDGERS)
+}
+
+async function startTraces(app: App, { config, log }: Deps) {
+  if (!config.tracing) return async () => {}
+  const [{ startTracing }, { traceRequests }] = await Promise.all([
+    import('./lib/process/tracing.ts'),
+    import('./monitoring/trace-requests.ts'),
+  ])
+  traceRequests(app)
+  return startTracing(config.tracing, { service: { 'service.name': 'sterna', 'sterna.role': config.role, 'host.name': hostname() }, log })
 }
 
 /** Imported on demand, like the worker: a process with one role does not load the code of the other. */

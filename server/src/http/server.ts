@@ -18,6 +18,7 @@ import type { Config } from '../lib/config.ts'
 import { AppError, type ErrorCode, invalid, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
+import type { SpanContext } from '../lib/process/tracing.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { MB, MINUTE } from '../lib/text/units.ts'
 import { auditRequests } from './audit.ts'
@@ -50,6 +51,8 @@ declare module 'fastify' {
     bodySize: number
     /** SHA-256 of them, in hex, of a request with an Idempotency-Key. */
     bodyHash: string | null
+    /** Its span; null while requests are not traced. */
+    span: SpanContext | null
   }
 }
 
@@ -148,6 +151,7 @@ function readBodies(app: App) {
   app.removeAllContentTypeParsers()
   app.decorateRequest('bodySize', 0)
   app.decorateRequest('bodyHash', null)
+  app.decorateRequest('span', null)
   const parseLarge = createLargeBodyParser()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (req, bytes: Buffer, done) => {
     req.bodySize = bytes.length

@@ -152,6 +152,16 @@ const Environment = z.object({
   METRICS_PORT: wholeNumber(1, 65_535).optional(),
   METRICS_HOST: z.string().default('127.0.0.1'),
   METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: list
+    .transform((entries) => entries.map((entry) => entry.split('=')))
+    .refine(
+      (pairs) => pairs.every(([name, ...value]) => name && value.length),
+      'must be pairs of a name and a value: authorization=Bearer%20secret',
+    )
+    .transform((pairs) => Object.fromEntries(pairs.map(([name, ...value]) => [name!, decodeURIComponent(value.join('='))])))
+    .default({}),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -231,6 +241,10 @@ export function loadConfig(source: Record<string, string | undefined>) {
     autoDisable: env.AUTO_DISABLE_PROJECTS,
     stripe: readStripe(env),
     metrics: { port: env.METRICS_PORT, host: env.METRICS_HOST, token: env.METRICS_TOKEN },
+    // Off without a collector.
+    tracing: env.OTEL_EXPORTER_OTLP_ENDPOINT
+      ? { endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT, headers: env.OTEL_EXPORTER_OTLP_HEADERS, ratio: env.OTEL_TRACES_SAMPLER_ARG }
+      : undefined,
     logLevel: env.LOG_LEVEL,
   }
 }

@@ -11,6 +11,7 @@ import { IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY } from '../http/openapi/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
+import { isTracing, recordAccepted } from '../lib/process/tracing.ts'
 import { KB, MB } from '../lib/text/units.ts'
 import { assertRenderable } from '../templates/content.ts'
 import { templateNotFound } from '../templates/preview-routes.ts'
@@ -65,10 +66,19 @@ export function sendRoutes(app: App, { db, config }: Deps) {
         requireSenderDomain(req.project, content.fromAddress)
         return acceptor.submit({ ...readRequest(req, req.body), content, key })
       })
+      if (isTracing()) void accepted.then(traceAccepted(req), () => {})
       return accepted.then(answer, explainOversizedData).catch(replay(req, reply, replayedAnswer))
     },
   )
 }
+
+const traceAccepted =
+  (req: FastifyRequest) =>
+  ({ emails }: AcceptedSend) =>
+    recordAccepted(
+      emails.map(({ email }) => email),
+      { request: req.span ?? undefined, attributes: { 'sterna.project_id': req.project.id }, startedAt: Date.now() },
+    )
 
 const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'content' | 'key'> => ({
   project: req.project,

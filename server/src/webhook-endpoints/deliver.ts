@@ -1,9 +1,11 @@
+import type { z } from 'zod'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, transact } from '../db/index.ts'
 import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
 import type { Log } from '../lib/log.ts'
 import { createSafeSession, type SafeFetch, type SafeOutcome } from '../lib/network/safe-fetch.ts'
+import { isTracing, recordEmailStep } from '../lib/process/tracing.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { CALL_TIMEOUT_MS, hasHung, MAX_OF_HOST, startCalls } from '../webhooks/calls.ts'
@@ -19,7 +21,7 @@ import {
 } from './due-deliveries.ts'
 import { openSecrets } from './endpoint.ts'
 import { createMessageBodies } from './message-bodies.ts'
-import { payloadOf } from './payload.ts'
+import { payloadOf, type WebhookPayload } from './payload.ts'
 import { type Attempted, settleDeliveries } from './settle-deliveries.ts'
 
 type Deps = {
@@ -73,7 +75,10 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
       const body = bodyOf(each)
       if (!body) return each.work.tries === null ? undefined : NO_PAYLOAD
       const headers = headersOf(signing, { id: each.id, at, body })
-      return safeFetch({ url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS }, session)
+      const startedAt = Date.now()
+      const outcome = await safeFetch({ url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS }, session)
+      if (isTracing()) traceDelivery(endpoint, body, outcome, startedAt)
+      return outcome
     }
     return makeRequests(readable, send, () => stopped).finally(session.close)
   }
@@ -96,6 +101,23 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
       return loop.stop()
     },
   }
+}
+
+/** In the trace of the email that it is about, else in one of what happened. */
+function traceDelivery({ projectId, id }: LeasedEndpoint, body: Buffer, outcome: SafeOutcome, startedAt: number) {
+  const { type, data } = JSON.parse(body.toString()) as z.output<typeof WebhookPayload>
+  recordEmailStep(data.emailId ?? data.id, {
+    name: 'webhook delivery',
+    kind: 'client',
+    startedAt,
+    isError: outcome.is !== 'status' || outcome.status >= 300,
+    attributes: {
+      'sterna.project_id': projectId,
+      'sterna.endpoint_id': id,
+      'sterna.webhook_type': type,
+      'http.response.status_code': outcome.is === 'status' ? outcome.status : undefined,
+    },
+  })
 }
 
 const NO_PAYLOAD: SafeOutcome = { is: 'refused', reason: 'The payload is no longer kept.', ms: 0 }

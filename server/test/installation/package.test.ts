@@ -33,7 +33,8 @@ function commandsOf(guide: string) {
 const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md'))
 
 test('every command of a guide says whether it is run here or only shown', () => {
-  const modes = guides.flatMap((guide) => commandsOf(guide).map(({ mode }) => mode))
+  const others = ['docker', 'ses', 'smtp', 'webhooks'].map((name) => `../${name}.md`)
+  const modes = [...guides, ...others].flatMap((guide) => commandsOf(guide).map(({ mode }) => mode))
   expect(modes.filter((mode) => !['run', 'run server', 'shown'].includes(mode))).toEqual([])
   expect(modes.filter((mode) => mode === 'run').length).toBeGreaterThan(5)
 })

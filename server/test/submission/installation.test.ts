@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
@@ -7,6 +9,7 @@ import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
 import { dropOldMessages } from '../../src/delivery/outbox/retention.ts'
+import { checkSubmission } from '../../src/doctor/submission.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { SECRET_KEY } from '../support/app.ts'
 import { until } from '../support/eventually.ts'
@@ -137,6 +140,28 @@ describe('TLS', () => {
     expect(await say(closed, 'MAIL FROM:<x@x.example>')).toEqual([false, '530 5.7.0'])
     const open = await listen({ env: { SMTP_SUBMISSION_HOST: '0.0.0.0', SMTP_SUBMISSION_ALLOW_PLAINTEXT: 'true' } })
     expect(await say(open, auth)).toEqual([true, '235 2.7.0'])
+  })
+})
+
+describe('the doctor', () => {
+  const verdicts = async (env: Record<string, string>) =>
+    (await checkSubmission(loadConfig({ SECRET_KEY, SMTP_SUBMISSION_HOST: '127.0.0.1', ...env }))).map(
+      ({ name, verdict }) => `${name} ${verdict}`,
+    )
+
+  test('looks at the certificate, the port, and where clients connect', async () => {
+    const free = String(await freePort())
+    expect(await verdicts({})).toEqual([])
+    expect(await verdicts({ SMTP_SUBMISSION_PORT: free })).toEqual(['smtp certificate warn', 'smtp submission ok'])
+    const missing = { SMTP_SUBMISSION_TLS_KEY: '/nowhere/key', SMTP_SUBMISSION_TLS_CERT: '/nowhere/cert' }
+    expect(await verdicts({ SMTP_SUBMISSION_PORT: free, ...missing })).toEqual(['smtp certificate FAIL', 'smtp submission ok'])
+    const running = { SMTP_SUBMISSION_PORT: String(place.port) }
+    expect(await verdicts({ ...running, SMTP_SUBMISSION_PUBLIC: `127.0.0.1:${place.port}` })).toContain('smtp submission ok')
+    expect(await verdicts({ ...running, SMTP_SUBMISSION_PUBLIC: `smtp.invalid:${free}` })).toContain('smtp submission warn')
+    const other = createServer((socket) => socket.end('220-\r\nHTTP?\r\n')).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    expect(await verdicts({ SMTP_SUBMISSION_PORT: String((other.address() as AddressInfo).port) })).toContain('smtp submission FAIL')
+    other.close()
   })
 })
 

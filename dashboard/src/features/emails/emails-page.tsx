@@ -114,7 +114,7 @@ const rowId = ({ id }: Email) => id
 
 const columnsOf = (templates: Record<string, string>, campaigns: Record<string, string>): Column<Email>[] => [
   { id: 'to', heading: 'To', cell: ({ to }) => <span title={to}>{to}</span> },
-  { id: 'subject', heading: 'Subject', width: 'sm:w-[26%]', cell: ({ subject }) => <span title={subject}>{subject}</span> },
+  { id: 'subject', heading: 'Subject', width: 'sm:w-[22%]', cell: ({ subject }) => <span title={subject}>{subject}</span> },
   { id: 'status', heading: 'Status', width: 'w-36', cell: (email) => <Status kind="email" status={shownEmailStatus(email)} /> },
   {
     id: 'source',
@@ -126,7 +126,7 @@ const columnsOf = (templates: Record<string, string>, campaigns: Record<string, 
   {
     id: 'template',
     heading: 'Campaign or template',
-    width: 'w-44',
+    width: 'w-40',
     from: 'xl',
     cell: ({ campaignId, templateId }) => {
       if (campaignId) return campaigns[campaignId] ?? 'A campaign'

@@ -223,12 +223,11 @@ function Sample({ brand, isValid }: { brand: Brand; isValid: boolean }) {
   const starters = useQuery(startersQuery(project.id)).data
   const starter = starters?.find(({ key }) => key === SAMPLE_KEY) ?? starters?.[0]
   const [isDark, setIsDark] = useState(false)
-  const design = starter && { ...starter.design, settings: { ...starter.design.settings, theme: brand } }
-  const settled = useDebouncedValue(JSON.stringify({ subject: 'Sample', design, type: 'MARKETING', frame: true }), SAMPLE_AFTER_MS)
-  const preview = useQuery({
-    ...contentPreviewQuery(project.id, settled),
-    enabled: design !== undefined && isValid && settled.includes('"design"'),
-  })
+  // Only what is typed waits: the first look is there at once.
+  const theme = JSON.parse(useDebouncedValue(JSON.stringify(brand), SAMPLE_AFTER_MS)) as Brand
+  const design = starter && { ...starter.design, settings: { ...starter.design.settings, theme } }
+  const request = JSON.stringify({ subject: 'Sample', design, type: 'MARKETING', frame: true })
+  const preview = useQuery({ ...contentPreviewQuery(project.id, request), enabled: design !== undefined && isValid })
   return (
     <section
       aria-label="Sample"

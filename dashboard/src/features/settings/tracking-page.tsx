@@ -20,7 +20,7 @@ const TRACKING: { value: Project['tracking']; label: string; hint: string }[] = 
   {
     value: 'DISABLED',
     label: 'Never',
-    hint: 'No pixel, no rewritten links. Opens and clicks are not known, so segments by them find nobody new. Deliveries and bounces are still counted.',
+    hint: 'No pixel, no rewritten links. Opens and clicks are not known, so segments that use them find no new contacts. Deliveries and bounces are still counted.',
   },
 ]
 

@@ -35,40 +35,42 @@ export function WorkflowSettings({ workflow }: { workflow: Workflow }) {
       <WorkflowTabs id={workflow.id} />
       <PageBody>
         <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-2">
-          <Card title="Name">
-            <div className="space-y-4">
-              <Field name="name" label="Name">
-                <Input
-                  value={draft.values.name}
-                  maxLength={255}
-                  autoComplete="off"
-                  onChange={(event) => draft.set({ name: event.target.value })}
-                />
-              </Field>
-              <Field name="description" label="Description" hint="For you and your team.">
-                <TextArea
-                  rows={2}
-                  value={draft.values.description}
-                  maxLength={2_000}
-                  onChange={(event) => draft.set({ description: event.target.value })}
-                />
-              </Field>
-            </div>
-          </Card>
+          <div className="space-y-4">
+            <Card title="Name">
+              <div className="space-y-4">
+                <Field name="name" label="Name">
+                  <Input
+                    value={draft.values.name}
+                    maxLength={255}
+                    autoComplete="off"
+                    onChange={(event) => draft.set({ name: event.target.value })}
+                  />
+                </Field>
+                <Field name="description" label="Description" hint="For you and your team.">
+                  <TextArea
+                    rows={2}
+                    value={draft.values.description}
+                    maxLength={2_000}
+                    onChange={(event) => draft.set({ description: event.target.value })}
+                  />
+                </Field>
+              </div>
+            </Card>
+            <Card title="Entering again">
+              <Choices
+                legend="May a contact enter more than once?"
+                name="reentry"
+                chosen={draft.values.allowReentry ? 'yes' : 'no'}
+                onChoose={(value) => draft.set({ allowReentry: value === 'yes' })}
+                choices={[
+                  { value: 'no', label: 'Once', hint: 'A contact that has been in the workflow does not enter it again.' },
+                  { value: 'yes', label: 'Again, after they finish', hint: 'At most 20 times in an hour.' },
+                ]}
+              />
+            </Card>
+          </div>
           <Card title="What starts it">
             <Trigger draft={draft} />
-          </Card>
-          <Card title="Entering again">
-            <Choices
-              legend="May a contact enter more than once?"
-              name="reentry"
-              chosen={draft.values.allowReentry ? 'yes' : 'no'}
-              onChoose={(value) => draft.set({ allowReentry: value === 'yes' })}
-              choices={[
-                { value: 'no', label: 'Once', hint: 'A contact that has been in the workflow does not enter it again.' },
-                { value: 'yes', label: 'Again, after they finish', hint: 'At most 20 times in an hour.' },
-              ]}
-            />
           </Card>
         </div>
       </PageBody>

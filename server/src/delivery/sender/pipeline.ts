@@ -1,8 +1,10 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { providerReplies } from '../../lib/process/metrics.ts'
+import { isTracing, recordEmailStep } from '../../lib/process/tracing.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import { createTimeouts } from '../message/timeouts.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
 import { createContents } from '../outbox/content.ts'
 import { createMark } from '../outbox/mark.ts'
 import type { RefusalTiming } from '../outbox/refusals/hold.ts'
@@ -68,6 +70,7 @@ export function createPipeline(deps: Deps) {
       offTheWire()
       return void (await settle(ended))
     }
+    const startedAt = Date.now()
     const outcome = await transport.send(outgoing, async () => {
       if (!mayLeave()) return undefined
       handedOver(true)
@@ -83,6 +86,7 @@ export function createPipeline(deps: Deps) {
     })
     const disposition = classify(outcome, outgoing.recipient)
     providerReplies.inc({ outcome: disposition.action, about: disposition.about ?? 'email' })
+    if (isTracing()) traceAttempt(email, disposition, startedAt)
     health.attempted({ email, domain, disposition })
     offTheWire(disposition)
     crash('answered')
@@ -99,3 +103,21 @@ export function createPipeline(deps: Deps) {
 
   return { prepare, transmit, settle, close: builder.close }
 }
+
+const traceAttempt = ({ id, projectId, attempts }: ClaimedEmail, { action, about, reason }: Disposition, startedAt: number) =>
+  recordEmailStep(id, {
+    name: 'email attempt',
+    kind: 'client',
+    startedAt,
+    isError: action === 'fail' || action === 'unknown',
+    attributes: {
+      'sterna.project_id': projectId,
+      'sterna.attempt': attempts,
+      'sterna.outcome': action,
+      'sterna.about': about,
+      'sterna.reply': codesOf(reason),
+    },
+  })
+
+/** Without the words of a reply, which may contain addresses. */
+const codesOf = (reply: string | null) => /^\d{3}( \d\.\d{1,3}\.\d{1,3})?/.exec(reply ?? '')?.[0]

@@ -10,6 +10,7 @@ export type SenderTask =
   | 'deferredEmails'
   | 'emailsInHand'
   | 'suspectEmails'
+  | 'unknownEmails'
   | 'cancelledStreams'
   | 'sendingPauses'
   | 'heldRefusals'

@@ -56,7 +56,9 @@ export function createSenderTasks(deps: Deps) {
   const verify = async () => void ((isDue('heldRefusals') || health.isVerifying()) && (await verifier.verify()))
   const cancel = async () => void (isDue('cancelledStreams') && (await cancelStreams(db, CHUNK, isStopping)))
   const sendSuspects = async () => void (isDue('suspectEmails') && (await suspects.sendAll()))
-  const resolve = () => transact(db, (tx) => resolveUnknown(tx, { afterMs: timing.unknownMs, limit: CHUNK })).then(wakeIf)
+  const resolve = async () => {
+    if (isDue('unknownEmails')) wakeIf(await transact(db, (tx) => resolveUnknown(tx, { afterMs: timing.unknownMs, limit: CHUNK })))
+  }
 
   async function shareHealth() {
     if (!isDue('sendingPauses') && !health.hasPauses()) return

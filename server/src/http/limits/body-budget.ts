@@ -21,6 +21,7 @@ declare module 'fastify' {
 export type HoldBody = (projectId: string) => {
   /** False when the bytes, `total` so far, do not fit. */
   grow(total: number): boolean
+  /** May be called more than once. */
   release(): void
 }
 
@@ -54,7 +55,10 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
         held.bytes = total
         return true
       },
-      release: () => budget.give(held.owner, held.bytes),
+      release() {
+        budget.give(held.owner, held.bytes)
+        held.bytes = 0
+      },
     }
   })
 

@@ -1,3 +1,5 @@
+import { isAscii } from 'node:buffer'
+
 const [NUL, LF, CR] = [0, 0x0a, 0x0d]
 
 /**
@@ -5,32 +7,35 @@ const [NUL, LF, CR] = [0, 0x0a, 0x0d]
  * smuggling), and programs cut text at NUL.
  */
 export function createByteCheck() {
-  let previous = 0
-  let bits = 0
+  /** The last byte of the chunk before. */
+  let last = 0
+  let is8bit = false
   let problem: string | undefined
 
   return {
     read(chunk: Buffer) {
-      if (problem) return
-      for (let at = 0; at < chunk.length; at++) {
-        const byte = chunk[at]!
-        if (byte === NUL) problem = 'The message contains NUL'
-        else if ((previous === CR) !== (byte === LF)) problem = previous === CR ? BARE_CR : 'The message contains a bare LF'
-        if (problem) return
-        bits |= byte
-        previous = byte
-      }
+      problem ??= problemIn(chunk, last)
+      if (chunk.length) last = chunk[chunk.length - 1]!
+      is8bit ||= !isAscii(chunk)
     },
     /** Why the message is refused; undefined when it is not. */
-    problem: () => problem ?? (previous === CR ? BARE_CR : undefined),
-    is8bit: () => bits > 0x7f,
+    problem: () => problem ?? (last === CR ? BARE_CR : undefined),
+    is8bit: () => is8bit,
   }
 }
 
-const BARE_CR = 'The message contains a bare CR'
-
-export function isAscii(bytes: Uint8Array) {
-  let bits = 0
-  for (let at = 0; at < bytes.length; at++) bits |= bytes[at]!
-  return bits <= 0x7f
+/** Goes from line end to line end: looking at every byte takes more than twice as long. */
+function problemIn(chunk: Buffer, last: number): string | undefined {
+  if (chunk.includes(NUL)) return 'The message contains NUL'
+  if (last === CR && chunk.length && chunk[0] !== LF) return BARE_CR
+  let cr = chunk.indexOf(CR)
+  for (let lf = chunk.indexOf(LF); lf >= 0; lf = chunk.indexOf(LF, lf + 1)) {
+    const before = lf === 0 ? last : chunk[lf - 1]
+    if (before !== CR) return 'The message contains a bare LF'
+    if (lf > 0 && cr !== lf - 1) return BARE_CR
+    if (lf > 0) cr = chunk.indexOf(CR, lf + 1)
+  }
+  return cr >= 0 && cr < chunk.length - 1 ? BARE_CR : undefined
 }
+
+const BARE_CR = 'The message contains a bare CR'

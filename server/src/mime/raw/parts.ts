@@ -23,7 +23,7 @@ const CRLF = Buffer.from('\r\n')
 const MAX_DEPTH = 30
 const MAX_PARTS = 10_000
 /** Lines that begin like a boundary. Each is compared with the open boundaries: text that consists of them alone would take seconds. */
-const MAX_LOOK_ALIKES = 100_000
+const MAX_LOOK_ALIKES = 20_000
 /** RFC 2046 allows 70 characters. */
 const MAX_BOUNDARY = 250
 

@@ -1,4 +1,4 @@
-import { isAscii } from './byte-check.ts'
+import { isAscii } from 'node:buffer'
 import { decodedBody } from './decode.ts'
 import { encodeBytes, encodeText, replacedPart } from './encode-part.ts'
 import { type MimePart, readMimeTree } from './parts.ts'

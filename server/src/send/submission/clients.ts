@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SMTPServerEnvelope, SMTPServerSession } from 'smtp-server'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
@@ -57,6 +58,8 @@ export function createClients({ keys, log, limits }: Deps) {
 
   /** Refused here if the rate limit is used up. A message counts when its DATA arrives. */
   async function begin(session: SMTPServerSession) {
+    // Gives other connections a turn: a client may send thousands of these commands at once.
+    await nextTurn()
     const client = clientOf(session)
     if (!client) throw new Refusal(530, session.secure ? '5.7.0 Log in first' : '5.7.0 Use STARTTLS, then log in')
     if (!client.hasTurn && !(await keys.takeTurn(client.project.id)))
@@ -64,29 +67,29 @@ export function createClients({ keys, log, limits }: Deps) {
     client.hasTurn = true
   }
 
-  function addRecipient({ envelope }: SMTPServerSession, given: string) {
+  /** Not asynchronous: the library then gives other connections their turn, however many of these commands come at once. */
+  function addRecipient({ envelope }: SMTPServerSession, given: string): Refusal | null {
     const address = readAddress(given)
-    if (!address) throw new Refusal(550, '5.1.3 Not a valid email address')
+    if (!address) return new Refusal(550, '5.1.3 Not a valid email address')
     const known = recipients.get(envelope) ?? []
-    if (known.length >= limits.recipients) throw new Refusal(452, `4.5.3 At most ${limits.recipients} recipients`)
+    if (known.length >= limits.recipients) return new Refusal(452, `4.5.3 At most ${limits.recipients} recipients`)
     recipients.set(envelope, known)
     known.push(address)
+    return null
   }
 
-  const outcomeOf = (work: () => Promise<void> | void): Promise<Refusal | null> =>
-    Promise.resolve()
-      .then(work)
-      .then(
-        () => null,
-        (err) => refusalOf(err, log),
-      )
+  const outcomeOf = (work: Promise<void>): Promise<Refusal | null> =>
+    work.then(
+      () => null,
+      (err) => refusalOf(err, log),
+    )
 
   return {
     clientOf,
     recipientsOf: ({ envelope }: SMTPServerSession) => recipients.get(envelope) ?? [],
-    logIn: (session: SMTPServerSession, key: string) => outcomeOf(() => logIn(session, key)),
-    begin: (session: SMTPServerSession) => outcomeOf(() => begin(session)),
-    addRecipient: (session: SMTPServerSession, address: string) => outcomeOf(() => addRecipient(session, address)),
+    logIn: (session: SMTPServerSession, key: string) => outcomeOf(logIn(session, key)),
+    begin: (session: SMTPServerSession) => outcomeOf(begin(session)),
+    addRecipient,
     leave(session: SMTPServerSession) {
       const client = clientOf(session)
       if (client) count(client.project.id, -1)

@@ -85,9 +85,7 @@ export async function startSubmission(
         else void clients.begin(session).then(done)
       },
       onRcptTo(recipient, session, done) {
-        const refusal = refuseUnknownParameters(recipient, [])
-        if (refusal) done(refusal)
-        else void clients.addRecipient(session, recipient.address).then(done)
+        done(refuseUnknownParameters(recipient, []) ?? clients.addRecipient(session, recipient.address))
       },
       onData(stream, session, done) {
         deadlines.set(session, limits.messageMs, '4.4.2 The message took too long')

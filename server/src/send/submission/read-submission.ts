@@ -1,6 +1,6 @@
+import { isAscii } from 'node:buffer'
 import { storable } from '../../lib/text/storable.ts'
 import { KB } from '../../lib/text/units.ts'
-import { isAscii } from '../../mime/raw/byte-check.ts'
 import { type FromHeader, readFromHeader } from '../../mime/raw/from-header.ts'
 import { fieldValue, type Head, type HeaderField, headerOf, MalformedMessage, readHead } from '../../mime/raw/head.ts'
 import { decodeWords } from '../../mime/raw/header-text.ts'

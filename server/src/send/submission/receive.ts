@@ -14,6 +14,7 @@ import type { createAcceptor, SendRequest } from '../accept.ts'
 import type { createClients, SubmissionClient } from './clients.ts'
 import { submissionFingerprint } from './fingerprint.ts'
 import type { SubmissionLimits } from './limits.ts'
+import { createIntakePace } from './pace.ts'
 import { readSubmission, type Submission } from './read-submission.ts'
 import { queuedReply } from './replies.ts'
 
@@ -33,6 +34,8 @@ type Deps = {
 
 /** Receives a message and queues its emails. Returns the reply; throws for a refusal. */
 export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, limits }: Deps) {
+  const pace = createIntakePace()
+
   return async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
     const client = clients.clientOf(session)
     const recipients = clients.recipientsOf(session)
@@ -40,7 +43,7 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     client.hasTurn = false
     const held = holdBody(client.project.id)
     try {
-      const { message, is8bit } = await readAll(stream, held.grow, limits)
+      const { message, is8bit } = await readAll(stream, held, { limits, paced: (read) => pace(client.project.owner, read) })
       const submission = readSubmission(message, is8bit)
       return await accept(client, recipients, submission)
     } finally {
@@ -83,8 +86,10 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
 
 type KeyResult = { emails: string[]; batch: string }
 
+type Reading = { limits: SubmissionLimits; paced: (read: { total: number; bytes: number }) => Promise<void> }
+
 /** Reads to the end even when refused: SMTP replies after the last byte. */
-async function readAll(stream: SMTPServerDataStream, grow: (total: number) => boolean, { messageBytes }: SubmissionLimits) {
+async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>, { limits: { messageBytes }, paced }: Reading) {
   const check = createByteCheck()
   const chunks: Buffer[] = []
   let size = 0
@@ -92,12 +97,16 @@ async function readAll(stream: SMTPServerDataStream, grow: (total: number) => bo
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > messageBytes) refusal ??= TOO_LARGE
-    if (!refusal && !grow(size)) refusal = TOO_MUCH
-    if (refusal) chunks.length = 0
-    else {
+    if (!refusal && !held.grow(size)) refusal = TOO_MUCH
+    if (refusal) {
+      // At once: of two messages that do not fit together, one does.
+      chunks.length = 0
+      held.release()
+    } else {
       check.read(chunk)
       chunks.push(chunk)
     }
+    await paced({ total: size, bytes: chunk.length })
   }
   const problem = check.problem()
   if (refusal) throw refusal

@@ -1,0 +1,116 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** The project whose key is used, and where. */
+export type SmtpAttacker = { secret: string; domain: string; smtpPort: number }
+type SmtpAttack = (attacker: SmtpAttacker) => Promise<string>
+
+const MB = 1024 * 1024
+const HELD_MS = 2_000
+const RECIPIENTS = 10_000
+const NEVER_MS = 60_000
+
+/** A connection that writes what it is told and reads replies. */
+async function open({ smtpPort }: SmtpAttacker) {
+  const socket: Socket = connect(smtpPort, '127.0.0.1')
+  let received = ''
+  let isClosed = false
+  socket.on('data', (chunk) => (received += chunk.toString('latin1')))
+  socket.on('error', () => {})
+  socket.on('close', () => (isClosed = true))
+  /** The code of the next reply; `none` when the connection has ended or nothing comes. */
+  const reply = async () => {
+    for (const end = Date.now() + NEVER_MS; Date.now() < end; await sleep(5)) {
+      const [whole] = /^(?:\d{3}-.*\r\n)*\d{3}(?: .*)?\r\n/.exec(received) ?? []
+      if (whole !== undefined) {
+        received = received.slice(whole.length)
+        return whole.slice(0, 3)
+      }
+      if (isClosed) break
+    }
+    return 'none'
+  }
+  const write = (bytes: string | Buffer) => new Promise<void>((resolve) => void socket.write(bytes, () => resolve()))
+  await reply()
+  return { write, reply, end: () => socket.destroy() }
+}
+
+const tokenOf = (key: string) => Buffer.from(`\0x\0${key}`).toString('base64')
+
+async function logIn(attacker: SmtpAttacker) {
+  const client = await open(attacker)
+  await client.write(`EHLO attack.example\r\nAUTH PLAIN ${tokenOf(attacker.secret)}\r\n`)
+  await client.reply()
+  await client.reply()
+  return client
+}
+
+async function beginMessage(attacker: SmtpAttacker) {
+  const client = await logIn(attacker)
+  await client.write('MAIL FROM:<x@attack.example>\r\nRCPT TO:<reader@attack.example>\r\nDATA\r\n')
+  for (let n = 0; n < 3; n++) await client.reply()
+  return client
+}
+
+const head = ({ domain }: SmtpAttacker, more = '') => `From: attack@${domain}\r\nSubject: Attack\r\n${more}\r\n`
+const LINES = Buffer.from(`${'x'.repeat(98)}\r\n`.repeat(MB / 100))
+
+async function submit(attacker: SmtpAttacker, parts: (string | Buffer)[]) {
+  const client = await beginMessage(attacker)
+  for (const part of parts) await client.write(part)
+  await client.write('\r\n.\r\n')
+  const code = await client.reply()
+  client.end()
+  return code
+}
+
+export const SMTP_ATTACKS = {
+  'SMTP: wrong keys': {
+    concurrency: 8,
+    smtp: async (attacker) => {
+      const client = await open(attacker)
+      await client.write(`EHLO attack.example\r\n${`AUTH PLAIN ${tokenOf(`sk_${'0'.repeat(64)}`)}\r\n`.repeat(3)}`)
+      await client.reply()
+      const code = await client.reply()
+      client.end()
+      return code
+    },
+  },
+  'SMTP: ten thousand recipients': {
+    concurrency: 4,
+    every: 12,
+    smtp: async (attacker) => {
+      const client = await logIn(attacker)
+      await client.write('MAIL FROM:<x@attack.example>\r\n')
+      await client.write(Array.from({ length: RECIPIENTS }, (_, n) => `RCPT TO:<r${n}@attack.example>\r\n`).join(''))
+      let last = ''
+      for (let n = 0; n <= RECIPIENTS && last !== 'none'; n++) last = await client.reply()
+      client.end()
+      return last
+    },
+  },
+  'SMTP: messages that do not end': {
+    concurrency: 150,
+    smtp: async (attacker) => {
+      const client = await beginMessage(attacker)
+      await client.write(head(attacker))
+      for (let n = 0; n < 5; n++) await client.write(LINES)
+      await sleep(HELD_MS)
+      client.end()
+      return 'held'
+    },
+  },
+  'SMTP: messages of 40 MB': {
+    concurrency: 20,
+    every: 20,
+    smtp: (attacker) => submit(attacker, [head(attacker), ...Array.from({ length: 39 }, () => LINES)]),
+  },
+  'SMTP: lines that look like boundaries': {
+    concurrency: 4,
+    every: 12,
+    smtp: (attacker) => {
+      const headers = 'Content-Type: multipart/mixed; boundary=b\r\nX-Sterna-Idempotency-Key: attack\r\n'
+      return submit(attacker, [head(attacker, headers), 'ü\r\n', '--c\r\n'.repeat(MB)])
+    },
+  },
+} satisfies Record<string, { concurrency: number; every?: number; smtp: SmtpAttack }>
