@@ -97,6 +97,10 @@ async function runTrack() {
   return report(`track --faults ${plan.faults}`, 'tracking, two nodes, embedded PostgreSQL', run, [
     ['requests, each with a key of its own', run.calls],
     ['of them per second', `${Math.round(run.calls / run.seconds)}; outages left out, ${Math.round(run.calls / upSeconds)}`],
+    ['webhooks, each signed and told under one id, to two endpoints', run.webhooks.told],
+    ['· requests', run.webhooks.requests],
+    ...Object.entries(run.webhooks.answers).map(([answer, count]): Row => [`· bad first answers: ${answer}`, count]),
+    ['· rotations of the secrets', run.webhooks.rotations],
   ])
 }
 
@@ -320,7 +324,7 @@ function rowsOfDeaths(deaths: string[]): Row[] {
   ])
 }
 
-type Run = Omit<Awaited<ReturnType<typeof trackUnderFaults>>, 'survivors'>
+type Run = Omit<Awaited<ReturnType<typeof trackUnderFaults>>, 'survivors' | 'webhooks'>
 
 function report(command: string, what: string, run: Run, more: Row[]) {
   process.exitCode ||= run.problems.length ? 1 : 0
