@@ -10,6 +10,7 @@ import { neighboursUnderAttack } from './neighbours.ts'
 import { cells, columns } from './neighbours-check.ts'
 import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
+import { rollingRestarts } from './rolling.ts'
 import { keepSection } from './sections.ts'
 import { siegeCells, siegeColumns } from './siege-check.ts'
 import { SIEGE_NAMES } from './sieges.ts'
@@ -24,7 +25,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,rolling,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
@@ -54,6 +55,7 @@ const SUITES = {
   feedback: runFeedback,
   relay: runRelay,
   submission: runSubmission,
+  rolling: runRolling,
   neighbours: runNeighbours,
   // The second part of the neighbours, alone.
   sieges: async () => reportNeighbours('sieges', [await runSieges(SIEGE_NAMES)]),
@@ -245,6 +247,30 @@ async function runSubmission() {
 |---|---|
 ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${problems.map((problem) => `\n- ${problem}`).join('')}`
+}
+
+/** Requests per second, and restarts of each node. */
+const ROLLING = { perSecond: 200, rounds: 5 }
+
+async function runRolling() {
+  const run = await rollingRestarts({ ...ROLLING, say: console.log })
+  process.exitCode ||= run.problems.length ? 1 : 0
+  const rows: Row[] = [
+    ['restarts', run.restarts],
+    ['requests that were answered', run.answered],
+    ['of them per second', Math.round(run.answered / run.seconds)],
+    ['requests that failed', run.failed],
+    ['longest time of a request', `${run.slowestMs} ms`],
+    ['emails accepted, sent', `${run.sends}, ${run.sent}`],
+    ['problems', run.problems.length],
+  ]
+  return `${machine()}
+\`npm run chaos -- rolling\` restarts two API nodes and two workers one after the other, behind a load balancer that asks for readiness five times a second.
+
+| rolling restarts, ${run.seconds.toFixed(1)} s | |
+|---|---|
+${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
+${run.problems.map((problem) => `\n- ${problem}`).join('')}`
 }
 
 async function runNeighbours() {
