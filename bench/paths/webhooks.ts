@@ -120,7 +120,7 @@ export async function timeToldEvents(product: Product, worker: Node, receiver: R
   return [
     {
       name: `POST /v1/track, ${count.toLocaleString('en')} events, no endpoint: CPU per event of the API node and PostgreSQL, median of ${ROUNDS}`,
-      result: micros(base),
+      result: `${micros(base)}: ${partsOf(cpu('without'))}`,
     },
     {
       name: `the same with ${ENDPOINTS} endpoints that take the event, until the last is accepted, while a worker tells them`,
