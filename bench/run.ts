@@ -177,6 +177,8 @@ async function timeCampaigns() {
         const { cpu, timing } = await timeCampaignDrain(product, worker, sink, { scale: dataScale, name })
         totals[name] = cpu
         timings.push(timing)
+        const conditional = { scale: dataScale, name: `${name}, with conditions`, isConditional: true }
+        timings.push((await timeCampaignDrain(product, worker, sink, conditional)).timing)
       } finally {
         await worker.stop()
       }

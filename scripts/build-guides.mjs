@@ -17,8 +17,8 @@ const pagesIn = (folder) =>
 
 export function buildGuides(out) {
   mkdirSync(out, { recursive: true })
-  const guides = pagesIn('guides')
-  const reference = pagesIn('.')
+  const guides = inOrder(pagesIn('guides'))
+  const reference = byTitle(pagesIn('.'))
   const known = new Set([...guides, ...reference].map(({ name }) => name))
   if (known.size < guides.length + reference.length) throw new Error('two pages of docs/ and docs/guides/ have the same name')
   for (const page of [...guides, ...reference]) {
@@ -58,10 +58,17 @@ function renderer(known) {
   })
 }
 
+/** In the order of the links of their index. */
+function inOrder(guides) {
+  const { text } = guides.find(({ name }) => name === 'index')
+  return guides.toSorted((a, b) => text.indexOf(`(${a.name}.md)`) - text.indexOf(`(${b.name}.md)`))
+}
+
+const byTitle = (pages) => pages.toSorted((a, b) => a.title.localeCompare(b.title, 'en'))
+
 const listOf = (pages, current) =>
   pages
     .filter(({ name }) => name !== 'index')
-    .toSorted((a, b) => (a.title < b.title ? -1 : 1))
     .map(({ name, title }) => `<li><a href="${PATH}/${name}"${name === current ? ' aria-current="page"' : ''}>${title}</a></li>`)
     .join('\n')
 
@@ -132,7 +139,7 @@ code { font-family: ui-monospace, SFMono-Regular, Menlo, monospace; font-size: .
 pre code { padding: 0; background: none; font-size: inherit; overflow-wrap: normal }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .92rem }
 td, th { border: 1px solid var(--line); padding: .45rem .7rem; text-align: left; vertical-align: top }
-th:empty { display: none }
+td code { overflow-wrap: normal }
 .source { margin-top: 3rem; font-size: .85rem }
 @media (max-width: 52rem) { body { grid-template-columns: minmax(0, 1fr) } nav { border-right: 0; border-top: 1px solid var(--line); order: 2 } main { padding: 1.25rem } }
 `

@@ -3,6 +3,7 @@ import { connect } from '../../server/src/db/index.ts'
 import { type BuildRequest, createMessageBuilder } from '../../server/src/delivery/message/build.ts'
 import { type ClaimedEmail, createClaim } from '../../server/src/delivery/outbox/claim.ts'
 import { createContents } from '../../server/src/delivery/outbox/content.ts'
+import { KEYED_PLANS } from '../../server/src/delivery/outbox/keyed-plans.ts'
 import { createMark } from '../../server/src/delivery/outbox/mark.ts'
 import { createSettle } from '../../server/src/delivery/outbox/settle.ts'
 import { PRIORITIES } from '../../server/src/delivery/outbox/streams/stream-of.ts'
@@ -44,17 +45,28 @@ export const CAMPAIGN: BenchContent = {
 <table role="presentation">${Array.from({ length: LINKS }, (_, n) => ARTICLE(n)).join('')}</table>
 <p>Yours, {{ field5 }}</p></body></html>`,
 }
+/** Of eight texts, one for each combination of three conditions. */
+const CONDITIONAL: BenchContent = {
+  ...CAMPAIGN,
+  body: CAMPAIGN.body
+    .replace('<table', '{% if field6 contains "7" %}<p>A gift for you.</p>{% else %}<p>Welcome.</p>{% endif %}<table')
+    .replace(
+      '<p>Yours',
+      '{% unless field7 contains "3" %}<p>P. S. {{ field8 }}</p>{% endunless %}{% if field9 contains "1" %}<p>Bye.</p>{% endif %}<p>Yours',
+    ),
+}
 const SIZE = `${(CAMPAIGN.body.length / 1024).toFixed(1)} KB, ${LINKS} tracked links`
 
 const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 
-type DrainOptions = { scale: number; name: 'signed' | 'unsigned' }
+type DrainOptions = { scale: number; name: string; isConditional?: boolean }
 
-export async function timeCampaignDrain(product: Product, worker: Node, sink: Sink, { scale, name }: DrainOptions) {
+export async function timeCampaignDrain(product: Product, worker: Node, sink: Sink, { scale, name, isConditional }: DrainOptions) {
+  const content = isConditional ? CONDITIONAL : CAMPAIGN
   const count = scaled(EMAILS, scale)
-  await drain(product, worker, sink, scaled(2_000, scale), CAMPAIGN) // warm up
+  await drain(product, worker, sink, scaled(2_000, scale), content) // warm up
   const rounds: Awaited<ReturnType<typeof drain>>[] = []
-  for (let round = 0; round < ROUNDS; round++) rounds.push(await drain(product, worker, sink, count, CAMPAIGN))
+  for (let round = 0; round < ROUNDS; round++) rounds.push(await drain(product, worker, sink, count, content))
   const medianOf = (of: (round: (typeof rounds)[number]) => number) => Math.round(median(rounds.map(of)))
   const cpu = medianOf((round) => round.cpu)
   const timing: Timing = {
@@ -196,7 +208,7 @@ async function timeStatements(product: Product, databaseUrl: string, count: numb
     `insert into senders (worker, lease_until) values ($1, 'infinity') on conflict (worker) do update set lease_until = 'infinity'`,
     [WORKER],
   )
-  const db = connect({ url: databaseUrl, max: 4, log: createLog('warn') })
+  const db = connect({ url: databaseUrl, max: 4, log: createLog('warn'), settings: KEYED_PLANS })
   try {
     await queueEmails(client, product.projectId, count, 'CAMPAIGN', CAMPAIGN)
     const contentsOf = createContents(db)

@@ -51,12 +51,12 @@ const forget = async ({ dataDir, projectId }: Product) => {
   await client.end()
 }
 
-/** CPU in µs of one signed request by the client of the worker, in a process that does nothing else. */
+/** CPU in µs of one signed request by the client of the worker, and of writing its bytes and reading those of the reply, in a process of its own. */
 async function postFloor(receiver: Receiver, count: number) {
   const args = [receiver.url, String(count), String(REQUESTS_AT_ONCE)]
   const child = fork(fileURLToPath(new URL('../post.ts', import.meta.url)), args, { execArgv: ['--import', 'tsx'] })
-  const [{ perRequest }] = (await once(child, 'message')) as [{ perRequest: number }]
-  return perRequest
+  const [floors] = (await once(child, 'message')) as [{ perRequest: number; perWrite: number }]
+  return floors
 }
 
 type Cpu = { api: number; postgres: number; worker: number }
@@ -114,13 +114,13 @@ export async function timeToldEvents(product: Product, worker: Node, receiver: R
     untilAll: () => track({ isTold: true, untilAll: true }),
   })
   await forget(product)
-  const floor = ENDPOINTS * (await postFloor(receiver, count))
+  const { perRequest, perWrite } = await postFloor(receiver, count)
   const base = serverOf(cpu('without'))
   const micros = (value: number) => `${Math.round(value)} µs, ${(value / base).toFixed(2)} ×`
   return [
     {
       name: `POST /v1/track, ${count.toLocaleString('en')} events, no endpoint: CPU per event of the API node and PostgreSQL, median of ${ROUNDS}`,
-      result: micros(base),
+      result: `${micros(base)}: ${partsOf(cpu('without'))}`,
     },
     {
       name: `the same with ${ENDPOINTS} endpoints that take the event, until the last is accepted, while a worker tells them`,
@@ -130,7 +130,11 @@ export async function timeToldEvents(product: Product, worker: Node, receiver: R
     { name: 'the same with the CPU of the worker', result: `${micros(allOf(cpu('untilAll')))}: ${partsOf(cpu('untilAll'))}` },
     {
       name: `floor of the last: no endpoint, and ${ENDPOINTS} signed requests by the same client in a process of its own`,
-      result: `${micros(base + floor)}; a request ${Math.round(floor / ENDPOINTS)} µs`,
+      result: `${micros(base + ENDPOINTS * perRequest)}; a request ${Math.round(perRequest)} µs`,
+    },
+    {
+      name: `floor of any client: no endpoint, and ${ENDPOINTS} times the bytes of a request are written to a socket and a reply is read`,
+      result: `${micros(base + ENDPOINTS * perWrite)}; once ${Math.round(perWrite)} µs`,
     },
   ]
 }

@@ -149,7 +149,7 @@ test('without a mouse and without code a branch with two emails, a wait and a we
   expect(await findPageProblems(page, 'a person in a workflow')).toEqual([])
 })
 
-test('a recipe runs after three clicks, and another version of the steps is compared and restored', async () => {
+test('a recipe runs after three clicks, another version of its steps is compared and restored, and one of its emails is kept', async () => {
   const { page, project } = await openProject()
   const headers = { 'x-project-id': project.id }
   const { request } = page.context()
@@ -189,6 +189,26 @@ test('a recipe runs after three clicks, and another version of the steps is comp
   await button(page, 'Save').click()
   await page.getByText(/^Saved \d/).waitFor()
   expect((await (await request.get(`/workflows/${id}`, { headers })).json()).steps).toHaveLength(workflow.steps.length)
+
+  await button(page, 'Add a step after Welcome').click()
+  await page.getByRole('menuitem', { name: 'Update the contact' }).click()
+  await button(page, 'Add a field').click()
+  await page.getByLabel('Field 1, name').fill('score')
+  await page.getByLabel('Field 1, type').selectOption('Number')
+  await page.getByText('Enter a number.').waitFor()
+  expect(await button(page, 'Save').isDisabled()).toBe(true)
+  await page.getByLabel('Field 1, value').fill('3')
+  await button(page, 'Save').click()
+  await stepsOf(page, 'score = 3').waitFor()
+
+  await page.goto(`/app/p/${project.id}/templates?workflow=none`)
+  await page.getByText('Nothing matches these filters').waitFor()
+  await page.goto(`/app/p/${project.id}/templates`)
+  await button(page, 'Actions for Welcome').click()
+  await page.getByRole('menuitem', { name: 'Keep without its workflow' }).click()
+  await page.getByText('Welcome is kept if its workflow is deleted').first().waitFor()
+  const { data: ownTemplates } = await (await request.get('/templates?workflowId=none', { headers })).json()
+  expect(ownTemplates.map(({ name }: { name: string }) => name)).toEqual(['Welcome'])
 })
 
 test('an edit of a hundred steps renders at most five of them', async () => {

@@ -4501,7 +4501,7 @@ export interface Operations {
   /**
    * Sample the distinct values of a field
    *
-   * Considers the newest 100,000 contacts and values of up to 1,024 characters.
+   * Reads up to 100,000 contacts, the newest first, until 10,000 of them have no further value. Values have up to 1,024 characters.
    */
   'GET /contacts/fields/{field}/values': {
     params: {
@@ -8664,7 +8664,7 @@ export class FieldsApi extends Resource {
   readonly usage = (field: string, options: CallOptions = {}): Promise<Result<'GET /contacts/fields/{field}/usage'>> =>
     this.call('GET /contacts/fields/{field}/usage', { params: { field } }, options)
 
-  /** Sample the distinct values of a field. Considers the newest 100,000 contacts and values of up to 1,024 characters. */
+  /** Sample the distinct values of a field. Reads up to 100,000 contacts, the newest first, until 10,000 of them have no further value. Values have up to 1,024 characters. */
   readonly values = (field: string, query: Query<'GET /contacts/fields/{field}/values'> = {}, options: CallOptions = {}): Promise<Result<'GET /contacts/fields/{field}/values'>> =>
     this.call('GET /contacts/fields/{field}/values', { params: { field }, query }, options)
 }

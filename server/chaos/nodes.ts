@@ -150,7 +150,7 @@ export async function slowCommits(url: string) {
 type Witness = { problems: string[]; births: Map<number, string | undefined> }
 
 /** Restarts a node whenever it ends, as a process manager does, on the same port. */
-async function keepNode(name: string, entry: Entry, env: Record<string, string>, { problems, births }: Witness) {
+export async function keepNode(name: string, entry: Entry, env: Record<string, string>, { problems, births }: Witness) {
   const port = String(await freePort())
   let current: Running
   /** Crash points of the next and of the current process. */

@@ -10,6 +10,7 @@ import { neighboursUnderAttack } from './neighbours.ts'
 import { cells, columns } from './neighbours-check.ts'
 import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
+import { rollingRestarts } from './rolling.ts'
 import { keepSection } from './sections.ts'
 import { siegeCells, siegeColumns } from './siege-check.ts'
 import { SIEGE_NAMES } from './sieges.ts'
@@ -24,7 +25,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,rolling,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
@@ -54,6 +55,7 @@ const SUITES = {
   feedback: runFeedback,
   relay: runRelay,
   submission: runSubmission,
+  rolling: runRolling,
   neighbours: runNeighbours,
   // The second part of the neighbours, alone.
   sieges: async () => reportNeighbours('sieges', [await runSieges(SIEGE_NAMES)]),
@@ -97,6 +99,10 @@ async function runTrack() {
   return report(`track --faults ${plan.faults}`, 'tracking, two nodes, embedded PostgreSQL', run, [
     ['requests, each with a key of its own', run.calls],
     ['of them per second', `${Math.round(run.calls / run.seconds)}; outages left out, ${Math.round(run.calls / upSeconds)}`],
+    ['webhooks, each signed and told under one id, to two endpoints', run.webhooks.told],
+    ['· requests', run.webhooks.requests],
+    ...Object.entries(run.webhooks.answers).map(([answer, count]): Row => [`· bad first answers: ${answer}`, count]),
+    ['· rotations of the secrets', run.webhooks.rotations],
   ])
 }
 
@@ -242,6 +248,30 @@ ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${problems.map((problem) => `\n- ${problem}`).join('')}`
 }
 
+/** Requests per second, and restarts of each node. */
+const ROLLING = { perSecond: 200, rounds: 5 }
+
+async function runRolling() {
+  const run = await rollingRestarts({ ...ROLLING, say: console.log })
+  process.exitCode ||= run.problems.length ? 1 : 0
+  const rows: Row[] = [
+    ['restarts', run.restarts],
+    ['requests that were answered', run.answered],
+    ['of them per second', Math.round(run.answered / run.seconds)],
+    ['requests that failed', run.failed],
+    ['longest time of a request', `${run.slowestMs} ms`],
+    ['emails accepted, sent', `${run.sends}, ${run.sent}`],
+    ['problems', run.problems.length],
+  ]
+  return `${machine()}
+\`npm run chaos -- rolling\` restarts two API nodes and two workers one after the other, behind a load balancer that asks for readiness five times a second.
+
+| rolling restarts, ${run.seconds.toFixed(1)} s | |
+|---|---|
+${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
+${run.problems.map((problem) => `\n- ${problem}`).join('')}`
+}
+
 async function runNeighbours() {
   const isNamed = (name: string) => values.attack === undefined || values.attack === name
   const [attacks, sieges] = [ATTACK_NAMES.filter(isNamed), SIEGE_NAMES.filter(isNamed)]
@@ -293,7 +323,7 @@ function rowsOfDeaths(deaths: string[]): Row[] {
   ])
 }
 
-type Run = Omit<Awaited<ReturnType<typeof trackUnderFaults>>, 'survivors'>
+type Run = Omit<Awaited<ReturnType<typeof trackUnderFaults>>, 'survivors' | 'webhooks'>
 
 function report(command: string, what: string, run: Run, more: Row[]) {
   process.exitCode ||= run.problems.length ? 1 : 0

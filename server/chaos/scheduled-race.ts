@@ -41,7 +41,7 @@ export function raceScheduled({ urls, secretKey, projectId, db }: Target, random
         db,
         sql<{ id: string }>`
           select id from emails where project_id = ${projectId} and state in ('deferred', 'queued') and send_at < now() + ${DUE_WITHIN}::interval
-          order by send_at desc limit 4
+          order by send_at desc limit 12
         `,
       ).catch(() => [])
       await Promise.all(due.filter(() => random.chance(0.3)).map(({ id }) => race(id).catch(() => {})))

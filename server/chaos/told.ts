@@ -14,10 +14,10 @@ export const TOLD_ENV = { WEBHOOK_ALLOW_PRIVATE: '127.0.0.1/32' }
 const SETTLE_MS = 180_000
 /** Of the deliveries, the share whose first attempt goes wrong: hangs, drips, or one of these ways in turn. */
 const BAD_SHARE = 0.02
-const BAD: ((res: ServerResponse) => void)[] = [
-  (res) => res.writeHead(500).end(),
-  (res) => res.writeHead(302, { location: 'http://127.0.0.1/' }).end(),
-  (res) => res.destroy(),
+const BAD: [name: string, answer: (res: ServerResponse) => void][] = [
+  ['500', (res) => res.writeHead(500).end()],
+  ['redirect', (res) => res.writeHead(302, { location: 'http://127.0.0.1/' }).end()],
+  ['closed connection', (res) => res.destroy()],
 ]
 /** Each holds up the endpoint for 10 s. */
 const MAX_HANGS = 2
@@ -35,6 +35,11 @@ export async function startReceiver() {
   const attempts = new Map<string, number>()
   let forged = 0
   let bad = 0
+  let rotations = 0
+  const answers: Record<string, number> = {}
+  const count = (answer: string) => {
+    answers[answer] = (answers[answer] ?? 0) + 1
+  }
 
   function take(req: IncomingMessage, body: string, res: ServerResponse) {
     const id = String(req.headers['webhook-id'])
@@ -50,10 +55,15 @@ export async function startReceiver() {
       forged++
     const event = `${path} ${JSON.parse(body).data.id}`
     const isBad = attempts.get(id) === 1 && Math.random() < BAD_SHARE
-    if (isBad && ++bad <= MAX_HANGS) return
-    if (isBad && bad % 2) return BAD[bad % BAD.length]!(res)
+    if (isBad && ++bad <= MAX_HANGS) return count('none')
+    if (isBad && bad % 2) {
+      const [name, answer] = BAD[Math.floor(bad / 2) % BAD.length]!
+      count(name)
+      return answer(res)
+    }
     idsOfEvent.set(event, (idsOfEvent.get(event) ?? new Set()).add(id))
     // It has answered, although the reply never ends.
+    if (isBad) count('without end')
     if (isBad) res.writeHead(200).write('x')
     else res.end()
   }
@@ -91,7 +101,10 @@ export async function startReceiver() {
       const made = await Promise.all(
         PATHS.map(async (path) => ({ path, ...(await ask('POST', '/webhook-endpoints', { url: url + path, events: ['event.*'] })) })),
       )
-      const rotateAll = () => Promise.all(made.map(({ path, id }) => rotate(path, id)))
+      const rotateAll = async () => {
+        await Promise.all(made.map(({ path, id }) => rotate(path, id)))
+        rotations++
+      }
       await rotateAll()
       // Nodes are killed meanwhile.
       rotating = setInterval(() => void rotateAll().catch(() => {}), ROTATE_MS)
@@ -111,6 +124,8 @@ export async function startReceiver() {
           { rule: 'a webhook without a valid signature', cases: forged ? [String(forged)] : [] },
         ]
       },
+    /** What it was told, and how it answered. */
+    report: () => ({ requests: [...attempts.values()].reduce((sum, tries) => sum + tries, 0), told: attempts.size, answers, rotations }),
     stop() {
       clearInterval(rotating)
       server.closeAllConnections()

@@ -24,7 +24,7 @@ export async function trackUnderFaults({ perSecond = 500, ...plan }: Plan & { pe
     receiver.stop,
   )
   const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
-  return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE) }
+  return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE), webhooks: receiver.report() }
 }
 
 const prepareWith =

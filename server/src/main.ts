@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { Parts } from './app.ts'
@@ -42,7 +43,7 @@ export async function start(env: Record<string, string | undefined>, parts: Part
   const started: Started = { undo: [], cancel: new AbortController() }
   const starting = boot(config, log, started, parts)
   const stop = stopper(starting, started, log)
-  exitOnSignals(stop, () => started.database?.abort(), log)
+  exitOnSignals(stop, () => started.database?.abort(), { log, withinMs: DRAIN_MS + config.shutdownDelayMs })
   try {
     await starting
   } catch (err) {
@@ -100,8 +101,14 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopSubmission(), stopWorker()]) })
   readiness.isStarting = false
   readiness.accepting = true
-  undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
+  undo.push({ step: 'readiness', run: () => turnUnready(readiness, config) })
   log.info({ role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
+}
+
+/** Requests are still answered for a while: a load balancer that asks for readiness needs time to notice. */
+async function turnUnready(readiness: Readiness, { role, shutdownDelayMs }: Config) {
+  readiness.accepting = false
+  if (role !== 'worker') await sleep(shutdownDelayMs)
 }
 
 /** Returns a function that stops it, which may be called more than once. */
@@ -199,7 +206,7 @@ function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
 const SAME_SIGNAL_MS = 500
 
 /** The first signal drains within a deadline; the second exits at once. */
-function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
+function exitOnSignals(stop: () => Promise<void>, abort: () => void, { log, withinMs }: { log: Log; withinMs: number }) {
   const exitNow = () => {
     abort()
     process.exit(1)
@@ -209,7 +216,7 @@ function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
     setTimeout(() => {
       log.error({}, 'did not stop in time')
       exitNow()
-    }, DRAIN_MS).unref()
+    }, withinMs).unref()
     stop().then(() => process.exit(code))
   }
   let stopping = false

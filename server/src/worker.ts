@@ -24,6 +24,7 @@ import { suppressionExport } from './delivery/emails/export-suppressions.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
 import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
 import { createEmailFold, type EmailFolds } from './delivery/outbox/email-ledger.ts'
+import { KEYED_PLANS } from './delivery/outbox/keyed-plans.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
 import { startSender } from './delivery/sender/loop.ts'
 import type { SenderTiming } from './delivery/sender/timing.ts'
@@ -196,7 +197,7 @@ export async function startWorker(
   // A database that was restored may be older than what was sent.
   const hold = await watchSendingHold(deps.db, deps.log)
   const maySend = () => isHeld() && hold.mayLeave()
-  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender' })
+  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender', settings: KEYED_PLANS })
   const sender = await startSender({
     ...deps,
     ownDb,

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many } from '../db/index.ts'
+import { type Db, many, prepared } from '../db/index.ts'
 import { type EventQuery, readLastEvents } from '../events/last-events.ts'
 import type { Expression } from './expression.ts'
 import type { ContactFacts } from './match.ts'
@@ -26,7 +26,7 @@ type Contact = ContactFacts['contact']
 
 /** With only those fields that the expressions mention: the data of a contact may have 256 KB. */
 const readContacts = (db: Db, { projectId, contactIds, expressions }: Asked): Promise<Contact[]> =>
-  many<Contact>(db)`
+  many<Contact>(db)`${prepared}
     select id, email, subscribed, created_at as "createdAt", updated_at as "updatedAt",
       (select coalesce(jsonb_object_agg(key, data -> key), '{}')
        from unnest(${[...new Set(expressions.flatMap(dataKeysOf))]}::text[]) as key where data ? key) as data

@@ -157,5 +157,6 @@ const Upserted = Contact.extend({ _meta: z.object({ isNew: z.boolean(), isUpdate
 const upsertAlone = (db: Pool, upsert: ContactUpsert) =>
   transact(db, async (tx) => {
     const { id, isNew } = (await upsertContacts(tx, [upsert]))(upsert.projectId, upsert.email)
-    return { isNew, contact: (await findContact(tx, upsert.projectId, id))! }
+    // With the id at the top: the audit entry names it.
+    return { id, isNew, contact: (await findContact(tx, upsert.projectId, id))! }
   })

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
+import type { Statement } from './fixed-statement.ts'
 import type { Schema } from './schema.ts'
 import { isRetryable } from './sql-state.ts'
 
@@ -12,8 +13,10 @@ export type Tx = Transaction<Schema>
 /** For reads that may run on either. */
 export type Db = Pool | Tx
 
-/** `name`: of the pool, in metrics. */
-export function connect({ url, max, log, name = 'main' }: { url: string; max: number; log: Log; name?: string }): Pool {
+/** `name`: of the pool, in metrics. `settings`: parameters of PostgreSQL for each of the connections. */
+type PoolOptions = { url: string; max: number; log: Log; name?: string; settings?: Record<string, string> }
+
+export function connect({ url, max, log, name = 'main', settings = {} }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -37,6 +40,7 @@ export function connect({ url, max, log, name = 'main' }: { url: string; max: nu
     client.on('error', lost)
     // Fails on the few systems where PostgreSQL cannot do it.
     client.query(`set client_connection_check_interval = '${CHECK_CLIENT}'`).catch(() => {})
+    for (const [name, value] of Object.entries(settings)) client.query(`set ${name} = '${value}'`).catch(() => {})
   })
   const db = new Kysely<Schema>({
     dialect: new PostgresDialect({
@@ -114,33 +118,33 @@ type InPlace<Result> = (text: TemplateStringsArray, ...values: unknown[]) => Pro
 
 /** Runs a statement that is written in place, as in ``many<Row>(db)`select …` ``, or that was built elsewhere: `many(db, query)`. */
 export function many<Row>(db: Db): InPlace<Row[]>
-export function many<Row>(db: Db, query: RawBuilder<Row>): Promise<Row[]>
-export function many<Row>(db: Db, query?: RawBuilder<Row>) {
+export function many<Row>(db: Db, query: Statement<Row>): Promise<Row[]>
+export function many<Row>(db: Db, query?: Statement<Row>) {
   return run(query, async (statement) => (await statement.execute(db)).rows)
 }
 
 /** The first row. */
 export function maybeOne<Row>(db: Db): InPlace<Row | undefined>
-export function maybeOne<Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined>
-export function maybeOne<Row>(db: Db, query?: RawBuilder<Row>) {
+export function maybeOne<Row>(db: Db, query: Statement<Row>): Promise<Row | undefined>
+export function maybeOne<Row>(db: Db, query?: Statement<Row>) {
   return run(query, async (statement) => (await many(db, statement))[0])
 }
 
 /** The first row of a statement that has one always. */
 export function one<Row>(db: Db): InPlace<Row>
-export function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row>
-export function one<Row>(db: Db, query?: RawBuilder<Row>) {
+export function one<Row>(db: Db, query: Statement<Row>): Promise<Row>
+export function one<Row>(db: Db, query?: Statement<Row>) {
   return run(query, async (statement) => (await maybeOne(db, statement)) ?? Promise.reject(new Error('statement returned no row')))
 }
 
 /** The number of rows that the statement inserted, updated or deleted. */
 export function countAffected(tx: Tx): InPlace<number>
-export function countAffected(tx: Tx, query: RawBuilder<unknown>): Promise<number>
-export function countAffected(tx: Tx, query?: RawBuilder<unknown>) {
+export function countAffected(tx: Tx, query: Statement<unknown>): Promise<number>
+export function countAffected(tx: Tx, query?: Statement<unknown>) {
   return run(query, async (statement) => Number((await statement.execute(tx)).numAffectedRows ?? 0n))
 }
 
-const run = <Row, Result>(query: RawBuilder<Row> | undefined, execute: (statement: RawBuilder<Row>) => Promise<Result>) =>
+const run = <Row, Result>(query: Statement<Row> | undefined, execute: (statement: Statement<Row>) => Promise<Result>) =>
   query ? execute(query) : (text: TemplateStringsArray, ...values: unknown[]) => execute(sql<Row>(text, ...values))
 
 /** The first column of a row that is always there. */
@@ -181,15 +185,15 @@ export async function transact<T>(db: Pool, given: (tx: Tx) => Promise<T>): Prom
   }
 }
 
-export type RowsOf<Queries extends RawBuilder<unknown>[]> = {
-  [Index in keyof Queries]: Queries[Index] extends RawBuilder<infer Row> ? Row[] : never
+export type RowsOf<Queries extends Statement<unknown>[]> = {
+  [Index in keyof Queries]: Queries[Index] extends Statement<infer Row> ? Row[] : never
 }
 
 /**
  * A transaction whose statements do not need each other's results: all of them are sent in one round trip. On a hot path the round trips
  * cost more than the statements. If one fails, nothing was written.
  */
-export async function transactAtOnce<Queries extends RawBuilder<unknown>[]>(db: Pool, queries: [...Queries]): Promise<RowsOf<Queries>> {
+export async function transactAtOnce<Queries extends Statement<unknown>[]>(db: Pool, queries: [...Queries]): Promise<RowsOf<Queries>> {
   const requests = queries.map((query) => {
     const { sql: text, parameters } = query.compile(db)
     return request(text, parameters)

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { fixedStatement } from '../db/fixed-statement.ts'
 import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
 import { AppError } from '../lib/errors.ts'
 import { readAddress } from '../lib/text/address.ts'
@@ -47,14 +48,21 @@ export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: 
   const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
   const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))
   const asked = new Map(named.map(({ projectId, name }) => [`${projectId} ${name}`, { projectId, name }]))
-  const verified = await many<SenderDomain & { projectId: string }>(db)`${prepared}
-    select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector", ${VERIFIED_LINK_HOST} as "linkHost"
-    from domains d join ${listed([...asked.values()])} on s.project = d.project_id and s.name = d.domain
-    where ${isProven}
-  `
+  const listedOnce = [...asked.values()]
+  const verified = await many(
+    db,
+    verifiedStatement({ projects: listedOnce.map(({ projectId }) => projectId), names: listedOnce.map(({ name }) => name) }),
+  )
   const found = new Map(verified.map(({ projectId, ...domain }) => [`${projectId} ${domain.domain}`, domain]))
   return ({ projectId, address }) => found.get(`${projectId} ${nameOf(address)}`)
 }
+
+const verifiedStatement = fixedStatement(
+  ({ projects, names }: { projects: string[]; names: string[] }) => sql<SenderDomain & { projectId: string }>`${prepared}
+    select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector", ${VERIFIED_LINK_HOST} as "linkHost"
+    from domains d join unnest(${projects}::uuid[], ${names}::text[]) as s(project, name) on s.project = d.project_id and s.name = d.domain
+    where ${isProven}`,
+)
 
 const listed = (domains: { projectId: string; name: string }[]) =>
   sql`unnest(${domains.map(({ projectId }) => projectId)}::uuid[], ${domains.map(({ name }) => name)}::text[]) as s(project, name)`

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
 import { listenForNotifications } from '../db/notifications.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
@@ -198,7 +198,7 @@ export const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
 
 type Claimed = Omit<Reaction, 'listeners'> & { attempts: number }
 
-const CLAIM = sql<Claimed>`
+const CLAIM = sql<Claimed>`${prepared}
   select id, contact_id as "contactId", event_id as "eventId", event_name as "eventName", attempts, topics
   from reactions where due_at <= now()`
 
@@ -210,7 +210,7 @@ const claimOne = (tx: Tx, projectId: string, id: string) => maybeOne<Claimed>(tx
 /** Reads the listeners of all these reactions, and returns a lookup of those of one. Many reactions have the same topics, so the result is kept by topics. */
 async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
   const topics = [...new Set(claimed.flatMap((reaction) => reaction.topics))]
-  const rows = await many<{ topic: string; listener: string }>(tx)`
+  const rows = await many<{ topic: string; listener: string }>(tx)`${prepared}
     select topic, listener from listeners where project_id = ${projectId} and topic = any(${topics}::text[])
   `
   const known = new Map<string, string[]>()
@@ -224,7 +224,7 @@ async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
 }
 
 const removeReactions = (tx: Tx, projectId: string, claimed: Claimed[]) =>
-  sql`delete from reactions where project_id = ${projectId} and id = any(${claimed.map(({ id }) => id)}::uuid[])`.execute(tx)
+  sql`${prepared} delete from reactions where project_id = ${projectId} and id = any(${claimed.map(({ id }) => id)}::uuid[])`.execute(tx)
 
 /** 1 s, 2 s, 4 s, … 1 h. */
 const postponeReaction = (tx: Tx, projectId: string, id: string) =>

@@ -62,6 +62,7 @@ const Environment = z.object({
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   DATABASE_WAIT_SECONDS: wholeNumber(0, 3600).default(60),
+  SHUTDOWN_DELAY_SECONDS: wholeNumber(0, 300).default(0),
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   SECRET_KEY: MasterKey.optional(),
   SECRET_KEY_PREVIOUS: list.pipe(z.array(MasterKey)).default([]),
@@ -78,7 +79,7 @@ const Environment = z.object({
     .url({ protocol: /^smtps?$/, hostname: /./, error: 'must look like smtp://user:password@host:587 or smtps://…' })
     .refine((url) => ['on', 'off', null].includes(readDkim(url)), 'dkim must be "on", which is the default, or "off"')
     .optional(),
-  SMTP_CONNECTIONS: wholeNumber(1, 200).default(32),
+  SMTP_CONNECTIONS: wholeNumber(1, 200).default(34),
   SES_REGION: z
     .string()
     .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be an AWS region, such as eu-central-1')
@@ -201,6 +202,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     databaseUrl: env.DATABASE_URL,
     poolSize: env.DATABASE_POOL_SIZE,
     databaseWaitMs: env.DATABASE_WAIT_SECONDS * SECOND,
+    shutdownDelayMs: env.SHUTDOWN_DELAY_SECONDS * SECOND,
     role: env.ROLE,
     secretKey: env.SECRET_KEY,
     previousSecretKeys: env.SECRET_KEY_PREVIOUS,

@@ -1,4 +1,4 @@
-import { createHash, type KeyObject, sign } from 'node:crypto'
+import { hash, type KeyObject, sign } from 'node:crypto'
 import type { ComposedMessage } from './compose.ts'
 
 /**
@@ -87,14 +87,12 @@ function canonicalHeader(field: string) {
 }
 
 function bodyHash(body: string | Buffer) {
-  if (typeof body !== 'string') return createHash('sha256').update(body).digest('base64')
+  if (typeof body !== 'string') return hash('sha256', body, 'base64')
   const canonical = isCanonical(body) ? body : body.replace(/[ \t]{2,}|\t/g, ' ').replaceAll(' \r\n', '\r\n')
   let end = canonical.length
   while (canonical.endsWith('\r\n', end)) end -= 2
   // A body has one byte per character.
-  return createHash('sha256')
-    .update(end === 0 ? '' : canonical.slice(0, end + 2), 'latin1')
-    .digest('base64')
+  return hash('sha256', Buffer.from(end === 0 ? '' : canonical.slice(0, end + 2), 'latin1'), 'base64')
 }
 
 /** True for most bodies; the test is many times faster than a replacement without a match. */

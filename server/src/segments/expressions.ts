@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Expression, type ReferencedSegment, type SegmentLookup, toExpression } from '../conditions/expression.ts'
 import type { ConditionTree } from '../conditions/schema.ts'
-import { type Db, many } from '../db/index.ts'
+import { type Db, many, prepared } from '../db/index.ts'
 
 type Row = { id: string; name: string; slug: string; type: 'DYNAMIC' | 'STATIC'; condition: ConditionTree; isAsked: boolean }
 /** A dynamic segment, ready to be evaluated. */
@@ -35,7 +35,7 @@ export async function loadLookup(db: Db, projectId: string, ids: string[]): Prom
   return (id) => byId.get(id)
 }
 
-const selectReachable = (projectId: string, ids: string[]) => sql<Row>`
+const selectReachable = (projectId: string, ids: string[]) => sql<Row>`${prepared}
   with recursive reached (id) as (
     select unnest(${ids}::uuid[])
     union

@@ -95,7 +95,8 @@ function fillSkeleton({ type, fromName }: Email, links: Recipient, body: Body, l
 
 /** Whether a link to unsubscribe is visible. The HTML has a fixed structure, so that a slot is visible for all values or for none. */
 function showsLink(slots: SlottedHtml, html: string, links: Recipient) {
-  const tokens = tokensOf(links).filter((token) => html.includes(token))
+  // Not searched for in `html`: joining its parts for that would take more memory than everything else of an email.
+  const tokens = tokensOf(links).filter((token) => [slots.values, slots.texts].some((all) => all.some((text) => text.includes(token))))
   if (!tokens.length) return false
   const holdsToken = (value: string) => tokens.some((token) => value.includes(token))
   if (slots.values.some((value, slot) => holdsToken(value) && isVisibleSlot(slots.texts, slot))) return true

@@ -4,12 +4,13 @@ import { AppError } from '../lib/errors.ts'
 import { createThreadPool, spareCores, watchProgress } from '../lib/threads/thread-pool.ts'
 import { createProgress } from '../lib/threads/thread-progress.ts'
 import { joinSlots } from '../mime/compiled/slotted-html.ts'
-import { compileFastPath, type FastPath } from './language/fast-path.ts'
+import { compileFastPath, type FastPath, MAX_VARIANTS } from './language/fast/fast-path.ts'
 import {
   COMPILE_MS,
   MAX_FAST_PROCESSED,
   MAX_FAST_PROCESSED_PER_CALL,
   MAX_FAST_SOURCE,
+  MAX_FAST_TAGS,
   MAX_FAST_VARIABLES,
   RENDER_MS,
   TEXT_MS,
@@ -54,8 +55,8 @@ export async function renderEmail(template: TemplateSource, recipient: Recipient
 }
 
 /**
- * Renders one template for many recipients. A recipient that exceeds a limit fails alone, with the reason. Templates that only fill in
- * variables are rendered on the main thread, all others in threads that can be killed.
+ * Renders one template for many recipients. A recipient that exceeds a limit fails alone, with the reason. Templates of
+ * variables, conditions and loops are rendered on the main thread, all others in threads that can be killed.
  */
 export async function renderEmails(template: TemplateSource, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
   if (isLargeLiteral(template.body)) return renderSubjectOnly(template, recipients, options)
@@ -140,15 +141,18 @@ function cachedFastPath(source: string, part: keyof typeof fastPaths): FastPath 
   const known = fastPaths[part].get(source)
   if (known) return known.path
   const path = readFastPath(source, part === 'body')
-  fastPaths[part].set(source, { path }, 2 * source.length + (path ? BYTES_PER_VARIABLE * countVariables(source) : 0))
+  const [variables, tags] = [countOf(source, '{{'), countOf(source, '{%')]
+  const texts = 2 * source.length * (path && tags > 0 ? MAX_VARIANTS : 1)
+  fastPaths[part].set(source, { path }, texts + (path ? BYTES_PER_VARIABLE * (variables + tags) : 0))
   return path
 }
 
-const countVariables = (source: string) => source.split('{{').length - 1
+const countOf = (source: string, opening: string) => source.split(opening).length - 1
 
 function readFastPath(source: string, html: boolean) {
   // Parsing thousands of tags takes a tenth of a second: too long for the main thread.
-  if (source.length > MAX_FAST_SOURCE || source.includes('{%') || countVariables(source) > MAX_FAST_VARIABLES) return undefined
+  if (source.length > MAX_FAST_SOURCE || countOf(source, '{{') > MAX_FAST_VARIABLES || countOf(source, '{%') > MAX_FAST_TAGS)
+    return undefined
   try {
     return compileFastPath(prepare(source, { html }), { html })
   } catch (err) {
@@ -175,15 +179,16 @@ async function renderFast(email: FastEmail, recipients: Recipient[]): Promise<(R
 }
 
 function fill({ subject, previewText, body }: FastEmail, recipient: Recipient, budget: { characters: number }): Rendered | undefined {
-  const subjectValues = subject.valuesFor(recipient, budget)
-  const previewValues = subjectValues && previewText.valuesFor(recipient, budget)
-  const values = previewValues && body.valuesFor(recipient, budget)
-  if (!values) return undefined
+  const filledSubject = subject.fill(recipient, budget)
+  const filledPreview = filledSubject && previewText.fill(recipient, budget)
+  const filled = filledPreview && body.fill(recipient, budget)
+  if (!filled) return undefined
+  const { texts, values, isShared } = filled
   return finishRendering({
-    subject: joinSlots({ texts: subject.texts, values: subjectValues }),
-    previewText: joinSlots({ texts: previewText.texts, values: previewValues }),
-    html: joinSlots({ texts: body.texts, values }),
-    ...(body.isEscaped ? { slots: { texts: body.texts, values } } : {}),
+    subject: joinSlots(filledSubject),
+    previewText: joinSlots(filledPreview),
+    html: joinSlots(filled),
+    ...(body.isEscaped && isShared ? { slots: { texts, values } } : {}),
   })
 }
 

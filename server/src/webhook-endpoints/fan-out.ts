@@ -25,7 +25,7 @@ const MAX_ROWS = 100
 /** Messages of one batch: so many requests are made, and settled, for the cost of a few statements. */
 const MAX_IN_BATCH = 500
 /** After a batch that was not full, a project rests: facts that follow each other closely are taken together. */
-const REST_MS = 100
+const REST_MS = 240
 
 /** Queues what happened for each endpoint that listens. Any number of processes may run it. */
 export function startFanOut({ db, log, isHeld, onFannedOut, pollMs = POLL_MS, isDue }: Deps) {

@@ -243,6 +243,18 @@ describe('the values of a field', () => {
     expect((await project.values('few')).values).toEqual(['a', 'b'])
   })
 
+  test('are those of the newest 10,000 contacts, and of the next as long as these have further ones', async () => {
+    const mine = await newProject()
+    await sql`
+      insert into contacts (project_id, id, email, subscribed, data)
+      select ${mine.id}, (lpad(to_hex(n), 12, '0') || '70008000' || repeat('0', 12))::uuid, 'c' || n || '@example.com', true, jsonb_build_object(
+        'plan', case when n > 15000 then 'new' when n > 5000 then 'old' else 'first' end, 'tier', case when n > 5000 then 'new' else 'first' end)
+      from generate_series(1, 25000) as n
+    `.execute(sterna.db)
+    expect((await mine.values('plan')).values).toEqual(['first', 'new', 'old'])
+    expect((await mine.values('tier')).values).toEqual(['new'])
+  })
+
   test('are distinguished by type', async () => {
     const mine = await newProject()
     const kinds = [1, '1', true, 'true', false, 0, '0', 1.5, '2026-01-01', ' ', 'é']

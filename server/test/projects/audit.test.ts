@@ -85,13 +85,15 @@ test('contacts are named by id, and listed only if a person changed them', async
   await project.contacts.update(ada.id, { subscribed: false })
   await asOwner(project, 'PATCH', `/contacts/${ada.id}`, { data: { plan: 'pro' } })
   await asOwner(project, 'POST', '/suppressions', { address: 'grace@example.com' })
+  const { body: bea } = await asOwner(project, 'POST', '/contacts', { email: 'bea@example.com' })
   const { data } = await audit(project)
   expect(data).toMatchObject([
+    { action: 'contact.create', target: { type: 'contact', id: bea.id, name: null }, changes: [{ field: 'email' }] },
     { action: 'suppression.create', target: { type: 'suppression', id: null, name: null }, changes: [{ field: 'address' }] },
     { action: 'contact.update', target: { type: 'contact', id: ada.id, name: null }, changes: [{ field: 'data' }] },
     { action: 'project.create' },
   ])
-  expect(JSON.stringify(data)).not.toMatch(/ada@|grace@|pro"/)
+  expect(JSON.stringify(data)).not.toMatch(/ada@|bea@|grace@|pro"/)
 })
 
 test('entries are filtered by actor and action, paged, and downloaded as CSV', async () => {

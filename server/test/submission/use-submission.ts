@@ -116,7 +116,7 @@ export const plainToken = (key: string, user = 'sterna') => Buffer.from(`\0${use
 export const idsIn = (reply: string): string[] => reply.replace(/ batch .*/, '').match(/[0-9a-f]{8}-[0-9a-f-]{27}/g) ?? []
 
 /** A message of one part; `headers` replace or add lines. */
-export const letterFrom =
+const letterFrom =
   (from: string) =>
   (headers: Record<string, string> = {}, body = 'Hello\r\n') =>
     `${Object.entries({ From: from, To: TO, Subject: 'Hi', ...headers })

@@ -177,6 +177,12 @@ const piece = fc.constantFrom(
     '<hr>',
     '{{ email }}',
   ],
+  ...[
+    '{% if a %}<p>{% else %}<div>{% endif %}',
+    '{% if b == "Ada" %}{{ a }}{% endif %}',
+    '{%- unless c -%} <b>{{ b }}</b> {%- endunless -%}',
+  ],
+  ...['{% for item in c %}<li>{{ item }}</li>{% endfor %}', '<a href="{% if a %}{{ b }}{% else %}https://shop.example/{% endif %}">'],
 )
 const content: fc.Arbitrary<Content> = fc.record({
   type: fc.constantFrom('TRANSACTIONAL' as const, 'MARKETING' as const, 'MARKETING' as const, 'HEADLESS' as const),
@@ -214,7 +220,12 @@ test.each<[string, Record<string, unknown>, string]>([
   ['<a href="{{ b }}">{{ b }}</a>', { b: 'https://shop.example/x' }, 'from a skeleton'],
   ['<p>{{ a | raw }}</p>', {}, 'alone'],
   ['<{{ a }}>', {}, 'alone'],
-  ['<p>{% if a %}{{ a }}{% endif %}</p>', {}, 'alone'],
+  ['<p>{% if a %}{{ a }}{% else %}you{% endif %}</p>', {}, 'by copying'],
+  ['<p>{% if a %}{{ a }}{% else %}you{% endif %}</p>', { a: null }, 'by copying'],
+  ['<ul>{% for item in b %}<li>{{ item }}</li>{% endfor %}</ul>', { b: ['one', 'two'] }, 'by copying'],
+  ['{% if a %}<p title="{% endif %}{{ b }}">', { b: 'x' }, 'by copying'],
+  ['{% if a %}<p title={% endif %}{{ b }}>', { b: 'x' }, 'alone'],
+  ['<p>{% assign x = a %}{{ x }}</p>', {}, 'alone'],
 ])('%s with %o is built %s', async (body, data, way) => {
   const given = { type: 'MARKETING' as const, body, previewText: 'For {{ a }}', fromName: 'Shop', data: { a: 'Ada', ...data } }
   expect(await expectSameMessage(given, expectVerified)).toBe(way)

@@ -1,5 +1,5 @@
 import { compile } from '../../src/templates/language/compile.ts'
-import { compileFastPath } from '../../src/templates/language/fast-path.ts'
+import { compileFastPath } from '../../src/templates/language/fast/fast-path.ts'
 import { prepare } from '../../src/templates/language/prepare.ts'
 import { type Recipient, scopeOf } from '../../src/templates/language/variables.ts'
 import { renderEmail } from '../../src/templates/render.ts'

@@ -49,10 +49,23 @@ test('a step that this version does not know is shown by its name', () => {
 })
 
 test('an email without a reply is shown as unknown, one that came in as received', () => {
-  const sent = { status: 'SENDING', outcomeUnknownSince: '2026-01-01T00:00:00Z', sourceType: 'TRANSACTIONAL' } as const
+  const sent = {
+    status: 'SENDING',
+    outcomeUnknownSince: '2026-01-01T00:00:00Z',
+    sourceType: 'TRANSACTIONAL',
+    sendAt: null,
+    attempts: 1,
+  } as const
   expect(shownEmailStatus(sent)).toBe('UNKNOWN')
   expect(shownEmailStatus({ ...sent, outcomeUnknownSince: null })).toBe('SENDING')
   expect(shownEmailStatus({ ...sent, sourceType: 'INBOUND' })).toBe('RECEIVED')
+})
+
+test('an email that waits for its time is shown as scheduled until a worker has taken it', () => {
+  const later = { status: 'PENDING', outcomeUnknownSince: null, sourceType: 'TRANSACTIONAL', sendAt: '2026-01-01T00:00:00Z' } as const
+  expect(shownEmailStatus({ ...later, attempts: 0 })).toBe('SCHEDULED')
+  expect(shownEmailStatus({ ...later, attempts: 1 })).toBe('PENDING')
+  expect(shownEmailStatus({ ...later, attempts: 0, sendAt: null })).toBe('PENDING')
 })
 
 test('only a failed transactional email can be resent', () => {

@@ -11,15 +11,18 @@ export type StoryEntry = {
 }
 type Entry = { what: string; details: Record<string, unknown> }
 
+type Shown = Pick<Email, 'status' | 'outcomeUnknownSince' | 'sourceType' | 'sendAt' | 'attempts'>
+
 /** The status that is shown. An email without a reply is "sending" for the API, but nothing is being sent any more. */
-export function shownEmailStatus({
-  status,
-  outcomeUnknownSince,
-  sourceType,
-}: Pick<Email, 'status' | 'outcomeUnknownSince' | 'sourceType'>) {
-  if (sourceType === 'INBOUND') return 'RECEIVED'
-  return outcomeUnknownSince ? 'UNKNOWN' : status
+export function shownEmailStatus(email: Shown) {
+  if (email.sourceType === 'INBOUND') return 'RECEIVED'
+  if (isScheduled(email)) return 'SCHEDULED'
+  return email.outcomeUnknownSince ? 'UNKNOWN' : email.status
 }
+
+/** Waits for the time that its request gave. */
+export const isScheduled = ({ status, sendAt, attempts }: Pick<Email, 'status' | 'sendAt' | 'attempts'>) =>
+  status === 'PENDING' && sendAt !== null && attempts === 0
 
 export const canResend = ({ status, sourceType }: Pick<Email, 'status' | 'sourceType'>) =>
   status === 'FAILED' && sourceType === 'TRANSACTIONAL'

@@ -11,10 +11,6 @@ import { momentOf, ownZone, textIn, type ZonedTime } from '../../ui/form/zoned-t
 import { timeProblem, ZonedTimeFields } from '../../ui/form/zoned-time-fields.tsx'
 import { explain } from '../../ui/text/explain.ts'
 
-/** Waits for the time that its request gave. */
-export const isScheduled = ({ status, sendAt, attempts }: Pick<Email, 'status' | 'sendAt' | 'attempts'>) =>
-  status === 'PENDING' && sendAt !== null && attempts === 0
-
 /** To send it now, at another time, or not at all. */
 export function ScheduledActions({ id, sendAt }: Pick<Email, 'id' | 'sendAt'>) {
   const project = useProject()

@@ -29,7 +29,10 @@ const FILTERS: Filter[] = [
   { name: 'type', label: 'Type', kind: 'text', hint: 'email.bounce' },
 ]
 
-const lastOf = ({ attempts }: WebhookDelivery) => attempts.at(-1)
+function lastAnswerOf({ attempts }: WebhookDelivery) {
+  const last = attempts.at(-1)
+  return last ? (last.error ?? `Status ${last.status} in ${last.durationMs} ms`) : '–'
+}
 
 const COLUMNS: Column<WebhookDelivery>[] = [
   { id: 'type', heading: 'Type', cell: ({ type }) => <span title={type}>{type}</span> },
@@ -37,12 +40,9 @@ const COLUMNS: Column<WebhookDelivery>[] = [
   {
     id: 'answer',
     heading: 'Last answer',
-    width: 'w-56',
+    width: 'w-72',
     from: 'md',
-    cell: (row) => {
-      const last = lastOf(row)
-      return last ? (last.error ?? `Status ${last.status} in ${last.durationMs} ms`) : '–'
-    },
+    cell: (row) => <span title={lastAnswerOf(row)}>{lastAnswerOf(row)}</span>,
   },
   { id: 'attempts', heading: 'Attempts', width: 'w-24', numeric: true, from: 'sm', cell: ({ attempts }) => attempts.length },
   { id: 'createdAt', heading: 'Created', width: 'w-32', cell: ({ createdAt }) => <Time value={createdAt} /> },

@@ -10,6 +10,7 @@ const look = (word: string, tone: Tone, shape: Shape): Look => ({ word, tone, sh
 export const STATUSES = {
   email: {
     PENDING: look('Queued', 'accent', 'quarter'),
+    SCHEDULED: look('Scheduled', 'accent', 'quarter'),
     SENDING: look('Sending', 'accent', 'pulse'),
     SENT: look('Sent', 'good', 'full'),
     DELIVERED: look('Delivered', 'good', 'full'),

@@ -104,15 +104,27 @@ export async function continueImport(deps: Deps, job: JobId) {
   if (!progress) return
   const { layout } = progress.input
   let place = progress.position ?? layout.header
-  let chunks = 0
+  const chunks = inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))
   const yieldToOthers = createPacer()
-  for await (const { rows, end } of inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))) {
-    const isLimit = !end && ++chunks === CHUNKS_PER_JOB
-    const written = await writeChunk(deps, job, { rows, place, next: end ?? (isLimit ? 'queue' : 'stay') })
+  let ahead = chunks.next()
+  for (let count = 1; ; count++) {
+    const { value: chunk } = await ahead
+    if (!chunk) return
+    const { rows, end } = chunk
+    const isLast = end !== undefined || count === CHUNKS_PER_JOB
+    if (!isLast) ahead = readAhead(chunks)
+    const written = await writeChunk(deps, job, { rows, place, next: end ?? (isLast ? 'queue' : 'stay') })
     await yieldToOthers()
-    if (!written || isLimit) return
+    if (!written || isLast) return
     place = positionAfter(rows) ?? place
   }
+}
+
+/** The next chunk is parsed while the database writes this one. Its failure counts when its turn comes. */
+function readAhead<Item>(items: AsyncGenerator<Item, void>) {
+  const next = items.next()
+  next.catch(() => {})
+  return next
 }
 
 async function* piecesAfter(db: Pool, job: JobId, start: number): AsyncGenerator<Buffer> {
@@ -126,7 +138,7 @@ async function* piecesAfter(db: Pool, job: JobId, start: number): AsyncGenerator
 type Next = 'stay' | 'queue' | 'complete' | { failure: string }
 
 /** The last chunk has an `end`: it completes the job, or fails it if the rest of the file cannot be parsed. */
-async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: CsvRow[]; end?: Next }> {
+async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: CsvRow[]; end?: Next }, void> {
   let rows: CsvRow[] = []
   try {
     for await (const row of source) {

@@ -32,7 +32,8 @@ export function fieldRoutes(app: App, { db }: Deps) {
     '/contacts/fields/:field/values',
     {
       summary: 'Sample the distinct values of a field',
-      description: 'Considers the newest 100,000 contacts and values of up to 1,024 characters.',
+      description:
+        'Reads up to 100,000 contacts, the newest first, until 10,000 of them have no further value. Values have up to 1,024 characters.',
       params: FieldParam,
       querystring: z.object({ limit: integerParam(100, 200) }),
       response: Values,

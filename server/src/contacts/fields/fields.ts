@@ -13,8 +13,9 @@ const STANDARD = { createdAt: 'date', email: 'string', subscribed: 'boolean', up
 const MAX_COUNTED_NOW = 20_000
 const RECOUNT_MINUTES = 5
 const PAGE = 10_000
-/** Values are sampled from the newest contacts, to bound the query. */
+/** Values are sampled from the newest contacts, page by page: until a page has no further value, the limit is reached, or all of these are read. */
 const SCANNED_CONTACTS = 100_000
+const VALUES_PAGE = 10_000
 const MAX_VALUE_LENGTH = 1_024
 
 export const Field = z.object({
@@ -143,18 +144,40 @@ export async function listValues(
   db: Db,
   { projectId, field, limit }: { projectId: string; field: FieldName; limit: number },
 ): Promise<unknown[]> {
-  const rows = await many(
-    db,
-    'custom' in field ? customValues(projectId, field.custom, limit) : standardValues(projectId, field.standard, limit),
-  )
-  return rows.map(({ value }) => value)
+  if ('custom' in field) return listCustomValues(db, { projectId, key: field.custom, limit })
+  return (await many(db, standardValues(projectId, field.standard, limit))).map(({ value }) => value)
 }
 
-const customValues = (projectId: string, key: string, limit: number) => sql<{ value: unknown }>`
-  select distinct data -> ${key}::text as value
-  from (select data from contacts where project_id = ${projectId} order by id desc limit ${SCANNED_CONTACTS}) newest
-  where data ? ${key} and jsonb_typeof(data -> ${key}::text) in ('string', 'number', 'boolean') and length(data ->> ${key}::text) <= ${MAX_VALUE_LENGTH}
-  order by value limit ${limit}
+async function listCustomValues(db: Db, { projectId, key, limit }: { projectId: string; key: string; limit: number }) {
+  const found = new Set<string>()
+  let before: string | null = null
+  for (let scanned = 0; scanned < SCANNED_CONTACTS; scanned += VALUES_PAGE) {
+    const page: ValuesPage = await one(db, valuesPage({ projectId, key, before, limit }))
+    const known = found.size
+    for (const value of page.values) found.add(value)
+    before = page.last
+    if (!before || found.size >= limit || (known > 0 && found.size === known)) break
+  }
+  const sorted = await many<{ value: unknown }>(db)`
+    select distinct value::jsonb as value from unnest(${[...found]}::text[]) as text(value) order by value limit ${limit}`
+  return sorted.map(({ value }) => value)
+}
+
+/** `values`: as JSON text. `last`: of the contacts read; null when there are no more. */
+type ValuesPage = { values: string[]; last: string | null }
+
+const valuesPage = ({ projectId, key, before, limit }: { projectId: string; key: string; before: string | null; limit: number }) =>
+  sql<ValuesPage>`
+  with page as materialized (
+    select id, data -> ${key}::text as value from contacts
+    where project_id = ${projectId} ${before ? sql`and id < ${before}` : sql``} order by id desc limit ${VALUES_PAGE}
+  )
+  select array(
+      select distinct value::text from page
+      where jsonb_typeof(value) in ('string', 'number', 'boolean') and length(value #>> '{}') <= ${MAX_VALUE_LENGTH}
+      limit ${limit}
+    ) as values,
+    (select case when count(*) = ${VALUES_PAGE} then min(id::text) end from page) as last
 `
 
 function standardValues(projectId: string, field: keyof typeof STANDARD, limit: number): RawBuilder<{ value: unknown }> {

@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
+import { fixedStatement } from '../../db/fixed-statement.ts'
 import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
+import { KEYED_PLANS } from './keyed-plans.ts'
 import { HELD } from './refusals/hold.ts'
 import type { RateSlowdown } from './streams/slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './streams/stream-allowance.ts'
@@ -65,7 +67,7 @@ export function createClaim(db: Pool, worker: number) {
   const nextStream: Record<number, Stream> = {}
 
   async function claimFrom(priority: number, size: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
-    const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ ...size, priority, worker, from })])
+    const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, claimOf({ ...size, priority, worker, from })])
     const claimed = rows.filter(({ id }) => id !== null)
     nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit: size.limit })
     return claimed
@@ -90,18 +92,13 @@ export function createClaim(db: Pool, worker: number) {
  * expects a tenth of the queue, and would read and sort a million rows to claim forty.
  */
 const SETTINGS = {
+  ...KEYED_PLANS,
   synchronous_commit: 'off',
-  plan_cache_mode: 'force_generic_plan',
-  enable_seqscan: 'off',
   enable_sort: 'off',
   enable_incremental_sort: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  // A plan without choice has a high cost, for which PostgreSQL would compile it each time.
-  jit: 'off',
 }
 const settings = Object.entries(SETTINGS).map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`)
-const CLAIM_SETTINGS = sql`${prepared} select ${sql.join(settings)}`
+const CLAIM_SETTINGS = fixedStatement(() => sql`${prepared} select ${sql.join(settings)}`)({})
 
 type Looked = {
   /** Streams that had emails to claim. */
@@ -122,7 +119,13 @@ const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.project
 
 type Claim = ClaimSize & { priority: number; worker: number; from: Stream }
 
-const claimSql = ({ priority, limit, except, silent = [], trying = [], worker, from }: Claim) => sql<ClaimedEmail & Looked>`${prepared}
+const claimOf = ({ priority, limit, except, silent = [], trying = [], worker, from }: Claim) =>
+  claimStatement({ priority, limit, except, silent, trying, worker, fromProject: from.projectId, fromStream: from.streamId })
+
+type ClaimValues = Required<ClaimSize> & { priority: number; worker: number; fromProject: string; fromStream: string }
+
+const claimStatement = fixedStatement(
+  ({ priority, limit, except, silent, trying, worker, fromProject, fromStream }: ClaimValues) => sql<ClaimedEmail & Looked>`${prepared}
   with recursive me as materialized (
     -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
     select from senders where worker = ${worker} and lease_until > now() for key share
@@ -134,7 +137,7 @@ const claimSql = ({ priority, limit, except, silent = [], trying = [], worker, f
     columns: [sql`id`],
     order: ['lane', 'project_id', 'stream_id', 'id'],
     where: sql`state = 'queued' and lane = ${priority}::smallint`,
-    from: sql`${from.projectId}::uuid, ${from.streamId}::uuid`,
+    from: sql`${fromProject}::uuid, ${fromStream}::uuid`,
     // An excluded project is one step, however many streams it has.
     after: sql`last.project_id, case when last.project_id = any((select projects from excluded)::uuid[]) then ${HIGHEST}::uuid else last.stream_id end`,
   })}, looked_at as materialized (
@@ -183,8 +186,8 @@ const claimSql = ({ priority, limit, except, silent = [], trying = [], worker, f
     select streams, case when streams < ${MAX_STREAMS} then (
       select case when count(*) = ${MAX_LOOKED_AT} then max(project_id::text || stream_id::text) end from looked_at) end as "lookedUpTo"
     from (select count(*)::int as streams from waiting) as served
-  ) as looked left join claimed on true
-`
+  ) as looked left join claimed on true`,
+)
 
 export const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
   e.to_address as "toAddress", e.follows_contact as "followsContact", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
@@ -241,7 +244,7 @@ const ABANDONED = sql`
 /** Takes over the emails of dead workers. Returns how many. */
 export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
   transact(db, async (tx) => {
-    const dead = await many<{ worker: number }>(tx)`
+    const dead = await many<{ worker: number }>(tx)`${prepared}
       select worker from senders
       where worker <> ${worker} and (lease_until < now() or ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
       for update skip locked

@@ -1,10 +1,12 @@
 import { sql } from 'kysely'
+import { fixedStatement } from '../../db/fixed-statement.ts'
 import { many, type Pool, prepared } from '../../db/index.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { isSuppressedSql } from '../rules/may-send.ts'
 import { type Permit, permitSince } from '../transport/transport.ts'
 import type { ClaimedEmail } from './claim.ts'
+import { fewRows } from './keyed-plans.ts'
 import { isStopped } from './streams/stream-allowance.ts'
 
 type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts' | 'toAddress'> & {
@@ -60,12 +62,14 @@ export function createMark(db: Pool, worker: number) {
 const isHeldByOther = sql`exists (
   select from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.id <> h.contact_id)`
 
-async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
-  // A single statement is its own transaction, committed when its result arrives.
-  const marked = await many<{ id: string }>(db)`${prepared}
+const markStatement = fixedStatement(
+  ({ emails, count, worker }: { emails: string; count: number; worker: number }) => sql<{ id: string }>`${prepared}
     with emails_to_mark as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb)
-        as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)
+      select * from ${fewRows(
+        sql`jsonb_to_recordset(${emails}::jsonb)
+          as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)`,
+        count,
+      )} as m
     ), open_streams as materialized (
       select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
       where (select true from projects p where p.id = m."projectId" and not p.disabled and p.deleted_at is null for share skip locked)
@@ -96,8 +100,12 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
     update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject), to_address = a."toAddress",
       follows_contact = false
     from allowed a where e.project_id = a.project_id and e.id = a.id
-    returning e.id
-  `
+    returning e.id`,
+)
+
+async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
+  // A single statement is its own transaction, committed when its result arrives.
+  const marked = await many(db, markStatement({ emails: JSON.stringify(emails), count: emails.length, worker }))
   const ours = new Set(marked.map(({ id }) => id))
   return emails.map(({ id }) => ({ value: ours.has(id) }))
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { fixedStatement } from '../../db/fixed-statement.ts'
 import { many, type Pool, prepared, transact, transactAtOnce } from '../../db/index.ts'
 import { isPermanent } from '../../db/sql-state.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
@@ -12,6 +13,7 @@ import { insertEntriesSql } from './email-ledger.ts'
 import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
+import { fewRows } from './keyed-plans.ts'
 import { endStreaksSql, type HeldRefusal, holdSql, REFUSAL_TIMING, type RefusalTiming, releaseHeldCtes } from './refusals/hold.ts'
 import { insertRefusalsSql } from './refusals/refusal.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
@@ -95,7 +97,10 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
 /** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
 async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming): Promise<boolean[]> {
   const ending = settlements.filter(({ refusal }) => !refusal)
-  const settled = new Set((ending.length ? await many(db, settleSql(ending)) : []).map(({ id }) => id))
+  const ended = ending.length
+    ? await many(db, settleStatement({ rows: JSON.stringify(rowsOf(ending)), count: ending.length }, partsFor(ending)))
+    : []
+  const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
   if (ending.length < settlements.length)
     for (const { id } of (await transactAtOnce(db, [holdSql(settlements, timing)]))[0]) settled.add(id)
@@ -112,14 +117,24 @@ const PUT_BACK_WAIT_SECONDS = sql.lit(1)
 const KEEPS_COMING_BACK = sql`(s."putBack" and e.put_back >= ${sql.lit(MAX_PUT_BACK_AT_ONCE)})`
 const MAX_SMALLINT = sql.lit(32_767)
 
-function settleSql(settlements: Settlement[]) {
-  const rows = settlements.map((settlement) => ({
+const rowsOf = (settlements: Settlement[]) =>
+  settlements.map((settlement) => ({
     ...settlement,
     error: settlement.error && storable(settlement.error),
     subject: settlement.subject && storable(settlement.subject),
     eventId: newId(),
   }))
-  return sql<{ id: string }>`${prepared}
+
+/** Parts of the statement that few batches need: an empty part costs time too. */
+type SettleParts = { hasSkipped: boolean; wereHeld: boolean }
+
+const partsFor = (settlements: Settlement[]): SettleParts => ({
+  hasSkipped: settlements.some(({ state }) => state === 'skipped'),
+  wereHeld: settlements.some(({ wasHeld }) => wasHeld),
+})
+
+const settleStatement = fixedStatement(
+  ({ rows, count }: { rows: string; count: number }, { hasSkipped, wereHeld }: SettleParts) => sql<{ id: string }>`${prepared}
     with settled as (
       update emails e set
         state = case when ${KEEPS_COMING_BACK} then 'deferred' else s.state end,
@@ -140,9 +155,13 @@ function settleSql(settlements: Settlement[]) {
         first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as s(
-        "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
-        "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid, domain text, "wasHeld" boolean)
+      from ${fewRows(
+        sql`jsonb_to_recordset(${rows}::jsonb) as r(
+          "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8,
+          failed boolean, "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid, domain text,
+          "wasHeld" boolean)`,
+        count,
+      )} as s
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
       returning ${END_COLUMNS}, s."unknownRecipient", s."eventId", e.source_type, e.created_at, s.domain, s."wasHeld", s.code
@@ -160,12 +179,10 @@ function settleSql(settlements: Settlement[]) {
         from settled where state in ('sent', 'failed', 'skipped')`)}
     ), ended_streaks as (
       ${endStreaksSql}
-    )${settlements.some(({ state }) => state === 'skipped') ? recordSkippedCte : sql``}${settlements.some(({ wasHeld }) => wasHeld) ? releaseHeldCtes : sql``}
-    select id from settled
-  `
-}
+    )${hasSkipped ? recordSkippedCte : sql``}${wereHeld ? releaseHeldCtes : sql``}
+    select id from settled`,
+)
 
-/** Only for batches with such emails, which are few: an empty part of a statement costs time too. */
 const recordSkippedCte = sql`, new_activities as materialized (
       select "projectId" as project_id, "eventId" as id, 'email.skipped' as type, "contactId" as contact_id,
         facts || jsonb_build_object('reason', error) as data

@@ -65,6 +65,10 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
   const sharedContent = createSharedContents()
   const feedbackSender = feedbackSenderOf(publicUrl)
   const host = new URL(publicUrl).hostname
+  const headersOf = createSharedHeaders(({ projectId, campaignId, sourceType }, { type, headers }) => ({
+    ...withFeedbackId({ projectId, campaignId }, { type, headers }, feedbackSender),
+    ...listHeaders({ projectId, sourceType, type, headers }, host),
+  }))
   const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
 
   /** Never throws: an email that cannot be built is settled like one that was refused. */
@@ -119,11 +123,7 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
       fromName: content.fromName,
       subject: rendered.subject,
       html: content.raw ? '' : outgoingHtml(content, recipient, rendered),
-      headers: {
-        ...withFeedbackId(email, content, feedbackSender),
-        ...listHeaders({ ...email, ...content }, host),
-        ...unsubscribeHeaders(type, recipient, content.headers),
-      },
+      headers: { ...headersOf(email, content), ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       linkUrl: linkUrlOf(signer),
       returnPath,
@@ -145,6 +145,24 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
 
 const submittedForm = ({ form }: RawContent, to7bit: () => Promise<Buffer>): Pick<OutgoingMessage, 'form' | 'to7bit'> =>
   form === '7bit' ? {} : { form, to7bit }
+
+type MadeHeaders = (
+  email: Pick<ClaimedEmail, 'projectId' | 'campaignId' | 'sourceType'>,
+  content: Pick<Content, 'type' | 'headers'>,
+) => Record<string, string>
+
+/** The headers of a content are made once for each campaign and source: they are the same for all of its emails. */
+function createSharedHeaders(make: MadeHeaders) {
+  const shared = new WeakMap<Content, Map<string, Record<string, string>>>()
+  return (email: ClaimedEmail, content: Content) => {
+    const key = `${email.sourceType} ${email.campaignId}`
+    const known = shared.get(content) ?? new Map<string, Record<string, string>>()
+    shared.set(content, known)
+    const headers = known.get(key) ?? make(email, content)
+    known.set(key, headers)
+    return headers
+  }
+}
 
 /** One object for all emails of a content: it crosses to a thread once per group. */
 function createSharedContents() {

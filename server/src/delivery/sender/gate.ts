@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { fixedStatement } from '../../db/fixed-statement.ts'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { NIL_ID } from '../../lib/id.ts'
@@ -7,6 +8,7 @@ import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, createContents } from '../outbox/content.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
+import { fewRows } from '../outbox/keyed-plans.ts'
 import { addressFactsSql, type RecipientFacts, verdict } from '../rules/may-send.ts'
 
 /** An email that may be sent, with everything needed to build it. `address`: where it goes. */
@@ -126,17 +128,22 @@ const CONTACT_FACTS = sql`jsonb_build_object('id', c.id, 'email', c.email, 'subs
 const ADDRESS = sql`case when m."followsContact" and c.id is not null then c.email else m."toAddress" end`
 
 const readFacts = (db: Db, emails: ClaimedEmail[]) =>
-  many<Facts>(db)`${prepared}
+  many(db, factsStatement({ emails: JSON.stringify(emails.map(keysOf)), count: emails.length }))
+
+const factsStatement = fixedStatement(
+  ({ emails, count }: { emails: string; count: number }) => sql<Facts>`${prepared}
     select m."projectId", m.id, p.disabled, p.tracking, ${ADDRESS} as address,
       ${addressFactsSql(sql`m."projectId"`, ADDRESS)},
       not m."followsContact" and c.email <> m."toAddress" and exists (
         select from contacts o where o.project_id = m."projectId" and o.email = m."toAddress" and not o.subscribed) as "heldByUnsubscribed",
       case when c.id is not null then ${CONTACT_FACTS} end as contact
-    from jsonb_to_recordset(${JSON.stringify(emails.map(keysOf))}::jsonb)
-      as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text, "followsContact" boolean)
+    from ${fewRows(
+      sql`jsonb_to_recordset(${emails}::jsonb) as r("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text, "followsContact" boolean)`,
+      count,
+    )} as m
     left join projects p on p.id = m."projectId" and p.deleted_at is null
-    left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"
-  `
+    left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"`,
+)
 
 /** An email whose refusal is held is sent again to the address that was refused: another one would prove nothing. */
 const keysOf = ({ projectId, id, contactId, toAddress, followsContact, wasHeld }: ClaimedEmail) => ({

@@ -15,8 +15,14 @@ export function parseCidr(text: string): string | null {
 export function isInNetworks(ip: string, cidrs: readonly string[]): boolean {
   if (!ipaddr.isValid(ip)) return false
   const address = ipaddr.process(ip)
-  return cidrs.some((cidr) => {
-    const [network, bits] = ipaddr.parseCIDR(cidr)
-    return network.kind() === address.kind() && address.match(network, bits)
-  })
+  return networksOf(cidrs).some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
+}
+
+/** Read once per list: that of a cached key is asked on every request. */
+const read = new WeakMap<readonly string[], ReturnType<typeof ipaddr.parseCIDR>[]>()
+
+function networksOf(cidrs: readonly string[]) {
+  const networks = read.get(cidrs) ?? cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
+  read.set(cidrs, networks)
+  return networks
 }

@@ -43,7 +43,7 @@ export function recordSpan(span: NewSpan) {
 }
 
 /** The trace of an email is its id, and so is its first span: whoever knows the id finds the trace, without storing anything. */
-export const traceOfEmail = (emailId: string): SpanContext => {
+const traceOfEmail = (emailId: string): SpanContext => {
   const digits = emailId.replaceAll('-', '')
   return { traceId: digits, spanId: digits.slice(16) }
 }

@@ -5,7 +5,7 @@ import type { MimePart } from './parts.ts'
 export const decodedBody = (message: Buffer, { encoding, start, end }: MimePart): Buffer =>
   decodeTransfer(message.subarray(start, end), encoding)
 
-export function decodeTransfer(bytes: Buffer, encoding: string): Buffer {
+function decodeTransfer(bytes: Buffer, encoding: string): Buffer {
   if (encoding === 'base64') return decodeBase64(bytes)
   return encoding === 'quoted-printable' ? decodeQuotedPrintable(bytes) : bytes
 }

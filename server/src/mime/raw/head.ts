@@ -76,7 +76,7 @@ export function fieldValue({ name, bytes }: HeaderField) {
     .trim()
 }
 
-export const findField = ({ fields }: Head, wanted: string) => fields.find(({ name }) => name === wanted)
+const findField = ({ fields }: Head, wanted: string) => fields.find(({ name }) => name === wanted)
 
 /** The value of the first field with this name; empty without one. */
 export function headerOf(head: Head, name: string) {

@@ -4,7 +4,7 @@ import { encodeBytes, encodeText, replacedPart } from './encode-part.ts'
 import { type MimePart, readMimeTree } from './parts.ts'
 
 /** A message that cannot be sent by a server without 8BITMIME. */
-export class NotRecodable extends Error {}
+class NotRecodable extends Error {}
 
 /**
  * The message in ASCII, for servers without 8BITMIME: parts with other bytes are encoded anew, everything else stays as it is. Its headers must

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Expression } from '../../conditions/expression.ts'
 import { createdWindowsOf, hasDueWindows } from '../../conditions/references.ts'
-import { countAffected, type Tx } from '../../db/index.ts'
+import { countAffected, prepared, type Tx } from '../../db/index.ts'
 import { insertReactionsSql } from '../../events/listen.ts'
 
 /** Whether the answer for a contact may change at a moment that its own dates decide, without any write. */
@@ -14,11 +14,11 @@ export type DueCheck = { segmentId: string; contactId: string; dueAt: Date | und
 export async function saveDue(tx: Tx, projectId: string, checks: DueCheck[]) {
   if (!checks.length) return
   const rows = sql`jsonb_to_recordset(${JSON.stringify(checks)}::jsonb) as r("segmentId" uuid, "contactId" uuid, "dueAt" timestamptz)`
-  await sql`
+  await sql`${prepared}
     delete from segment_due d using ${rows}
     where d.project_id = ${projectId} and d.contact_id = r."contactId" and d.segment_id = r."segmentId" and r."dueAt" is null
   `.execute(tx)
-  await sql`
+  await sql`${prepared}
     with present as materialized (
       select id from contacts where project_id = ${projectId} and id = any(${checks.map(({ contactId }) => contactId)}::uuid[])
       order by email for key share -- same lock order as upserts

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Tx } from '../../db/index.ts'
+import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 
 type Named = { id: string; name: string; slug: string }
@@ -41,7 +41,7 @@ export const recordMembershipEvents = (tx: Tx, projectId: string, changes: Membe
 const rowsOf = (stored: Stored[]) => sql`jsonb_to_recordset(${JSON.stringify(stored)}::jsonb) as r("segmentId" uuid, "contactId" uuid)`
 
 /** Locks the contacts first: a contact that is deleted in this moment is left out instead of breaking the foreign key. */
-const insertMembers = (projectId: string, entries: Stored[]) => sql<Stored>`
+const insertMembers = (projectId: string, entries: Stored[]) => sql<Stored>`${prepared}
   with present as materialized (
     select id from contacts where project_id = ${projectId} and id = any(${[...new Set(entries.map(({ contactId }) => contactId))]}::uuid[])
     order by email for key share -- same lock order as upserts
@@ -52,7 +52,7 @@ const insertMembers = (projectId: string, entries: Stored[]) => sql<Stored>`
   returning segment_id as "segmentId", contact_id as "contactId"
 `
 
-const deleteMembers = (projectId: string, exits: Stored[]) => sql<Stored>`
+const deleteMembers = (projectId: string, exits: Stored[]) => sql<Stored>`${prepared}
   delete from segment_members m using ${rowsOf(exits)}
   where m.project_id = ${projectId} and m.segment_id = r."segmentId" and m.contact_id = r."contactId"
   returning m.segment_id as "segmentId", m.contact_id as "contactId"

@@ -1,6 +1,6 @@
 import { readFacts } from '../../conditions/facts.ts'
 import { evaluationOf, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
-import { type Db, many, type Tx } from '../../db/index.ts'
+import { type Db, many, prepared, type Tx } from '../../db/index.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
 import { groupBy } from '../../lib/group-by.ts'
@@ -72,7 +72,7 @@ type TrackedSegment = ResolvedSegment & { mayBecomeDue: boolean }
 
 /** Without segments whose earlier memberships are still being deleted: their recomputation follows. */
 async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Map<string, TrackedSegment>> {
-  const rows = await many<{ id: string }>(db)`
+  const rows = await many<{ id: string }>(db)`${prepared}
     select segment_id as id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
   `
   const resolved = await resolveSegments(
@@ -84,7 +84,7 @@ async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Ma
 }
 
 async function readMembers(db: Db, projectId: string, { segmentIds, contactIds }: { segmentIds: string[]; contactIds: string[] }) {
-  const rows = await many<{ segmentId: string; contactId: string }>(db)`
+  const rows = await many<{ segmentId: string; contactId: string }>(db)`${prepared}
     select segment_id as "segmentId", contact_id as "contactId" from segment_members
     where project_id = ${projectId} and segment_id = any(${segmentIds}::uuid[]) and contact_id = any(${contactIds}::uuid[])
   `

@@ -8,7 +8,7 @@ import { type MimePart, readMimeTree } from '../../mime/raw/parts.ts'
 import { RELAY_HEADER } from '../relay-headers.ts'
 
 /** What a message needs of the servers on its way: nothing, 8BITMIME for its body, or SMTPUTF8 for its headers. */
-export type RawForm = '7bit' | '8bit' | 'utf8'
+type RawForm = '7bit' | '8bit' | 'utf8'
 
 export type Submission = {
   /** The message without the headers that are removed. */

@@ -19,6 +19,7 @@ export const MAX_PREVIEW_TEXT = 500
 /** Limits of the fast path, which runs on the main thread: a few milliseconds the first time, then about one. */
 export const MAX_FAST_SOURCE = 200_000
 export const MAX_FAST_VARIABLES = 200
+export const MAX_FAST_TAGS = 200
 export const MAX_FAST_OUTPUT = 256_000
 /** Characters that filters, escaping and printing may read there, per recipient and per call. */
 export const MAX_FAST_PROCESSED = 256_000

@@ -1,4 +1,6 @@
+import { isBlank } from './characters.ts'
 import { type Either, type LiquidExpression, type Operand, type Path, printExpression, printOperand } from './expression.ts'
+import { type Block as FastBlock, nestSteps, type Output, type Step, type TagStep } from './fast/blocks.ts'
 import { MAX_BLOCK_DEPTH } from './limits.ts'
 import { createReader, readAsName } from './read-expression.ts'
 import { refuse } from './syntax-error.ts'
@@ -17,17 +19,14 @@ export type SourceField = 'subject' | 'previewText' | 'body'
  */
 export type Reference = { path: string[]; start: number; needsValue: boolean; operands?: Reference[]; field?: SourceField }
 
-/** An output of a template. */
-type Output = { expression: LiquidExpression; isUrl: boolean }
-
 export type Prepared = {
   /** Plain Liquid: no `??`, no names with spaces. */
   liquid: string
   /** Start of each part in `liquid` and in the source. */
   places: { liquid: number; source: number }[]
   references: Reference[]
-  /** Texts and outputs in order, if the template has no other parts. */
-  sequence: (string | Output)[] | undefined
+  /** Texts, outputs, conditions and loops, if the template has no other parts. */
+  block: FastBlock | undefined
 }
 
 const CLOSES: Record<string, string> = {
@@ -43,6 +42,7 @@ const CLOSES: Record<string, string> = {
 const OPENS = new Set(Object.values(CLOSES))
 /** Tags whose arguments are not rewritten. */
 const VERBATIM = new Set(['#', 'else', 'break', 'continue', 'increment', 'decrement', 'capture', 'raw', 'comment'])
+const COMMENTS = new Set(['#', 'comment', 'endcomment'])
 const LOOP_WORDS = new Set(['reversed', 'limit', 'offset', 'cols'])
 const FORBIDDEN = new Set(['include', 'render', 'layout', 'block', 'liquid'])
 const URL_ATTRIBUTE = /\s(?:href|src|action|formaction|background|poster|cite)\s*=\s*["']?\s*$/i
@@ -50,38 +50,38 @@ const URL_ATTRIBUTE = /\s(?:href|src|action|formaction|background|poster|cite)\s
 /** Parses a template, throws a TemplateSyntaxError if it is invalid, and rewrites it to plain Liquid. Linear in its length. */
 export function prepare(source: string, { html }: { html: boolean }): Prepared {
   const parts = tokenize(source)
-  const found: Findings = { source, blocks: [], locals: new Set(), tested: new Set(), references: [] }
+  const found: Findings = { source, blocks: [], steps: [], locals: new Set(), tested: new Set(), references: [] }
   const places: Prepared['places'] = []
-  const sequence: (string | Output)[] = []
   let liquid = ''
   let before = ''
-  let isSequence = true
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
     places.push({ liquid: liquid.length, source: part.start })
     const text = source.slice(part.start, part.end)
     if (part.kind === 'text') {
       before = text.length < 100 ? (before + text).slice(-100) : text.slice(-100)
-      sequence.push(text)
+      found.steps.push(withoutTrimmed(source, parts, index))
       liquid += text
     } else if (part.kind === 'output') {
       const output = readOutput(found, part, html && startsUrl(before))
-      sequence.push(output)
+      found.steps.push(output)
       liquid += rewrite(text, part, printOutput(output))
-      isSequence &&= !trims(text)
-    } else {
-      isSequence = false
-      liquid += part.kind === 'tag' ? rewriteTag(found, part, text) : part.kind === 'raw' ? text : ''
-    }
+    } else liquid += part.kind === 'tag' ? rewriteTag(found, part, text) : part.kind === 'raw' ? text : ''
   }
   const open = found.blocks.at(-1)
   if (open) refuse(source, open.start, `{% ${open.name} %} is not closed by {% end${open.name} %}.`)
-  return { liquid, places, references: dropTested(found), sequence: isSequence ? sequence : undefined }
+  return { liquid, places, references: dropTested(found), block: nestSteps(found.steps) }
 }
 
 // Most outputs do not follow a quote or an equals sign; checking the last character first is faster.
 const startsUrl = (before: string) => /["'=\s]$/.test(before.slice(-1)) && URL_ATTRIBUTE.test(before)
 
-const trims = (text: string) => text.startsWith('{{-') || text.endsWith('-}}')
+/** A text without the blanks that a dash in the braces before or after it removes. */
+function withoutTrimmed(source: string, parts: Part[], index: number) {
+  let { start, end } = parts[index]!
+  if (index > 0 && source[start - 3] === '-') while (start < end && isBlank(source, start)) start++
+  if (index < parts.length - 1 && source[end + 2] === '-') while (end > start && isBlank(source, end - 1)) end--
+  return source.slice(start, end)
+}
 
 /** Replaces the content between the braces; braces and dashes stay. */
 const rewrite = (text: string, { start, from, to }: { start: number; from: number; to: number }, inner: string) =>
@@ -95,6 +95,7 @@ const printOutput = ({ expression, isUrl }: Output) => {
 type Findings = {
   source: string
   blocks: Block[]
+  steps: Step[]
   /** Names that the template defines. */
   locals: Set<string>
   /** Variables that are tested in a condition, so that they may be missing. */
@@ -132,22 +133,25 @@ const isLocal = ({ locals, blocks }: Findings, name: string) => locals.has(name)
 
 function rewriteTag(found: Findings, tag: Tag, text: string): string {
   const { source } = found
-  const { name, start } = tag
+  const { name, start, from, to } = tag
   if (FORBIDDEN.has(name)) refuse(source, start, `The tag "${name}" is not available.`)
+  const step: TagStep = { tag: name, hasArguments: from + name.length < to }
+  if (!COMMENTS.has(name)) found.steps.push(step)
   if (Object.hasOwn(CLOSES, name)) return closeBlock(found, tag, text)
   if (name === 'echo') return rewriteEcho(found, tag, text)
-  const inner = rewriteArguments(found, tag)
+  const inner = rewriteArguments(found, tag, step)
   if (OPENS.has(name)) openBlock(found, tag)
   return rewrite(text, tag, inner)
 }
 
 /** Rewritten to an output: the `echo` of the engine would escape captured markup again. */
 function rewriteEcho(found: Findings, { name, from, to }: Tag, text: string) {
-  const value = readValue(found, { from: from + name.length, to })
+  const value = printExpression(readExpression(found, { from: from + name.length, to }))
   return `{{${text[2] === '-' ? '-' : ''} ${value} ${text.at(-3) === '-' ? '-' : ''}}}`
 }
 
-function rewriteArguments(found: Findings, { name, start, from, to }: Tag): string {
+/** Also notes the condition or the list of the tag in its step. */
+function rewriteArguments(found: Findings, { name, start, from, to }: Tag, step: TagStep): string {
   const { source } = found
   const args = { from: from + name.length, to }
   if (VERBATIM.has(name)) {
@@ -156,23 +160,25 @@ function rewriteArguments(found: Findings, { name, start, from, to }: Tag): stri
     if (name === 'capture' || name === 'increment' || name === 'decrement') found.locals.add(written.trim().replace(/^["']|["']$/g, ''))
     return source.slice(from, to)
   }
-  if (name === 'if' || name === 'elsif' || name === 'unless' || name === 'case')
-    return `${name} ${readValue(found, args, { isTest: true })}`
+  if (name === 'if' || name === 'elsif' || name === 'unless' || name === 'case') {
+    step.test = readExpression(found, args, { isTest: true })
+    return `${name} ${printExpression(step.test)}`
+  }
   if (name === 'when') return `${name} ${readList(found, args)}`
   if (name === 'cycle') return `${name} ${readCycle(found, args)}`
   if (name === 'assign') return readAssignment(found, args)
-  if (name === 'for' || name === 'tablerow') return readLoop(found, name, args)
+  if (name === 'for' || name === 'tablerow') return readLoop(found, step, args)
   return refuse(source, start, `Unknown tag "${name.slice(0, 50)}".`)
 }
 
 type Range = { from: number; to: number }
 
-function readValue(found: Findings, { from, to }: Range, { isTest = false } = {}) {
+function readExpression(found: Findings, { from, to }: Range, { isTest = false } = {}) {
   const reader = createReader(found.source, from, to)
   const expression = reader.expression()
   reader.end()
   collect(found, expression, isTest)
-  return printExpression(expression)
+  return expression
 }
 
 function readList(found: Findings, { from, to }: Range) {
@@ -208,13 +214,16 @@ function readAssignment(found: Findings, { from, to }: Range) {
   return `assign ${local} = ${printExpression(expression)}`
 }
 
-function readLoop(found: Findings, name: string, { from, to }: Range) {
+function readLoop(found: Findings, step: TagStep, { from, to }: Range) {
+  const { tag: name } = step
   const reader = createReader(found.source, from, to, { stops: LOOP_WORDS })
   const local = reader.identifier()
   if (reader.identifier() !== 'in') refuse(found.source, from, `Write {% ${name} item in list %}.`)
   const list = reader.operand()
   collectOperand(found, list, { needsValue: true })
-  return `${name} ${local} in ${printOperand(list)} ${reader.rest().trim()}`
+  const options = reader.rest().trim()
+  if (options === '') step.loop = { local, list }
+  return `${name} ${local} in ${printOperand(list)} ${options}`
 }
 
 function openBlock({ source, blocks }: Findings, { name, start, from, to }: Tag) {

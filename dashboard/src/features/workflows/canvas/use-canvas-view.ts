@@ -34,9 +34,9 @@ export function useCanvasView(frame: RefObject<HTMLElement | null>, layout: Layo
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new choice moves the canvas, not every edit
   useEffect(() => show(layout.steps.find(({ id }) => id === chosen)), [chosen])
 
-  /** Tab may come to a button that is out of sight. */
+  /** Tab may come to a button that is out of sight. Not by a click: the button would move away below the pointer, before its end. */
   function reveal({ target }: FocusEvent) {
-    const place = target instanceof HTMLElement ? target.dataset.place : undefined
+    const place = target instanceof HTMLElement && target.matches(':focus-visible') ? target.dataset.place : undefined
     const plus = place !== undefined && layout.edges.find((edge) => placeKey(edge.place) === place)?.plus
     if (plus) show({ x: plus.x - 20, y: plus.y - 20 }, { width: 40, height: 40 })
   }

@@ -93,9 +93,10 @@ function heldIn(settlements: Settlement[]) {
 /** Part of the statement that settles emails: a recipient that was accepted ends the streaks of its sender domain. Locks in order of the keys. */
 export const endStreaksSql = sql`
   delete from refusal_streaks where (project_id, domain, fingerprint) in (
-    select t.project_id, t.domain, t.fingerprint from refusal_streaks t
-    where exists (select from settled s where s.state = 'sent' and s."projectId" = t.project_id and s.domain = t.domain)
-    order by 1, 2, 3 for update)
+    select t.project_id, t.domain, t.fingerprint
+    from (select distinct "projectId", domain from settled where state = 'sent') as s
+    join refusal_streaks t on t.project_id = s."projectId" and t.domain = s.domain
+    order by 1, 2, 3 for update of t)
   returning project_id`
 
 /**

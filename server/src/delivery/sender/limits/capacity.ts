@@ -52,13 +52,13 @@ export function roomFor(
   return large.length ? { limit: Math.min(open, FEW), except: large } : undefined
 }
 
-function countBy(keys: Iterable<string>) {
+const addOne = (counts: Map<string, number>, key: string) => void counts.set(key, (counts.get(key) ?? 0) + 1)
+
+function countByOwner(emails: ClaimRef[], ownerOf: OwnerOf) {
   const counts = new Map<string, number>()
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
+  for (const { projectId } of emails) addOne(counts, ownerOf(projectId))
   return counts
 }
-
-const countByOwner = (emails: ClaimRef[], ownerOf: OwnerOf) => countBy(emails.map(({ projectId }) => ownerOf(projectId)))
 
 const ownersWhere = (owners: Map<string, number>, matches: (count: number) => boolean) =>
   [...owners].filter(([, count]) => matches(count)).map(([owner]) => owner)
@@ -116,8 +116,11 @@ export function nextInTurn<Email extends ClaimRef & { streamId?: string }>(
   ready: { email: Email }[],
   { onWire, ownerOf, maySend }: Turn<Email>,
 ) {
-  const wire = [...onWire]
-  const [owners, projects] = [countByOwner(wire, ownerOf), countBy(wire.map(({ projectId }) => projectId))]
+  const [owners, projects] = [new Map<string, number>(), new Map<string, number>()]
+  for (const { projectId } of onWire) {
+    addOne(owners, ownerOf(projectId))
+    addOne(projects, projectId)
+  }
   let best = { index: -1, owner: Number.POSITIVE_INFINITY, project: Number.POSITIVE_INFINITY }
   for (let index = 0; index < ready.length; index++) {
     const { email } = ready[index]!

@@ -12,7 +12,7 @@ function start(connections?: number) {
 }
 
 test('bulk may use as many slots as there are connections, and transactional emails have more', () => {
-  expect(start().count()).toEqual({ bulk: CONNECTIONS, all: 46 })
+  expect(start().count()).toEqual({ bulk: CONNECTIONS, all: 49 })
   expect(start(1).count()).toEqual({ bulk: 1, all: 2 })
   expect(start(200).count()).toEqual({ bulk: 200, all: 286 })
 })
@@ -30,7 +30,7 @@ test('a refused connection leaves as many slots as others are open, at least one
 test('the slots grow again, faster and faster', () => {
   const { refused, after } = start()
   refused(1)
-  expect([after(4), after(1), after(5), after(5), after(5), after(5), after(5), after(5)]).toEqual([1, 2, 4, 8, 16, 32, 46, 46])
+  expect([after(4), after(1), after(5), after(5), after(5), after(5), after(5), after(5)]).toEqual([1, 2, 4, 8, 16, 32, 49, 49])
 })
 
 test('a provider that keeps its limit is asked for more less and less often', () => {

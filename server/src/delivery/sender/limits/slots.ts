@@ -1,8 +1,8 @@
 import { MINUTE, SECOND } from '../../../lib/text/units.ts'
 import { BULK_SHARE } from './capacity.ts'
 
-/** Connections to the provider that bulk may use at once. */
-export const CONNECTIONS = 32
+/** Connections to the provider that bulk may use at once: with those for transactional emails 49, as relays often allow 50 to a client. */
+export const CONNECTIONS = 34
 /** Waits before the slots grow again after a refusal: the first one, and the longest when every growth ends in a refusal. */
 const FIRST_WAIT_MS = 5 * SECOND
 const LONGEST_WAIT_MS = 5 * MINUTE

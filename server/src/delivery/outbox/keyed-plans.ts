@@ -1,0 +1,22 @@
+import { type RawBuilder, sql } from 'kysely'
+
+/**
+ * Planner settings for statements that look up rows by their keys. The statistics of a queue are always stale, and a prepared statement keeps its
+ * plan: one that was made while the table was small would read all of it for ever.
+ */
+export const KEYED_PLANS = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  // A plan without choice has a high cost, for which PostgreSQL would compile it each time.
+  jit: 'off',
+}
+
+/**
+ * Rows to be looked up in a table by a prepared statement, `count` of them. The planner sees a single row: to it a limit that it does not know is a
+ * tenth, and a set of JSON has a hundred rows. For one row it always uses the key. Seeing a hundred it would walk the whole index of a table
+ * that is small when the plan is made.
+ */
+export const fewRows = (rows: RawBuilder<unknown>, count: number) =>
+  sql`(select * from (select * from ${rows} limit ${count}) as tenth limit ${count})`
