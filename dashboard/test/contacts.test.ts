@@ -109,7 +109,7 @@ test('a CSV is imported into a segment, runs on in another tab, and its failed r
   await page.goto(`/app/p/${project.id}/contacts/import`)
   await page.getByLabel('Or paste rows').fill('ada@example.com,many,no\ngrace@gmial.com,4,yes\nada@example.com,5,no')
   await button(page, 'Use these rows').click()
-  await page.getByText('The first row is no header').waitFor()
+  await page.getByText('The first row is not a header').waitFor()
   await page.getByLabel('column 2 becomes').selectOption('Field seats')
   await page.getByText('The field holds numbers; here is “many”.').waitFor()
   await page.getByLabel('column 3 becomes').selectOption('The address')

@@ -24,7 +24,7 @@ export const QUOTAS = {
     windowSeconds: HOUR_SECONDS,
     what: 'password reset emails to one address (further requests are answered 200 and send nothing)',
   },
-  'change-password': { limit: 10, windowSeconds: HOUR_SECONDS, what: 'password changes of one account' },
+  'change-password': { limit: 10, windowSeconds: HOUR_SECONDS, what: 'password changes per account' },
   'create-project': { limit: 100, windowSeconds: HOUR_SECONDS, what: 'new projects of one account' },
   invite: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'invitations of one project' },
   invited: { limit: 20, windowSeconds: DAY / SECOND, what: 'invitations to one address, from all projects' },

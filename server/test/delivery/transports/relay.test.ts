@@ -354,10 +354,17 @@ test.each([
   ['', 'signed with the key of the sender domain'],
   ['&dkim=off', 'not signed, because of dkim=off: the relay must sign it'],
 ])('doctor says who signs for a relay with %j', async (option, signer) => {
-  const checks = await diagnose({ DATABASE_URL: url, SECRET_KEY, SMTP_URL: sink.url.replace('//', '//user:secret@') + option })
+  const checks = await diagnose({ DATABASE_URL: url, SECRET_KEY, SMTP_URL: sink.url + option })
   expect(checks.filter(({ name }) => name === 'relay')).toEqual([
-    { name: 'relay', verdict: 'ok', note: `email leaves by ${new URL(sink.url).host}, ${signer}` },
+    { name: 'relay', verdict: 'ok', note: `email leaves by ${new URL(sink.url).host}, ${signer}, over a connection that is not encrypted` },
   ])
+})
+
+test('doctor says that a relay refuses the password, and does not show it', async () => {
+  const checks = await diagnose({ DATABASE_URL: url, SECRET_KEY, SMTP_URL: sink.url.replace('//', '//user:a-password@') })
+  const [relay] = checks.filter(({ name }) => name === 'relay')
+  expect(relay).toMatchObject({ verdict: 'FAIL', note: expect.stringContaining('does not let Sterna in (Invalid login: 535') })
+  expect(JSON.stringify(checks)).not.toContain('a-password')
 })
 
 test('an unsubscribe that is answered while the relay hesitates is respected', async () => {
