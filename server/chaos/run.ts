@@ -67,6 +67,8 @@ const FEEDBACK = { mails: 10_000, perSecond: 5_000 }
 /** Delay and wait are short, so that every contact meets several kills. A kill about every second. */
 const WORKFLOW = { perSecond: 40, delaySeconds: 1, waitSeconds: 2, calmMs: 1_000 }
 const STUCK_SECONDS = 60
+/** Requests per second, and restarts of each node. */
+const ROLLING = { perSecond: 200, rounds: 5 }
 /** Peak of resident memory with many messages of 40 MB at once; the budget of body bytes is 128 MB. */
 const LARGE = { messages: 50, bytes: 40 * 1024 * 1024, maxMb: 1_000 }
 const ATTACKED = { bigContacts: 600, idleMs: 20_000, lastsMs: 10_000 }
@@ -247,9 +249,6 @@ async function runSubmission() {
 ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${problems.map((problem) => `\n- ${problem}`).join('')}`
 }
-
-/** Requests per second, and restarts of each node. */
-const ROLLING = { perSecond: 200, rounds: 5 }
 
 async function runRolling() {
   const run = await rollingRestarts({ ...ROLLING, say: console.log })
