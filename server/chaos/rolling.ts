@@ -51,7 +51,7 @@ export async function rollingRestarts({ perSecond, rounds, say }: Plan) {
       for (const node of nodes) {
         const pid = node.pid()
         node.signal('SIGTERM')
-        await until(`${node.name} has restarted`, RESTARTED_MS, () => node.pid() !== pid && node.isServing())
+        await until(`${node.name} has restarted`, RESTARTED_MS, () => node.pid() !== pid && node.isServing() && balancer.isReady(node.url))
         say(`round ${round}/${rounds}: ${node.name} has restarted; ${load.counts.answered} answered, ${load.counts.failed.length} failed`)
       }
     await load.stop()
@@ -106,6 +106,8 @@ function startBalancer(nodes: KeptNode[]) {
       const urls = nodes.map(({ url }) => url).filter((url) => ready.get(url))
       return urls[turn++ % Math.max(1, urls.length)]
     },
+    /** True for a node that it does not ask, such as a worker. */
+    isReady: (url: string) => ready.get(url) ?? true,
     stop: () => (stopped = true),
   }
 }
