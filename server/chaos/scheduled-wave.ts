@@ -5,7 +5,7 @@ import type { SendAck, SendCall } from './mail.ts'
 const PER_REQUEST = 500
 /** After the last request: the faults have begun. */
 const DUE_AFTER_MS = 10_000
-/** A request with so many recipients takes no longer. */
+/** Longest time of one request. */
 const REQUEST_MS = 2_000
 
 type Wave = {

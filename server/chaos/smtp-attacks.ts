@@ -10,7 +10,7 @@ const HELD_MS = 2_000
 const RECIPIENTS = 10_000
 const NEVER_MS = 60_000
 
-/** A connection that writes what it is told and reads replies. */
+/** A raw connection: writes the given bytes and reads replies. */
 async function open({ smtpPort }: SmtpAttacker) {
   const socket: Socket = connect(smtpPort, '127.0.0.1')
   let received = ''

@@ -21,7 +21,7 @@ const BAD: [name: string, answer: (res: ServerResponse) => void][] = [
 ]
 /** Each holds up the endpoint for 10 s. */
 const MAX_HANGS = 2
-/** Two, so that what is read once is told twice. */
+/** Two endpoints, so that a fact that is read once has two deliveries. */
 const PATHS = ['1', '2']
 /** Longer than a worker uses the secrets that it has read. */
 const ROTATE_MS = 40_000

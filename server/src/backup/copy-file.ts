@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-/** Of a backup: its size and checksum, to find out whether a copy is complete. */
+/** A file of a backup. Size and checksum show whether a copy is complete. */
 export type CopiedFile = { path: string; bytes: number; sha256: string }
 
 /** Copies a file and returns what was copied; undefined if it does not exist any more. It may change meanwhile. */

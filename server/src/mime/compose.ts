@@ -31,7 +31,7 @@ export const MAX_MESSAGE = 40 * 1024 * 1024
 export type ComposedMessage = {
   head: string
   body: string | Buffer
-  /** Of the head, if not UTF-8: one character per byte, in a message of others. Lines of its body may begin with a dot. */
+  /** Encoding of the head if it is not UTF-8: latin1 (one character per byte) for a message received by SMTP. Lines of its body may begin with a dot. */
   encoding?: 'latin1'
 }
 

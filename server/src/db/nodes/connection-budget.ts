@@ -4,7 +4,7 @@ import { listPresent } from '../presence.ts'
 
 /** Connections of a node besides its pool: for its presence, and one that is opened for a moment now and then. */
 const BESIDES_POOL = 2
-/** Of a worker: its sender, its job queue, and those that wait for notifications. */
+/** Further connections of a worker: its sender, its job queue, and the listeners for notifications. */
 const OF_WORKER = 6 + 6 + 3
 
 /** Connections that a node with these settings may have at the same time. */

@@ -23,7 +23,7 @@ export type SafeOutcome =
   | { is: 'failed'; reason: string; ms: number }
 
 const MAX_HEADER_BYTES = 16_384
-/** Of a session: twice as many as it makes requests at a time, since one whose reply is being read is not free yet. */
+/** Connections of a session: twice the number of concurrent requests, since a connection whose reply is being read is not free yet. */
 const MAX_CONNECTIONS = 16
 /** A reply whose status is known has this long to end: then its connection can be used again, otherwise it is closed. */
 const REST_MS = 1_000

@@ -42,7 +42,7 @@ export function recordSpan(span: NewSpan) {
   if (record && isSampled(span.traceId)) record(span, Date.now())
 }
 
-/** The trace of an email is its id, and so is its first span: whoever knows the id finds the trace, without storing anything. */
+/** Trace and first span of an email. Both are made from its id, so the id finds the trace and nothing is stored for it. */
 const traceOfEmail = (emailId: string): SpanContext => {
   const digits = emailId.replaceAll('-', '')
   return { traceId: digits, spanId: digits.slice(16) }
@@ -63,7 +63,7 @@ export function recordAccepted(emailIds: string[], { request, attributes, starte
 }
 type Accepted = { request: SpanContext | undefined; attributes: Attributes; startedAt: number }
 
-/** Of the header `traceparent`, as W3C defines it. */
+/** The span that the header `traceparent` (W3C Trace Context) names. */
 export function readTraceParent(header: unknown): SpanContext | undefined {
   const [, traceId, spanId] = (typeof header === 'string' && /^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(header)) || []
   return traceId && spanId && !/^0+$/.test(traceId) ? { traceId, spanId } : undefined
