@@ -2,7 +2,6 @@ import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { Config } from '../../lib/config.ts'
-import { VERSION } from '../../lib/version.ts'
 import type { Caller } from '../auth/auth.ts'
 import type { App } from '../server.ts'
 import { guideRoutes } from './guides.ts'
@@ -71,7 +70,7 @@ export async function describeApi(app: App, { publicUrl }: Config, webhooks: Rec
       openapi: '3.1.0',
       info: {
         title: 'Sterna API',
-        version: VERSION,
+        version: '1.0.0',
         description: 'Send, track, segment and automate email.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
