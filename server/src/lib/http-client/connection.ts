@@ -1,7 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { KB, SECOND } from '../text/units.ts'
-import { createResponseParser, type ResponseHead } from './response-parser.ts'
+import type { ResponseHead } from './response-head.ts'
+import { createResponseParser } from './response-parser.ts'
 
 /** Where to connect to. `servername`: the name that the certificate must have; without one, that is the address. */
 export type HttpTarget = { ip: string; port: number; isTls: boolean; servername: string | undefined }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createResponseParser, type ResponseHead } from './response-parser.ts'
+import type { ResponseHead } from './response-head.ts'
+import { createResponseParser } from './response-parser.ts'
 
 type Read = { heads: ResponseHead[]; body: string; end: number | undefined; error: string | undefined; isWhole: boolean }
 
