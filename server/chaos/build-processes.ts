@@ -7,7 +7,7 @@ const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 let built: Promise<void> | undefined
 
 /** The file of a process that suites start, as JavaScript: starting from the sources takes three times as long. */
-export async function builtProcess(name: 'sender' | 'sink' | 'attacker') {
+export async function builtProcess(name: 'sender' | 'sink' | 'attacker' | 'overload-client') {
   built ??= buildProcesses()
   await built
   return pathOf(`./dist/${name}.js`)
@@ -19,6 +19,7 @@ async function buildProcesses() {
       sender: pathOf('./sender.ts'),
       sink: pathOf('./sink.ts'),
       attacker: pathOf('./attacker.ts'),
+      'overload-client': pathOf('./overload-client.ts'),
       'build-thread': pathOf('../src/delivery/message/build-thread.ts'),
     },
     outdir: pathOf('./dist'),

@@ -100,10 +100,11 @@ export function faultsOf({ main, api, home, databaseUrl }: Cluster, random: Rand
   }
 }
 
-export async function killPostmaster(home: string) {
+/** SIGINT is a fast shutdown, SIGQUIT an immediate one. Sterna starts it again. */
+export async function killPostmaster(home: string, signal: 'SIGKILL' | 'SIGINT' | 'SIGQUIT' = 'SIGKILL') {
   const pid = await until('a postmaster runs', FAULT_MS, () => findServer(home))
   const birth = birthOf(pid)
-  signalProcess(pid, 'SIGKILL')
+  signalProcess(pid, signal)
   await until('the postmaster is dead', FAULT_MS, () => birthOf(pid) !== birth)
 }
 

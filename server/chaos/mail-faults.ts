@@ -89,6 +89,8 @@ export function mailFaults(
     },
     'kill -9 of a busy PostgreSQL backend': { weight: 2, unnoticed: true, inject: () => killBackend(databaseUrl) },
     'kill -9 of the postmaster': { weight: 2, inject: () => killPostmaster(home) },
+    'fast shutdown of PostgreSQL': { weight: 1, inject: () => killPostmaster(home, 'SIGINT') },
+    'immediate shutdown of PostgreSQL': { weight: 1, inject: () => killPostmaster(home, 'SIGQUIT') },
     'reset of all connections by the SMTP server': { weight: 1, unnoticed: true, inject: async () => resetSink() },
   }
   /** `awake` resolves when no worker is frozen any more. */

@@ -5,9 +5,11 @@ import { ATTACK_NAMES } from './attacks.ts'
 import { neighboursBesieged } from './besieged.ts'
 import { campaignUnderFaults } from './campaign.ts'
 import { feedbackUnderFaults } from './feedback.ts'
+import { type IdleTimes, timesAtIdle } from './idle.ts'
 import { mailUnderFaults } from './mail.ts'
 import { neighboursUnderAttack } from './neighbours.ts'
 import { cells, columns } from './neighbours-check.ts'
+import { overload } from './overload.ts'
 import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
 import { rollingRestarts } from './rolling.ts'
@@ -25,7 +27,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,rolling,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,rolling,overload,idle,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
@@ -56,6 +58,8 @@ const SUITES = {
   relay: runRelay,
   submission: runSubmission,
   rolling: runRolling,
+  overload: runOverload,
+  idle: runIdle,
   neighbours: runNeighbours,
   // The second part of the neighbours, alone.
   sieges: async () => reportNeighbours('sieges', [await runSieges(SIEGE_NAMES)]),
@@ -69,6 +73,10 @@ const WORKFLOW = { perSecond: 40, delaySeconds: 1, waitSeconds: 2, calmMs: 1_000
 const STUCK_SECONDS = 60
 /** Requests per second, and restarts of each node. */
 const ROLLING = { perSecond: 200, rounds: 5 }
+/** How long ten times the capacity is offered. */
+const OVERLOAD = { seconds: 30 }
+/** Emails that leave an idle node, one after the other. */
+const IDLE = { sends: 30 }
 /** Peak of resident memory with many messages of 40 MB at once; the budget of body bytes is 128 MB. */
 const LARGE = { messages: 50, bytes: 40 * 1024 * 1024, maxMb: 1_000 }
 const ATTACKED = { bigContacts: 600, idleMs: 20_000, lastsMs: 10_000 }
@@ -269,6 +277,50 @@ async function runRolling() {
 |---|---|
 ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${run.problems.map((problem) => `\n- ${problem}`).join('')}`
+}
+
+async function runOverload() {
+  const { capacity, idle, over, offeredPerSecond, peakMb, recoveredMs, problems } = await overload({ ...OVERLOAD, say: console.log })
+  process.exitCode ||= problems.length ? 1 : 0
+  const times = ({ p50, p99 }: typeof idle) => `${p50.toFixed(1)} ms, ${p99.toFixed(1)} ms`
+  const rows: Row[] = [
+    ['requests per second that the node can answer, with 64 connections', Math.round(capacity)],
+    ['a tenth of that: p50, p99', times(idle)],
+    ['offered per second, ten times what it can answer', Math.round(offeredPerSecond)],
+    ['· could not be offered, because 900 connections were waiting', over.skipped],
+    ['· accepted requests: p50, p99', times(over)],
+    ['· p99, as a multiple of the idle one (limit 20)', (over.p99 / idle.p99).toFixed(1)],
+    ...Object.entries(over.statuses).map(([status, count]): Row => [`· answered ${status}`, count]),
+    ['· connections lost', over.resets],
+    ['peak of resident memory of the node (limit 512 MB)', `${peakMb} MB`],
+    ['recovered after (limit 30 s)', recoveredMs === undefined ? 'not in time' : `${(recoveredMs / 1_000).toFixed(1)} s`],
+    ['problems', problems.length],
+  ]
+  return `${machine()}
+\`npm run chaos -- overload\` offers requests of four tenants, half \`POST /v1/send\` and half \`POST /contacts\`, to one API node beside one worker and the embedded PostgreSQL, for ${OVERLOAD.seconds} s. The client takes CPU of the same machine.
+
+| overload | |
+|---|---|
+${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
+${problems.map((problem) => `\n- ${problem}`).join('')}`
+}
+
+async function runIdle() {
+  const { notified, without, cuts, problems } = await timesAtIdle({ ...IDLE, say: console.log })
+  process.exitCode ||= problems.length ? 1 : 0
+  const most = (values: number[]) => `${Math.max(...values)} ms`
+  const row = (name: string, read: (times: IdleTimes) => string) => [name, read(notified), read(without)]
+  const rows = [
+    row('an email of an idle node, from the request to the relay, at most (limit 1 s)', ({ idle }) => most(idle)),
+    row('a scheduled email, after its time, at most (limit 1 s)', ({ scheduled }) => most(scheduled)),
+    row('an email beside 3,000 slow ones of another owner, at most (limit 1.5 s)', ({ other }) => most(other)),
+    row('claims of a killed worker are taken over (limit 10 s)', ({ recovered }) => `${recovered} ms`),
+  ]
+  return `${machine()}
+\`npm run chaos -- idle\`: one API node, two workers, embedded PostgreSQL. Without notifications, each connection that listens is ended within 50 ms (${cuts} were).
+
+${tableOf(['', 'with notifications', 'without'], rows)}
+${problems.map((problem) => `\n- ${problem}`).join('')}`
 }
 
 async function runNeighbours() {

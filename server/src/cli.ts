@@ -31,7 +31,9 @@ import { liftSuspension } from './reputation/acknowledge.ts'
 import { startAnew } from './reputation/figures.ts'
 
 type Context = { db: Pool; secrets: Secrets; options: Options; args: string[] }
-type Options = { [name in 'email' | 'password' | 'name' | 'owner' | 'reason']?: string | undefined } & { off?: boolean | undefined }
+type Options = { [name in 'email' | 'password' | 'name' | 'owner' | 'reason' | 'message']?: string | undefined } & {
+  off?: boolean | undefined
+}
 
 /** A mistake on the command line. */
 class UsageError extends Error {}
@@ -56,7 +58,7 @@ const USAGE = `Usage: ${STERNA} <command>
   sending hold [--reason <text>]                      let no email leave, as after a restore
   sending resume                                      let emails leave again, after you have checked what waits
   migrate                                             apply pending migrations
-  doctor                                              check configuration, database, disk and ports`
+  doctor [--message <from address>]                   check configuration, database, disk and ports; send a message out and back`
 
 const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'user create': userCreate,
@@ -89,6 +91,7 @@ export async function run(argv: string[], env: Record<string, string | undefined
         name: { type: 'string' },
         owner: { type: 'string' },
         reason: { type: 'string' },
+        message: { type: 'string' },
         off: { type: 'boolean' },
       },
     })
@@ -103,7 +106,7 @@ export async function run(argv: string[], env: Record<string, string | undefined
 const asksForHelp = (argv: string[]) => argv[0] === 'help' || argv.some((word) => word === '--help' || word === '-h')
 
 async function dispatch(words: string[], options: Options, env: Record<string, string | undefined>) {
-  if (words[0] === 'doctor') return report(await diagnose(env))
+  if (words[0] === 'doctor') return report(await diagnose(env, { messageFrom: options.message }))
   if (words[0] === 'migrate') return withDatabase(loadConfig(env), async (url) => print(describeMigration(await migrate(url))))
   if (words[0] === 'backup') return print(describeBackup(await backUp(loadConfig(env), folderOf(words))))
   if (words[0] === 'restore') return print(describeRestore(await restore(loadConfig(env), folderOf(words))))

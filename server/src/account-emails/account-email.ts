@@ -33,7 +33,7 @@ export async function enqueueAccountEmail(
     values (${id}, ${to}, ${subject}, ${sealed}, ${isDelivered ? 'queued' : 'kept'}, ${randomBytes(16).toString('hex')},
       now() + make_interval(hours => ${linkHours}))
   `.execute(tx)
-  log.info({ mail: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`${STERNA} mail show ${id}\``)
+  log.info({ accountEmailId: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`${STERNA} mail show ${id}\``)
 }
 
 export const SEALED_ACCOUNT_EMAIL: SealedColumn = { table: 'account_mails', key: ['id'], purpose: 'account-mail', column: 'sealed_text' }

@@ -68,6 +68,12 @@ type Query = (text: string) => Promise<{ rows: { name: string }[] }>
 
 const readApplied = async (query: Query) => (await query('select name from migrations order by name')).rows.map(({ name }) => name)
 
+/** The newest migration of this version. */
+export const newestMigration = () =>
+  migrations(FOLDER)
+    .at(-1)!
+    .name.replace(/\.sql$/, '')
+
 /** Names of the migrations of this version that are not applied yet. Throws when the database has those of another list. */
 export async function pendingMigrations(query: Query): Promise<string[]> {
   const applied = await readApplied(query)

@@ -1,11 +1,12 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { listStuckReports } from '../billing/reports.ts'
 import { connect, one, type Pool } from '../db/index.ts'
 import { checkSecret, readTransport } from '../db/instance.ts'
-import { pendingMigrations } from '../db/migrate.ts'
+import { newestMigration, pendingMigrations } from '../db/migrate.ts'
 import { readSendingHold } from '../db/nodes/sending-hold.ts'
 import { borrowDatabase, type Database } from '../db/open.ts'
 import { listPresent } from '../db/presence.ts'
@@ -22,6 +23,7 @@ import { nearestFolder } from '../lib/make-folder.ts'
 import { readMasterKeys } from '../lib/master-key.ts'
 import { isLocalHost } from '../lib/network/network.ts'
 import { STERNA } from '../lib/process/command.ts'
+import { readVersion } from '../lib/process/version.ts'
 import { deriveSecrets, type Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
@@ -30,15 +32,19 @@ import { countOverdueFacts } from '../webhooks/facts.ts'
 import { type Check, failed, ok, warn } from './check.ts'
 import { checkDatabaseSettings } from './database-checks.ts'
 import { checkHost, describeCertificate } from './host-checks.ts'
+import { checkReturnPath, sendRoundTrip } from './return-path.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
 import { checkSubmission } from './submission.ts'
 
 const OLDEST_POSTGRES = 150_000
 const LOW_DISK_GB = 1
 
-/** One line per check: its subject, the finding and, for a problem, the remedy. Changes nothing. */
-export async function diagnose(env: Record<string, string | undefined>): Promise<Check[]> {
-  const checks: Check[] = [checkNode()]
+/** `messageFrom`: sends a message out and back, from this address. */
+type Options = { messageFrom?: string | undefined }
+
+/** One line per check: its subject, the finding and, for a problem, the remedy. Changes nothing, except for the message of `messageFrom`. */
+export async function diagnose(env: Record<string, string | undefined>, options: Options = {}): Promise<Check[]> {
+  const checks: Check[] = [await describeVersion(), checkNode()]
   let config: Config
   try {
     config = loadConfig(env)
@@ -49,7 +55,7 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
   return [
     ...checks,
     ...(await checkSettings(config, async () => [await checkPort(config), ...(await checkInbound(config))])),
-    ...(await checkDatabase(config)),
+    ...(await checkDatabase(config, options)),
   ]
 }
 
@@ -64,6 +70,11 @@ async function checkSettings(config: Config, checkPorts: () => Promise<Check[]>)
     checkHost(config),
   ])
   return [checkPublicUrl(config), ...checkProxy(config), ...checkDisk(config), ...checks.flat(), ...checkAccountEmails(config)]
+}
+
+async function describeVersion() {
+  const { version, commit } = await readVersion()
+  return ok('version', `Sterna ${version}${commit ? ` (commit ${commit})` : ''}, whose newest migration is ${newestMigration()}`)
 }
 
 function checkNode() {
@@ -144,10 +155,14 @@ function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
     return [failed('data folder', `cannot write to ${dataDir} (${(err as Error).message}); fix its owner or set DATA_DIR`)]
   }
   const { bavail, bsize } = statfsSync(folder)
-  const free = (bavail * bsize) / 1024 ** 3
-  const room = `${free.toFixed(1)} GB free in ${dataDir}`
-  const disk = free < LOW_DISK_GB ? warn('disk', `${room}; free some, a full disk stops all email`) : ok('disk', room)
+  const disk = describeDisk(bavail * bsize, dataDir)
   return databaseUrl ? [disk] : [disk, checkKeyFile(join(dataDir, 'secret.key'))]
+}
+
+export function describeDisk(freeBytes: number, dataDir: string): Check {
+  const free = freeBytes / 1024 ** 3
+  const room = `${free.toFixed(1)} GB free in ${dataDir}`
+  return free < LOW_DISK_GB ? warn('disk', `${room}; free some, a full disk stops all email`) : ok('disk', room)
 }
 
 function checkKeyFile(path: string) {
@@ -202,11 +217,11 @@ async function checkInbound({ inbound, bounceDomain, transportKind }: Config): P
   return [failed('inbound email', `port ${inbound.port} cannot be used (${taken}); set INBOUND_SMTP_PORT`)]
 }
 
-async function checkDatabase(config: Config): Promise<Check[]> {
+async function checkDatabase(config: Config, options: Options): Promise<Check[]> {
   let database: Database | undefined
   try {
     database = await borrowDatabase(config, createLog('silent'))
-    return await inspect(config, database.url)
+    return await inspect(config, database.url, options)
   } catch (err) {
     const advice = config.databaseUrl ? 'check DATABASE_URL and that the server accepts connections from here' : 'see the message above'
     return [failed('database', `${(err as Error).message}; ${advice}`)]
@@ -215,19 +230,17 @@ async function checkDatabase(config: Config): Promise<Check[]> {
   }
 }
 
-async function inspect(config: Config, url: string): Promise<Check[]> {
+async function inspect(config: Config, url: string, options: Options): Promise<Check[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   await client.connect()
   try {
-    const { rows } = await client.query<{ server_version_num: string; server_version: string }>(
-      `select current_setting('server_version_num') as server_version_num, current_setting('server_version') as server_version`,
-    )
-    const { server_version_num, server_version } = rows[0]!
-    if (Number(server_version_num) < OLDEST_POSTGRES)
-      return [failed('database', `PostgreSQL ${server_version} is too old; Sterna needs 15 or newer`)]
+    const before = Date.now()
+    const { rows } = await client.query<ServerFacts & { number: string }>(`${READ_SERVER}, current_setting('server_version_num') as number`)
+    const { number, ...server } = rows[0]!
+    if (Number(number) < OLDEST_POSTGRES) return [failed('database', `PostgreSQL ${server.version} is too old; Sterna needs 15 or newer`)]
     const schema = await checkMigrations(client)
     const isCurrent = schema.verdict === 'ok'
-    return [ok('database', `PostgreSQL ${server_version}`), schema, ...(isCurrent ? await checkContents(config, url) : [])]
+    return [describeServer(server, before), schema, ...(isCurrent ? await checkContents(config, url, options) : [])]
   } finally {
     await client.end()
   }
@@ -245,10 +258,12 @@ async function checkMigrations(client: pg.Client): Promise<Check> {
   }
 }
 
-async function checkContents(config: Config, url: string): Promise<Check[]> {
+async function checkContents(config: Config, url: string, { messageFrom }: Options): Promise<Check[]> {
   const db = connect({ url, max: 1, log: createLog('silent') })
   try {
-    return [await checkSealing(config, db), ...(await checkState(config, db))]
+    const checks = [await checkSealing(config, db), ...(await checkState(config, db))]
+    if (messageFrom === undefined) return [...checks, ...checkReturnPath(config)]
+    return [...checks, await sendRoundTrip({ config, db, url, secrets: deriveSecrets(...readMasterKeys(config)) }, messageFrom)]
   } finally {
     await db.destroy()
   }
@@ -272,17 +287,23 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
 /** The same for a running node, without what its start has proven. */
 export async function diagnoseRunning(config: Config, db: Pool): Promise<Check[]> {
   const settings = await checkSettings(config, async () => [])
-  return [checkNode(), ...settings, await checkClock(db), await checkWorkers(db), ...(await checkState(config, db))]
+  const ofNode = [await describeVersion(), checkNode(), ...settings]
+  return [...ofNode, await checkClock(db), await checkWorkers(db), ...(await checkState(config, db)), ...checkReturnPath(config)]
 }
 
 /** Larger differences confuse people, not Sterna: it decides by the clock of the database. */
 const MAX_SKEW_MS = 5 * SECOND
 
+type ServerFacts = { now: Date; version: string }
+const READ_SERVER = `select clock_timestamp() as now, current_setting('server_version') as version`
+
 async function checkClock(db: Pool) {
   const before = Date.now()
-  const { now, version } = await one<{ now: Date; version: string }>(db)`
-    select clock_timestamp() as now, current_setting('server_version') as version
-  `
+  return describeServer(await one(db, sql.raw<ServerFacts>(READ_SERVER)), before)
+}
+
+/** `before`: the time of this node when it asked. */
+function describeServer({ now, version }: ServerFacts, before: number) {
   const skew = Math.max(before - now.getTime(), now.getTime() - Date.now(), 0)
   const server = `PostgreSQL ${version}`
   if (skew <= MAX_SKEW_MS) return ok('database', `${server}, with the same time as this node`)

@@ -1,4 +1,4 @@
-import { connect } from 'node:tls'
+import { type ConnectionOptions, connect } from 'node:tls'
 import type { Config } from '../lib/config.ts'
 import { createDns, type Dns } from '../lib/network/dns.ts'
 import { isLocalHost } from '../lib/network/network.ts'
@@ -22,8 +22,9 @@ export async function checkHost({ publicUrl, transportKind, dnsServers }: Config
   return [...certificate, ...(transportKind === 'smtp' ? await checkNames(dns, hostname) : [])]
 }
 
-async function checkCertificate(host: string, port: number): Promise<Check> {
-  const end = await certificateEnd(host, port).catch((err: Error) => err)
+/** `options` are for tests, whose certificates no authority has signed. */
+export async function checkCertificate(host: string, port: number, options: ConnectionOptions = {}): Promise<Check> {
+  const end = await certificateEnd({ ...options, host, port }).catch((err: Error) => err)
   if (end instanceof Error)
     return warn('certificate', `${host}:${port} does not answer with a valid certificate (${end.message}); check the proxy`)
   return describeCertificate('certificate', host, end)
@@ -36,9 +37,9 @@ export function describeCertificate(name: string, host: string, end: Date): Chec
   return days < RENEWED_DAYS ? warn(name, `${until}, for ${days} days; renew it`) : ok(name, until)
 }
 
-const certificateEnd = (host: string, port: number) =>
+const certificateEnd = (options: ConnectionOptions & { host: string }) =>
   new Promise<Date>((resolve, reject) => {
-    const socket = connect({ host, port, servername: host, timeout: CONNECT_MS }, () => {
+    const socket = connect({ ...options, servername: options.host, timeout: CONNECT_MS }, () => {
       resolve(new Date(socket.getPeerCertificate().valid_to))
       socket.end()
     })

@@ -15,6 +15,7 @@ const GROUPS = ['reachability', 'sending', 'feedback', 'database', 'disk', 'vers
 
 /** The group of a check, by its name. */
 const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
+  version: 'version',
   node: 'version',
   'public url': 'reachability',
   proxy: 'reachability',
@@ -26,6 +27,7 @@ const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
   'smtp submission': 'reachability',
   ses: 'sending',
   sns: 'feedback',
+  'return path': 'feedback',
   relay: 'sending',
   certificate: 'reachability',
   'host name': 'reachability',

@@ -56,11 +56,14 @@ function toAppError(err: unknown): AppError {
   const { code = '', statusCode = 500 } = err as Partial<FastifyError>
   const known = FRAMEWORK[code]
   if (known) return new AppError(known)
-  if (isDatabaseUnavailable(err)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
+  if (isDatabaseUnavailable(err) || DISK_FULL.has(code)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
   if (isUnstorableText(err)) return new AppError('VALIDATION_ERROR', { message: 'A text contains U+0000, which cannot be stored.' })
   if (statusCode >= 400 && statusCode < 500) return new AppError('BAD_REQUEST', { statusCode, cause: err })
   return new AppError('INTERNAL_SERVER_ERROR', { cause: err })
 }
+
+/** No room for a file, or for more of this user. */
+const DISK_FULL = new Set(['ENOSPC', 'EDQUOT'])
 
 const FRAMEWORK: Record<string, ErrorCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'PAYLOAD_TOO_LARGE',

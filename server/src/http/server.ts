@@ -29,6 +29,7 @@ import { envelope, replyWithError } from './errors.ts'
 import type { Readiness } from './health.ts'
 import { malformed, readJson } from './json.ts'
 import { watchOwners } from './limits/active-owners.ts'
+import { limitAdmission } from './limits/admission.ts'
 import { limitBodies } from './limits/body-budget.ts'
 import { limitLargeAnswers } from './limits/large-answers.ts'
 import { createLargeBodyParser, isLargeBody } from './limits/large-bodies.ts'
@@ -104,6 +105,7 @@ export async function createServer(deps: Deps, readiness?: Readiness, onUnaudite
     done(readiness?.isStarting && !HEALTH_PATHS.has(req.routeOptions.url ?? '') ? stillStarting() : undefined)
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
+  limitAdmission(app, deps)
   guardLinkHosts(app, deps)
   allowCors(app)
   authenticate(app, deps)

@@ -81,7 +81,7 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
     const sender = envelope.mailFrom ? envelope.mailFrom.address : ''
     const recipients = envelope.rcptTo.map(({ address }) => address)
     const outcomes = await transact(db, (tx) => handleMessage(tx, installation, recipients, { sender, message, parsed }))
-    log[outcomes.includes('ignored') ? 'info' : 'debug']({ outcomes, bytes: message.length, from: remoteAddress }, 'received a message')
+    log[outcomes.includes('ignored') ? 'info' : 'debug']({ outcomes, bytes: message.length, ip: remoteAddress }, 'received a message')
   }
 
   /** The SMTP reply for an error. Only a message that can never be parsed is refused permanently. */

@@ -6,11 +6,12 @@ import { one, type Tx } from '../db/index.ts'
  * and, but for those marked so, before it locks rows. The locks of caps are numbers of their own (`lock_caps`), taken before all others.
  */
 const LOCKS = {
-  // Held by sessions, below this layer: db/migrate.ts, db/presence.ts (two classes) and db/embedded/owner.ts.
+  // Held by sessions: db/migrate.ts, db/presence.ts (two classes), db/embedded/owner.ts and doctor/return-path.ts.
   7357001: 'migration',
   7357002: 'presence of a kind',
   7357003: 'owner of the embedded database',
   7357004: 'presence of a process',
+  7357006: 'check of the return path',
   // Counts unfinished jobs of a project against a limit.
   7357027: 'unfinished jobs',
   // Changes segments of a project, or refers to them.

@@ -140,6 +140,7 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId, m
 /** Always locked in this order: keys, caps, contacts, emails. */
 async function accept(tx: Tx, calls: SendCall[], now: Date) {
   shareContents(calls)
+  for (const { request } of calls) if (request.sendAt && request.sendAt <= now) request.sendAt = null
   await refuseUnverified(tx, calls)
   const verdictOn = await refuseUnsubscribed(tx, calls)
   await refuseOverCaps(tx, calls, verdictOn)

@@ -2,16 +2,18 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { findReturnPath, returnPathOf } from '../../src/delivery/message/return-path.ts'
+import { sendRoundTrip } from '../../src/doctor/return-path.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { lowestId, newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { outgoingEmail } from '../../src/worker.ts'
 import { SECRET_KEY } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 import { complaint, exchange, exim, gmail, outOfOffice, postfix, qmail, type Reported, report } from '../support/files/reports.ts'
 import { connectSmtp, deliver } from '../support/servers/smtp-client.ts'
 import { BOUNCES, useInbound } from './use-inbound.ts'
 
-const { sink, sterna, newProject, bounceTo, changes, place } = useInbound()
+const { database, sink, sterna, newProject, bounceTo, changes, place } = useInbound()
 const log = createLog('silent')
 let port: number
 beforeAll(() => {
@@ -303,5 +305,54 @@ describe('a report about an email', () => {
     expect(await changes(async () => expect(await bounceTo(old, shape(old))).toMatch(/^250 /))).toBe(false)
     const recent = await sentDaysAgo(59)
     expect(await changes(async () => expect(await bounceTo(recent, shape(recent))).toMatch(/^250 /))).toBe(true)
+  })
+})
+
+// The doctor -------------------------------------------------------------------------------------------------------------
+
+describe('a message of the doctor', () => {
+  const check = (from: string, timing: { leaveMs?: number; backMs?: number } = {}) => {
+    const env = { SECRET_KEY, DATABASE_URL: database.url, SMTP_URL: sink.url, BOUNCE_DOMAIN: BOUNCES }
+    const deps = { config: loadConfig(env), db: sterna.db, url: database.url, secrets: sterna.secrets }
+    return sendRoundTrip(deps, from, { leaveMs: 60_000, backMs: 60_000, pollMs: 10, ...timing })
+  }
+  const messageFrom = (domain: string) =>
+    eventually(async () => {
+      const found = sink.messages.find(({ messageId }) => messageId.endsWith(`@${domain}>`))
+      expect(found).toBeDefined()
+      return { ...found!, recipient: found!.recipients[0]!, returnPath: found!.sender, messageId: found!.messageId.replace(/[<>]/g, '') }
+    })
+
+  test('is refused by our own listener, and its bounce comes back by the return path', async () => {
+    const project = await newProject()
+    const checking = check(`ops@${project.domain}`)
+    const email = await messageFrom(project.domain)
+    expect(email.recipient).toMatch(/^doctor-[0-9a-f]{16}@bounces\.example$/)
+    expect(await check(`ops@${project.domain}`)).toMatchObject({ verdict: 'warn', note: 'not checked: another check is running' })
+
+    // As the relay does.
+    expect(await deliver(port, { from: email.returnPath, to: email.recipient, message: 'Subject: Hi\n\nHi' })).toMatch(/^550 /)
+    await bounceTo(email, postfix(email))
+    expect(await checking).toEqual({
+      name: 'return path',
+      verdict: 'ok',
+      note: expect.stringMatching(/^a message left after [\d.]+ s, and its bounce was back after [\d.]+ s$/),
+    })
+    expect(await project.get(`/emails/${email.id}`)).toMatchObject({ status: 'BOUNCED', test: true })
+    expect(await project.isSuppressed(email.recipient)).toBe(false)
+  })
+
+  test('that does not come back, or does not leave, says which way failed', async () => {
+    const [lost, refused] = [await newProject(), await newProject()]
+    expect(await check(`ops@${lost.domain}`, { backMs: 50 })).toMatchObject({
+      verdict: 'FAIL',
+      note: expect.stringMatching(/^a message left after .* bounce was not back 0\.1 s later; check the MX record of bounces\.example/),
+    })
+    sink.script.RCPT = () => '550 5.1.1 No such user'
+    expect(await check(`ops@${refused.domain}`)).toMatchObject({
+      verdict: 'warn',
+      note: expect.stringMatching(/was refused at once \(.*550/),
+    })
+    delete sink.script.RCPT
   })
 })

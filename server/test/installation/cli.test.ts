@@ -134,13 +134,16 @@ test.each([[['--help']], [['-h']], [['help']], [['user', 'create', '--help']], [
   '%j prints the usage on standard output and is no error',
   async (args) => {
     // On standard output alone: a complaint on standard error would come behind it.
-    expect(await sterna(args)).toMatchObject({ code: 0, output: expect.stringMatching(/^Usage: [\s\S]*disk and ports\n$/) })
+    expect(await sterna(args)).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/^Usage: [\s\S]*disk and ports; send a message out and back\n$/),
+    })
   },
 )
 
 test('the process prints the usage, and ends with 1 after a mistake', async () => {
   const [help, mistake] = await Promise.all([runInShell(['--help']), runInShell(['user', 'create'])])
-  expect(help).toMatchObject({ code: 0, output: expect.stringMatching(/^Usage: [\s\S]*disk and ports\n$/) })
+  expect(help).toMatchObject({ code: 0, output: expect.stringMatching(/^Usage: [\s\S]*disk and ports; send a message out and back\n$/) })
   expect(mistake).toMatchObject({ code: 1, output: expect.stringMatching(/^--email is missing\n\nUsage: /) })
   expect(mistake.output).not.toMatch(/^\s+at /m)
 })

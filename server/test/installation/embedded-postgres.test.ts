@@ -136,11 +136,14 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 180_000 }, () => {
     const dataDir = usedDataDir()
     const { url, stop } = await start(dataDir)
     await insert(url, 'kept')
-    const before = serverPid(dataDir)
-    signalProcess(before, 'SIGTERM')
-
-    await vi.waitFor(() => expect(birthOf(before)).toBeUndefined(), DEADLINE_MS)
-    expect(await vi.waitFor(() => rowsOf(url), DEADLINE_MS)).toEqual(['kept'])
+    // Smart, fast and immediate shutdown.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const) {
+      const before = serverPid(dataDir)
+      signalProcess(before, signal)
+      await vi.waitFor(() => expect(birthOf(before)).toBeUndefined(), DEADLINE_MS)
+      expect(await vi.waitFor(() => rowsOf(url), DEADLINE_MS)).toEqual(['kept'])
+      await vi.waitFor(() => expect(birthOf(serverPid(dataDir))).toBeDefined(), DEADLINE_MS)
+    }
     await stop()
   })
 

@@ -6,6 +6,7 @@ import { startTracing } from '../../src/lib/process/tracing.ts'
 import { traceRequests } from '../../src/monitoring/trace-requests.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
+import { documentedLogFields } from '../support/log-fields.ts'
 
 type Attribute = { key: string; value: Record<string, unknown> }
 type Span = {
@@ -36,7 +37,14 @@ const collector = createServer(async (req, res) => {
 /** A receiver of webhooks. */
 const receiver = createServer((_req, res) => res.end())
 
-const sterna = useApp({ env: { WEBHOOK_ALLOW_PRIVATE: '127.0.0.0/8' }, extend: (app) => traceRequests(app) })
+/** Lines of the log. */
+const lines: string[] = []
+
+const sterna = useApp({
+  log: createLog('debug', { write: (line) => void lines.push(line) }),
+  env: { WEBHOOK_ALLOW_PRIVATE: '127.0.0.0/8' },
+  extend: (app) => traceRequests(app),
+})
 
 beforeAll(async () => {
   for (const server of [collector, receiver]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -78,4 +86,43 @@ test('a request, the emails it queued and their way to the provider are found by
   expect(BigInt(attempt.endTimeUnixNano) >= BigInt(attempt.startTimeUnixNano)).toBe(true)
   expect(headersSeen[0]).toEqual(['/v1/traces', 'Bearer of the collector'])
   expect(JSON.stringify(spans)).not.toContain('ann@shop.example')
+})
+
+test('lines of the log about requests, emails and background work have the documented fields', async () => {
+  const { id: projectId, sk } = await sterna.newProject()
+  await sterna.call('POST', '/domains', { key: sk, body: { domain: 'log.example' } })
+  const requestId = 'request-of-this-test'
+  const { body } = await sterna.call('POST', '/v1/send', {
+    key: sk,
+    body: { to: 'ann@log.example', from: 'shop@log.example', subject: 'Hello', body: '<p>Hello</p>' },
+    headers: { 'x-request-id': requestId },
+  })
+  const emailId = body.data.emails[0].email as string
+  const find = (msg: string, about: object) =>
+    eventually(async () => {
+      const found = lines
+        .map((line) => JSON.parse(line))
+        .find((line) => line.msg === msg && Object.entries(about).every(([name, value]) => line[name] === value))
+      expect(found).toBeDefined()
+      return found
+    })
+  const every = { level: expect.any(String), time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), name: 'sterna' }
+  expect(await find('responded', { requestId })).toEqual({
+    ...every,
+    requestId,
+    method: 'POST',
+    route: '/v1/send',
+    status: 200,
+    ms: expect.any(Number),
+    msg: 'responded',
+  })
+  const attempt = { emailId, projectId, attempt: 1, outcome: 'sent', reason: null }
+  expect(await find('attempted an email', { emailId })).toEqual({ ...every, ...attempt, msg: 'attempted an email' })
+  expect(await find('domain added', { projectId })).toMatchObject({ ...every, domain: 'log.example' })
+  // Those of libraries are at debug: the job queue, and Fastify.
+  const ours = lines
+    .map((line) => JSON.parse(line))
+    .filter(({ level, msg }) => level !== 'debug' || msg === 'responded' || msg === 'attempted an email')
+  const documented = documentedLogFields()
+  expect([...new Set(ours.flatMap((line) => Object.keys(line)))].filter((field) => !documented.has(field))).toEqual([])
 })

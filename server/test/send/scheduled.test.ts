@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
 import { dropExpiredKeys } from '../../src/http/idempotency.ts'
 import { issues, outcome } from '../support/answers.ts'
@@ -207,5 +207,38 @@ describe('a scheduled email', () => {
     expect(plan).toMatch(/Index Scan using emails_due/)
     expect(plan).not.toMatch(/Rows Removed/)
     await sql`delete from emails where project_id = ${project.id}`.execute(sterna.db)
+  })
+})
+
+describe.each([
+  ['ahead', HOUR],
+  ['behind', -HOUR],
+])('on a node whose clock is an hour %s', (_, shift) => {
+  const jump = () => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + shift })
+  afterEach(() => void vi.useRealTimers())
+  /** By the clock of the database, which is that of this machine. */
+  const atRealTime = (ms: number) => new Date(Date.now() - (vi.isFakeTimers() ? shift : 0) + ms).toISOString()
+
+  test('an email is sent when it is due by the clock of the database, not before', async () => {
+    const project = await newProject()
+    jump()
+    // The clock that is ahead shows half a minute later than this.
+    const id = await schedule(project, atRealTime(HOUR - 30_000))
+    expect(await get(project, id)).toMatchObject({ status: 'PENDING', sentAt: null })
+    await move(project, id, atRealTime(HOUR - 20_000))
+    expect(await get(project, id)).toMatchObject({ status: 'PENDING', sentAt: null })
+    await makeDue(id)
+    await eventually(async () => expect((await get(project, id)).sentAt).not.toBeNull())
+  })
+
+  test('people stay signed in, links in account emails work, and a key is used once', async () => {
+    const person = await sterna.newPerson()
+    const project = await newProject()
+    jump()
+    expect((await person.call('GET', '/users/@me')).status).toBe(200)
+    expect((await sterna.call('POST', '/auth/verify-email', { body: { token: await sterna.tokenFor(person.email) } })).status).toBe(200)
+    expect((await sterna.newPerson().then(({ call }) => call('GET', '/users/@me'))).status).toBe(200)
+    expect((await project.send({}, { key: 'once' })).status).toBe(200)
+    expect((await project.send({}, { key: 'once' })).status).toBe(409)
   })
 })

@@ -24,7 +24,7 @@ export async function closeOldCampaigns(db: Pool, log: Log, before: Date) {
   `
   for (const key of old)
     await transact(db, (tx) => closeCampaign(tx, key)).catch((err) =>
-      log.warn({ err, ...key }, 'counters of a campaign are not closed; retrying'),
+      log.warn({ err, projectId: key.projectId, campaignId: key.id }, 'counters of a campaign are not closed; retrying'),
     )
 }
 

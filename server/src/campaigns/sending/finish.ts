@@ -41,10 +41,13 @@ const noteOpen = (db: Pool, { projectId, id }: CampaignKey) =>
 
 async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
   const recount = await recountCampaign(tx, key)
-  if (Object.keys(recount.wrong).length) log.error({ ...key, wrong: recount.wrong }, 'counters of a campaign were wrong and are corrected')
+  const about = { projectId: key.projectId, campaignId: key.id }
+  if (Object.keys(recount.wrong).length)
+    log.error({ ...about, wrong: recount.wrong }, 'counters of a campaign were wrong and are corrected')
   // Added to the counters within a second: until then the campaign would not balance.
   if (recount.pending) return
-  if (!isBalanced(recount)) return log.error({ ...key, ...recount }, 'a campaign does not balance: it stays as it is')
+  if (!isBalanced(recount))
+    return log.error({ ...about, total: recount.total, counted: recount.counted }, 'a campaign does not balance: it stays as it is')
   const ended = await many<{ status: string }>(tx)`
     update campaigns set settled_at = clock_timestamp(),
       sent_at = case when status = 'SENDING' then clock_timestamp() else sent_at end,

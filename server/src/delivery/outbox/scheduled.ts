@@ -29,12 +29,14 @@ export async function cancelScheduled(tx: Tx, { projectId, id }: EmailRef): Prom
     select 1 from emails e where e.project_id = ${projectId} and e.id = ${id} and e.state = 'cancelled' and e.send_at is not null`)
 }
 
-/** Returns false when a worker has claimed the email, or it was not scheduled. Null: now. */
+/** Returns false when a worker has claimed the email, or it was not scheduled. Null, or a time that has come: now. */
 export async function moveScheduled(tx: Tx, { projectId, id }: EmailRef, sendAt: Date | null): Promise<boolean> {
-  const moved = await maybeOne(tx)`
-    update emails e set state = ${sendAt ? 'deferred' : 'queued'}, due_at = ${sendAt}, send_at = ${sendAt ?? sql`now()`}, updated_at = now()
-    where e.project_id = ${projectId} and e.id = ${id} and ${IS_UNCLAIMED} returning e.id
+  const isLater = sql`coalesce(${sendAt}::timestamptz > now(), false)`
+  const moved = await maybeOne<{ state: string }>(tx)`
+    update emails e set state = case when ${isLater} then 'deferred' else 'queued' end, due_at = case when ${isLater} then ${sendAt}::timestamptz end,
+      send_at = case when ${isLater} then ${sendAt}::timestamptz else now() end, updated_at = now()
+    where e.project_id = ${projectId} and e.id = ${id} and ${IS_UNCLAIMED} returning e.state
   `
-  if (moved && !sendAt) await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`.execute(tx)
+  if (moved?.state === 'queued') await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`.execute(tx)
   return moved !== undefined
 }

@@ -98,11 +98,13 @@ export function createPipeline(deps: Deps) {
     crash('settled')
     const feedback = outcome.is === 'accepted' ? (outcome.feedback ?? []) : []
     for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(email), each))
-    if (disposition.action !== 'sent') log.debug({ emailId: email.id, projectId: email.projectId, reason: disposition.reason }, 'not sent')
+    log.debug({ ...logged(email), outcome: disposition.action, reason: disposition.reason }, 'attempted an email')
   }
 
   return { prepare, transmit, settle, close: builder.close }
 }
+
+const logged = ({ id, projectId, attempts }: ClaimedEmail) => ({ emailId: id, projectId, attempt: attempts })
 
 const traceAttempt = ({ id, projectId, attempts }: ClaimedEmail, { action, about, reason }: Disposition, startedAt: number) =>
   recordEmailStep(id, {

@@ -44,3 +44,20 @@ test('is read no more after it was stopped', async () => {
   await settle()
   expect(bench.reads).toBe(reads)
 })
+
+test.each([
+  ['nothing is due and signals arrive', { due: false, hears: true, isBusy: false }],
+  ['something is due', { due: true, hears: true, isBusy: true }],
+  ['signals do not arrive', { due: false, hears: false, isBusy: true }],
+])('is read at the interval of a process where %s', async (_, { due, hears, isBusy }) => {
+  let reads = 0
+  const read = async () => {
+    reads++
+    return { emails: due }
+  }
+  const agenda = startAgenda({ read, idleMs: 3_600_000, busyMs: 1, hearsSignals: () => hears })
+  if (isBusy) while (reads < 4) await settle()
+  else for (let turn = 0; turn < 50; turn++) await settle()
+  expect(reads > 1).toBe(isBusy)
+  await agenda.stop()
+})

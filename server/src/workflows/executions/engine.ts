@@ -60,7 +60,7 @@ export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs, isDu
       try {
         await transact(db, async (tx) => advanceExecutions(tx, projectId, await claimExecutions(tx, projectId, 1, id), timeoutAfterMs))
       } catch (err) {
-        warn({ err, projectId, execution: id }, 'could not advance an execution; it is tried again later')
+        warn({ err, projectId, executionId: id }, 'could not advance an execution; it is tried again later')
         await transact(db, (tx) => postponeExecution(tx, projectId, id))
       }
     }

@@ -43,12 +43,12 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isD
     // Only WEBHOOK steps have a host.
     const execution = active as AtWebhook
     const result = await attempt(projectId, execution).catch((err): WebhookAnswer => {
-      warn({ err, projectId, execution: execution.id }, 'could not make a webhook request; retrying')
+      warn({ err, projectId, executionId: execution.id }, 'could not make a webhook request; retrying')
       return { is: 'failed', reason: 'The request could not be made.', ms: 0 }
     })
     crash('webhook-answered')
     await transact(db, (tx) => settle(tx, projectId, { execution, leasedUntil, result })).catch((err) =>
-      warn({ err, projectId, execution: execution.id }, 'could not settle a webhook request; retrying'),
+      warn({ err, projectId, executionId: execution.id }, 'could not settle a webhook request; retrying'),
     )
     return result.is !== 'gone' && hasHung(result) ? 'timed_out' : 'done'
   }
@@ -62,7 +62,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isD
     const now = await scalar<Date>(db)`select clock_timestamp()`
     const id = `msg_${execution.id}_${execution.visits}`
     const signature = signWebhook(await getWebhookSecret(db, secrets, projectId), { id, at: now, body: built.body ?? '' })
-    return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: CALL_TIMEOUT_MS })
+    return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: CALL_TIMEOUT_MS, mayRepeat: true })
   }
 
   return startCalls<DueHost, Leased>({

@@ -3,7 +3,15 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type Answer, decode, encode, type Packet, type RecordType } from 'dns-packet'
 
-type Records = { TXT?: (string | string[])[]; MX?: [number, string][]; NS?: string[]; A?: string[]; AAAA?: string[]; CNAME?: string[] }
+type Records = {
+  TXT?: (string | string[])[]
+  MX?: [number, string][]
+  NS?: string[]
+  A?: string[]
+  AAAA?: string[]
+  CNAME?: string[]
+  PTR?: string[]
+}
 /** A function gives each query an answer of its own. */
 type Known = Records | Fault | ((type: string) => Records)
 type Fault = 'servfail' | 'refused' | 'hang' | 'garbage' | 'truncated' | 'loop'

@@ -1,0 +1,103 @@
+import Fastify from 'fastify'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createLog } from '../../lib/log.ts'
+import type { App } from '../server.ts'
+import { limitAdmission } from './admission.ts'
+
+/** A server whose requests to /held and /slow wait until the test ends them. A key that begins with `good` is accepted. */
+function newServer() {
+  const app = Fastify() as unknown as App
+  const held: (() => void)[] = []
+  const hold = () => new Promise<string>((resolve) => held.push(() => resolve('done')))
+  limitAdmission(app, { log: createLog('silent') })
+  app.addHook('onRequest', (req, _reply, done) => {
+    // The type wants the whole project; here it only has to be there.
+    if (req.headers.authorization?.startsWith('good')) req.project = {} as typeof req.project
+    done()
+  })
+  app.get('/held', hold)
+  app.get('/slow', { config: { slowRead: true } }, hold)
+  for (const path of ['/quick', '/ready']) app.get(path, async () => 'done')
+  const get = (url: string, authorization = 'good key') => app.inject({ url, headers: { authorization } })
+
+  /** Requests that are in progress. */
+  async function begin(url: string, count: number, key?: string) {
+    const before = held.length
+    const answers = Array.from({ length: count }, () => get(url, key))
+    while (held.length < before + count) await new Promise((resolve) => setImmediate(resolve))
+    return answers
+  }
+  const end = () => {
+    for (const release of held.splice(0)) release()
+  }
+  return { get, begin, end }
+}
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+test('a burst of 500 requests is answered, and one more is refused until they are', async () => {
+  const { get, begin, end } = newServer()
+  const burst = await begin('/held', 500)
+  const refused = await get('/quick')
+  expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1'])
+  expect(refused.json()).toMatchObject({ success: false, error: { code: 'SERVICE_UNAVAILABLE', details: { retryAfter: 1 } } })
+  expect((await get('/ready')).statusCode).toBe(200)
+  end()
+  expect((await Promise.all(burst)).every(({ statusCode }) => statusCode === 200)).toBe(true)
+  expect((await get('/quick')).statusCode).toBe(200)
+})
+
+test('what stays is no burst: then 100 are the limit, or what is answered in 200 ms', async () => {
+  const { get, begin, end } = newServer()
+  await get('/quick')
+  await begin('/held', 150)
+  expect((await get('/quick')).statusCode).toBe(200)
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick')).statusCode).toBe(503)
+  end()
+
+  // 1,000 requests a second.
+  for (let window = 0; window < 20; window++) {
+    for (let n = 0; n < 100; n++) await get('/quick')
+    vi.advanceTimersByTime(100)
+  }
+  await begin('/held', 150)
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick')).statusCode).toBe(200)
+  await begin('/held', 60)
+  await get('/quick')
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick')).statusCode).toBe(503)
+  end()
+})
+
+test('a client that floods the node does not shut out the others', async () => {
+  const { get, begin, end } = newServer()
+  for (const key of ['good flood', 'good neighbour']) await get('/quick', key)
+  await begin('/held', 120, 'good flood')
+  await get('/quick', 'good flood')
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick', 'good flood')).statusCode).toBe(503)
+  expect((await get('/quick', 'good neighbour')).statusCode).toBe(200)
+  end()
+})
+
+test('invented keys are one client', async () => {
+  const { get, begin, end } = newServer()
+  await get('/quick', 'good neighbour')
+  for (let n = 0; n < 120; n++) await begin('/held', 1, `bad ${n}`)
+  await get('/quick', 'bad')
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick', 'bad and new')).statusCode).toBe(503)
+  expect((await get('/quick', 'good neighbour')).statusCode).toBe(200)
+  end()
+})
+
+test('requests with limits of their own do not count', async () => {
+  const { get, begin, end } = newServer()
+  await begin('/slow', 600)
+  expect((await get('/quick')).statusCode).toBe(200)
+  expect((await begin('/slow', 1)).length).toBe(1)
+  end()
+})

@@ -1,0 +1,143 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createCache } from '../../lib/cache.ts'
+import { AppError } from '../../lib/errors.ts'
+import type { Log } from '../../lib/log.ts'
+import { createRareWarning } from '../../lib/rare-warning.ts'
+import { SECOND } from '../../lib/text/units.ts'
+import { envelope } from '../errors.ts'
+import type { App } from '../server.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The client whose share this request takes; null when it takes none. */
+    admittedFor: string | null
+  }
+}
+
+/** Time that requests may spend in a node that is overloaded. More requests would not be answered sooner, and all of them would wait. */
+const TARGET_MS = 200
+/** Requests that may be in progress at any pace. */
+const ALWAYS = 100
+/** The same for a moment, after a second without more than usual: a burst is answered soon, and no overload. */
+const BURST = 500
+const BURST_MS = 250
+const CALM_MS = SECOND
+/** Clients within their share are admitted beyond the limit, up to this multiple of it. */
+const HARD = 2
+/** The pace is measured in windows of this length, and each counts for a quarter. */
+const WINDOW_MS = 100
+const WEIGHT = 1 / 4
+const MAX_CLIENTS_KNOWN = 10_000
+const RETRY_SECONDS = 1
+
+/**
+ * Refuses requests that would wait too long, before they are authenticated and their bodies are read: a refusal costs a fraction of a
+ * request. As many may be in progress as are answered in 200 ms at the current pace, at least 100. Beyond it, clients with more than an equal
+ * share of them are refused, so that a client that floods a node does not shut out the others.
+ */
+export function limitAdmission(app: App, { log }: { log: Log }) {
+  const warn = createRareWarning(log)
+  const pace = createPace()
+  const byClient = new Map<string, number>()
+  const known = createCache<string, true>({ maxEntries: MAX_CLIENTS_KNOWN })
+  let inProgress = 0
+
+  /** Credentials that were accepted before. Others count for their address: invented ones are no clients of their own. */
+  function clientOf(req: FastifyRequest) {
+    const credentials = credentialsOf(req)
+    return credentials !== undefined && known.get(credentials) ? credentials : req.ip
+  }
+
+  /** When more than usual was in progress, since the last calm second and the last time. */
+  let overSince = Number.NEGATIVE_INFINITY
+  let lastOverAt = Number.NEGATIVE_INFINITY
+
+  function isTooMuch(client: string) {
+    if (inProgress < ALWAYS) return false
+    const usual = Math.max(ALWAYS, (pace.perSecond() * TARGET_MS) / SECOND)
+    if (inProgress < usual) return false
+    const now = performance.now()
+    if (now - lastOverAt > CALM_MS) overSince = now
+    lastOverAt = now
+    const limit = now - overSince < BURST_MS ? Math.max(usual, BURST) : usual
+    if (inProgress < limit) return false
+    const share = Math.max(1, limit / Math.max(1, byClient.size))
+    return inProgress >= limit * HARD || (byClient.get(client) ?? 0) >= share
+  }
+
+  function release(req: FastifyRequest) {
+    const client = req.admittedFor
+    if (client === null) return
+    req.admittedFor = null
+    inProgress--
+    const left = byClient.get(client)! - 1
+    if (left) byClient.set(client, left)
+    else byClient.delete(client)
+  }
+
+  app.decorateRequest('admittedFor', null)
+  app.addHook('onRequest', (req, reply, done) => {
+    if (isExempt(req)) return done()
+    const client = clientOf(req)
+    if (isTooMuch(client)) {
+      warn({ inProgress, perSecond: Math.round(pace.perSecond()) }, 'overloaded: refusing requests')
+      return refuse(req, reply)
+    }
+    req.admittedFor = client
+    inProgress++
+    byClient.set(client, (byClient.get(client) ?? 0) + 1)
+    // Only for a client that disconnects while it sends: a complete request is still processed, and counts until that ends.
+    reply.raw.once('close', () => req.raw.complete || release(req))
+    done()
+  })
+  app.addHook('onSend', (req, _reply, payload, done) => {
+    if (req.admittedFor !== null) {
+      pace.count()
+      release(req)
+      const credentials = req.project || req.person ? credentialsOf(req) : undefined
+      if (credentials !== undefined && !known.get(credentials)) known.set(credentials, true)
+    }
+    done(null, payload)
+  })
+}
+
+const credentialsOf = ({ headers }: FastifyRequest) => headers.authorization ?? headers.cookie
+
+/** Routes that are always answered, and those whose requests take long and have limits of their own. */
+const isExempt = ({ routeOptions: { url, config } }: FastifyRequest) =>
+  url === '/health' || url === '/ready' || config.slowRead !== undefined || config.formFile !== undefined
+
+/** Without an Error and a line in the log for each: these cost more than the rest of a refusal. */
+function refuse(req: FastifyRequest, reply: FastifyReply) {
+  void reply
+    .status(OVERLOADED.statusCode)
+    .header('retry-after', RETRY_SECONDS)
+    .type('application/json')
+    .send(JSON.stringify(envelope(OVERLOADED, req.id)))
+}
+
+const OVERLOADED = new AppError('SERVICE_UNAVAILABLE', {
+  message: 'This node is overloaded. Try again shortly.',
+  retryAfter: RETRY_SECONDS,
+})
+
+/** How many requests are answered in a second, averaged over the last windows. */
+function createPace() {
+  let startedAt = performance.now()
+  let answered = 0
+  let average = 0
+  const turn = () => {
+    const elapsed = performance.now() - startedAt
+    if (elapsed < WINDOW_MS) return
+    average += (answered / (elapsed / SECOND) - average) * WEIGHT
+    answered = 0
+    startedAt = performance.now()
+  }
+  return {
+    count() {
+      answered++
+      turn()
+    },
+    perSecond: () => average,
+  }
+}
