@@ -19,7 +19,7 @@ const TENANTS = 4
 const FACTOR = 10
 const MODERATE = 0.1
 const CLOSED = { seconds: 8, connections: 64 }
-const OPEN_CONNECTIONS = 900
+const OPEN_CONNECTIONS = 500
 const MODERATE_SECONDS = 15
 /** Windows in which the node is measured after the overload. */
 const WINDOW_SECONDS = 2
