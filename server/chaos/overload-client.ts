@@ -72,7 +72,9 @@ function read(connection: Connection, chunk: string) {
   if (headEnd < 0) return
   const head = connection.received.slice(0, headEnd)
   const bodyAt = headEnd + HEADERS_END.length
-  const end = bodyAt + Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+  const length = /content-length: (\d+)/i.exec(head)?.[1]
+  if (length === undefined) throw new Error(`an answer without a length: ${head}`)
+  const end = bodyAt + Number(length)
   if (connection.received.length < end) return
   const answer = { status: head.slice(9, 12), head, body: connection.received.slice(bodyAt, end) }
   connection.received = connection.received.slice(end)
