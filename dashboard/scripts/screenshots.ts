@@ -1,6 +1,7 @@
 /**
- * Takes a picture of every page: empty and full, light and dark, on a large screen and on a phone. Run it with `npm run screenshots`;
- * arguments select pages by a part of their name. The pictures are in dashboard/screenshots, which git ignores.
+ * Takes a picture of every page: empty and full, light and dark, on a large screen, a tablet and a phone; and looks for problems that a
+ * program can see, of accessibility above all. Run it with `npm run screenshots`; arguments select pages by a part of their name. The
+ * pictures are in dashboard/screenshots, which git ignores.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,20 +9,27 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { startNode } from '../../server/test/support/process.ts'
 import { launchBrowser } from '../../server/test/support/processes/launch-browser.ts'
-import { newProject, openPage, PHONE, signUp, visitPage } from '../test/support/browser.ts'
+import { newProject, openPage, PHONE, signUp, TABLET, visitPage } from '../test/support/browser.ts'
+import { findPageProblems } from '../test/support/checks.ts'
 import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from '../test/support/pages.ts'
 import { seedProject } from '../test/support/seed.ts'
 
 const OUT = join(import.meta.dirname, '../screenshots')
-const SCREENS = { large: { viewport: { width: 1440, height: 900 } }, phone: { ...PHONE, hasTouch: true } }
+const SCREENS = {
+  large: { viewport: { width: 1440, height: 900 } },
+  tablet: { ...TABLET, hasTouch: true },
+  phone: { ...PHONE, hasTouch: true },
+}
 const THEMES = ['light', 'dark'] as const
 
+const problems: string[] = []
 const wanted = process.argv.slice(2)
 const isWanted = (name: string) => wanted.length === 0 || wanted.some((part) => name.includes(part))
 
 async function shoot(page: Page, name: string, path: string) {
   if (!isWanted(name)) return
   await visitPage(page, path)
+  problems.push(...(await findPageProblems(page, name)))
   await page.screenshot({ path: join(OUT, `${name}.png`) })
 }
 
@@ -41,6 +49,7 @@ async function shootOpened(page: Page, name: string, path: string, keys: string)
   await page.keyboard.press(keys)
   const dialog = page.getByRole('dialog')
   await dialog.waitFor()
+  problems.push(...(await findPageProblems(page, name)))
   await page.screenshot({ path: join(OUT, `${name}.png`) })
   // The page behind an open dialog has no headings for those who cannot see it, and for the next visit.
   await page.keyboard.press('Escape')
@@ -55,6 +64,7 @@ async function shootImport(page: Page, name: string, project: string) {
   await page.getByLabel('Choose a file').setInputFiles({ name: 'customers.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
   await page.getByRole('button', { name: 'Check the file' }).click()
   await page.getByText('Invalid rows').first().waitFor()
+  problems.push(...(await findPageProblems(page, name)))
   await page.screenshot({ path: join(OUT, `${name}.png`), fullPage: true })
 }
 
@@ -91,5 +101,6 @@ try {
   await sterna.stop()
   rmSync(data, { recursive: true, force: true })
 }
-if (errors.length > 0) console.error(errors.join('\n'))
-console.log(`dashboard/screenshots: ${errors.length} errors in the pages`)
+if (errors.length + problems.length > 0) console.error([...errors, ...problems].join('\n'))
+console.log(`dashboard/screenshots: ${errors.length} errors, ${problems.length} problems in the pages`)
+if (errors.length + problems.length > 0) process.exitCode = 1

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { newProject, PHONE, shapeOf, showPage, visitPage } from './support/browser.ts'
+import { newProject, PHONE, resize, shapeOf, showPage, TABLET, visitPage } from './support/browser.ts'
 import { findPageProblems, linksOf } from './support/checks.ts'
 import { heading, startDashboard } from './support/dashboard.ts'
 import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from './support/pages.ts'
@@ -11,19 +11,27 @@ const { open, openProject, openAsOwner } = startDashboard()
 
 /** One link of every route that some page links to, by its shape. */
 type Links = Map<string, { path: string; from: string }>
+type Checked = { paths: (readonly [name: string, path: string])[]; links: Links; thenOn?: { width: number; height: number } }
 
-async function checkPages(page: Page, how: string, paths: (readonly [name: string, path: string])[], links: Links) {
+/** Each page as it is opened, and once more on the screen that it is `thenOn`. */
+async function checkPages(page: Page, how: string, { paths, links, thenOn }: Checked) {
   const problems: string[] = []
   const times = new Map<string, number>()
+  const openedOn = page.viewportSize()!
   for (const [name, path] of paths) {
     times.set(name, await visitPage(page, path))
     problems.push(...(await findPageProblems(page, `${name}, ${how}`)))
+    if (thenOn) {
+      await resize(page, thenOn)
+      problems.push(...(await findPageProblems(page, `${name}, ${how}, then ${thenOn.width} px wide`)))
+      await resize(page, openedOn)
+    }
     for (const link of await linksOf(page)) links.set(shapeOf(link), { path: link, from: `${name}, ${how}` })
   }
   return { problems, times }
 }
 
-test('no page has a serious accessibility problem, a dead link, a content wider than a phone or HTML of a tenant, in light and in dark', async () => {
+test('no page has an accessibility problem, a dead link, a content wider than its screen or HTML of a tenant, in light and in dark', async () => {
   const { page, project: empty } = await openProject()
   const full = await newProject(page, 'Full')
   const phone = await open({ ...PHONE, colorScheme: 'dark', storageState: await page.context().storageState() })
@@ -33,20 +41,20 @@ test('no page has a serious accessibility problem, a dead link, a content wider 
   const emptyPages = Object.entries(PAGES).map(([name, path]) => [`${name}, empty`, fillPath(path, empty.id)] as const)
   async function checkEmpty() {
     await showPage(page, `/app/p/${empty.id}/emails`)
-    return checkPages(page, 'light', emptyPages, links)
+    return checkPages(page, 'light', { paths: emptyPages, links })
   }
   async function checkFull() {
     const { ids } = await seedProject(page, full, 30)
     await seedHostileTexts(page, full, ids.contact)
     const paths = Object.entries({ ...PAGES, ...FULL_ONLY }).map(([name, path]) => [name, fillPath(path, full.id, ids)] as const)
     await showPage(phone, `/app/p/${full.id}/emails`)
-    return { paths, ...(await checkPages(phone, 'dark, on a phone', paths, links)) }
+    return { paths, ...(await checkPages(phone, 'dark, on a phone', { paths, links, thenOn: TABLET.viewport })) }
   }
-  // Each page once in light and once in dark: every combination would take twice as long.
+  // Each page once in light and once in dark, on three screens in all: every combination would take three times as long.
   const [light, dark, visitor] = await Promise.all([
     checkEmpty(),
     checkFull(),
-    checkPages(signedOut, 'signed out', Object.entries(SIGNED_OUT), links),
+    checkPages(signedOut, 'signed out', { paths: Object.entries(SIGNED_OUT), links }),
   ])
   expect([...light.problems, ...dark.problems, ...visitor.problems]).toEqual([])
   printTimes(light.times)

@@ -4157,8 +4157,10 @@ export interface Operations {
           enabled: boolean
           host: string | null
           port: number | null
-          /** `none`: without a certificate, for clients on the same machine. */
+          /** `none`: without a certificate. */
           tls: 'starttls' | 'implicit' | 'none' | null
+          /** Whether clients on other machines may log in without encryption. */
+          plaintext: boolean
         }
       }
     }

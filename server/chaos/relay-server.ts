@@ -26,9 +26,19 @@ export type Handle = { met: () => number; remove: () => void }
 export type BadReply = Envelope & { at: number; stage: Stage; reply: string }
 export type AcceptedMessage = Envelope & { at: number; id: string; messageId: string }
 
-type Session = Envelope & { socket: Socket; inMessage: boolean; busy: boolean; retired: boolean; received: Buffer }
+type Session = Envelope & {
+  socket: Socket
+  inMessage: boolean
+  busy: boolean
+  retired: boolean
+  /** Not read yet. Of a message only the bytes that its end may begin with. */
+  received: Buffer
+  /** The first bytes of the message. */
+  head: Buffer
+}
 
 const END = Buffer.from('\r\n.\r\n')
+const HEAD_BYTES = 64 * 1024
 const GOOD: Record<Stage, string> = {
   connect: '',
   greeting: '220 relay ESMTP',
@@ -62,7 +72,8 @@ export async function startRelay() {
     [...rules.keys()].findLast((rule) => rule.stage === stage && (rule.appliesTo?.(envelope) ?? true))
 
   function greet(socket: Socket) {
-    const session: Session = { socket, sender: '', recipient: '', inMessage: false, busy: false, retired: false, received: Buffer.alloc(0) }
+    const state = { inMessage: false, busy: false, retired: false, received: Buffer.alloc(0), head: Buffer.alloc(0) }
+    const session: Session = { socket, sender: '', recipient: '', ...state }
     connections++
     open.set(socket, session)
     socket.on('close', () => open.delete(socket))
@@ -107,28 +118,38 @@ export async function startRelay() {
     if (socket.writable) socket.write(`${line}\r\n`)
   }
 
+  /** Linear in the bytes: this process also measures how long others wait, which reading a long message again and again would lengthen. */
   function read(session: Session, chunk: Buffer) {
     session.received = Buffer.concat([session.received, chunk])
+    if (session.inMessage) keepHead(session, chunk)
     for (;;) {
-      const end = session.received.indexOf(session.inMessage ? END : '\r\n')
-      if (end < 0) return
-      const piece = session.received.subarray(0, end)
-      session.received = session.received.subarray(end + (session.inMessage ? END.length : 2))
-      if (session.inMessage) endMessage(session, piece)
-      else obey(session, piece.toString('latin1'))
+      const { received, inMessage } = session
+      const end = received.indexOf(inMessage ? END : '\r\n')
+      if (end < 0) {
+        if (inMessage) session.received = received.subarray(1 - END.length)
+        return
+      }
+      session.received = received.subarray(end + (inMessage ? END.length : 2))
+      if (inMessage) endMessage(session)
+      else obey(session, received.toString('latin1', 0, end))
       endIfRetired(session)
     }
   }
 
-  function endMessage(session: Session, content: Buffer) {
+  function keepHead(session: Session, chunk: Buffer) {
+    const room = HEAD_BYTES - session.head.length
+    if (room > 0) session.head = Buffer.concat([session.head, chunk.subarray(0, room)])
+  }
+
+  function endMessage(session: Session) {
     const { sender, recipient } = session
-    const text = content.toString('latin1')
+    const text = session.head.toString('latin1')
     const head = (name: string) => new RegExp(`^${name}: *(.*)\\r$`, 'im').exec(text)?.[1]?.trim() ?? ''
     const rule = ruleFor('dot', { sender, recipient })
     if (rule?.takes || !(rule?.close || rule?.reply))
       taken.push({ at: Date.now(), id: head('X-Sterna-Id'), messageId: head('Message-ID'), sender, recipient })
     answer(session, 'dot')
-    Object.assign(session, { inMessage: false, sender: '', recipient: '' })
+    Object.assign(session, { inMessage: false, sender: '', recipient: '', head: Buffer.alloc(0) })
   }
 
   function obey(session: Session, line: string) {
@@ -141,7 +162,9 @@ export async function startRelay() {
     if (stage === 'rcpt') session.recipient = addressIn(line)
     const failed = answer(session, stage)
     if (stage === 'mail' && failed) session.sender = ''
-    if (stage === 'data') session.inMessage = !failed
+    if (stage !== 'data') return
+    session.inMessage = !failed
+    if (!failed) keepHead(session, session.received)
   }
 
   const server = createServer(greet)

@@ -8,6 +8,7 @@ type SmtpAttack = (attacker: SmtpAttacker) => Promise<string>
 const MB = 1024 * 1024
 const HELD_MS = 2_000
 const RECIPIENTS = 10_000
+const COMMANDS = 10_000
 const NEVER_MS = 60_000
 
 /** A raw connection: writes the given bytes and reads replies. */
@@ -43,6 +44,17 @@ async function logIn(attacker: SmtpAttacker) {
   await client.reply()
   await client.reply()
   return client
+}
+
+/** Of so many, or of those that came before the connection ended. */
+async function lastReply(client: Awaited<ReturnType<typeof open>>, count: number) {
+  let last = 'none'
+  for (let n = 0; n < count; n++) {
+    const next = await client.reply()
+    if (next === 'none') break
+    last = next
+  }
+  return last
 }
 
 async function beginMessage(attacker: SmtpAttacker) {
@@ -83,8 +95,18 @@ export const SMTP_ATTACKS = {
       const client = await logIn(attacker)
       await client.write('MAIL FROM:<x@attack.example>\r\n')
       await client.write(Array.from({ length: RECIPIENTS }, (_, n) => `RCPT TO:<r${n}@attack.example>\r\n`).join(''))
-      let last = ''
-      for (let n = 0; n <= RECIPIENTS && last !== 'none'; n++) last = await client.reply()
+      const last = await lastReply(client, RECIPIENTS + 1)
+      client.end()
+      return last
+    },
+  },
+  'SMTP: commands that do nothing': {
+    concurrency: 8,
+    every: 12,
+    smtp: async (attacker) => {
+      const client = await open(attacker)
+      await client.write('NOOP\r\n'.repeat(COMMANDS))
+      const last = await lastReply(client, COMMANDS)
       client.end()
       return last
     },

@@ -3,6 +3,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page, Request } fr
 
 export const PASSWORD = 'four unrelated words'
 export const PHONE = { viewport: { width: 375, height: 812 } }
+export const TABLET = { viewport: { width: 820, height: 1180 } }
 
 /**
  * `errors` gets exceptions, console errors, violations of the content security policy, and failed requests such as `404 GET /contacts/x`.
@@ -62,6 +63,12 @@ export async function newProject(page: Page, name = 'Acme') {
 export async function showPage(page: Page, path: string) {
   await page.goto(path)
   await settle(page)
+}
+
+/** Resolves when the page has drawn itself in its new size. */
+export async function resize(page: Page, size: { width: number; height: number }) {
+  await page.setViewportSize(size)
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
 }
 
 /**

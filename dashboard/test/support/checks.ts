@@ -4,15 +4,13 @@ import type { AxeResults, RunOptions } from 'axe-core'
 import type { Page } from 'playwright-core'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const STRUCTURE = new Set(['heading-order', 'landmark-unique'])
 type WithAxe = { axe: { run: (context: Document, options: RunOptions) => Promise<AxeResults> } }
 
 /**
- * Violations of the rules of axe that are serious or critical, or about headings and landmarks, by which screen readers navigate. Evaluated
- * by the browser's protocol, which no CSP restricts. Frames hold emails, which have no scripts: axe would only wait for them. Style sheets
- * and media are not loaded once more, for a rule about sound.
+ * Violations of any rule of axe. Evaluated by the browser's protocol, which no CSP restricts. Frames hold emails, which have no scripts:
+ * axe would only wait for them. Style sheets and media are not loaded once more, for a rule about sound.
  */
-async function seriousViolations(page: Page) {
+async function axeViolations(page: Page) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE)
   const { violations } = await page.evaluate(() =>
     (window as unknown as WithAxe).axe.run(document, {
@@ -23,9 +21,7 @@ async function seriousViolations(page: Page) {
       rules: { 'target-size': { enabled: true } },
     }),
   )
-  return violations
-    .filter(({ id, impact }) => impact === 'serious' || impact === 'critical' || STRUCTURE.has(id))
-    .map(({ id, nodes }) => `${id}, ${nodes.length} times: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`)
+  return violations.map(({ id, nodes }) => `${id}, ${nodes.length} times: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`)
 }
 
 /** Rows of one list on a page: more make it slow. */
@@ -34,11 +30,11 @@ const MAX_ROWS = 200
 const PHONE_UP_TO = 640
 
 /**
- * What is wrong with the page on screen: serious accessibility problems, a content wider than the screen, a cut title, a list too long, a
+ * What is wrong with the page on screen: accessibility problems, a content wider than the screen, a cut title, a list too long, a
  * frame that may run scripts or reach the dashboard, a text of a tenant that was read as HTML.
  */
 export async function findPageProblems(page: Page, name: string): Promise<string[]> {
-  const violations = await seriousViolations(page)
+  const violations = await axeViolations(page)
   const { width, screen, isTitleCut, rows, openFrames, injected } = await page.evaluate(() => {
     const title = document.querySelector('h1')
     return {

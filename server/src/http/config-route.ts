@@ -24,10 +24,8 @@ const ConfigView = z.object({
         enabled: z.boolean(),
         host: z.string().nullable(),
         port: z.int().nullable(),
-        tls: z
-          .enum(['starttls', 'implicit', 'none'])
-          .nullable()
-          .describe('`none`: without a certificate, for clients on the same machine.'),
+        tls: z.enum(['starttls', 'implicit', 'none']).nullable().describe('`none`: without a certificate.'),
+        plaintext: z.boolean().describe('Whether clients on other machines may log in without encryption.'),
       })
       .describe('Where this node accepts messages by SMTP.'),
   }),
@@ -64,7 +62,7 @@ const showConfig = (config: Config, transport: TransportKind | null, accounts: b
 })
 
 function showSubmission({ submission }: Config): z.output<typeof ConfigView>['features']['smtp'] {
-  if (!submission) return { enabled: false, host: null, port: null, tls: null }
-  const { certificate, tls, public: place } = submission
-  return { enabled: true, host: place.host, port: place.port, tls: certificate ? tls : 'none' }
+  if (!submission) return { enabled: false, host: null, port: null, tls: null, plaintext: false }
+  const { certificate, tls, allowPlaintext, public: place } = submission
+  return { enabled: true, host: place.host, port: place.port, tls: certificate ? tls : 'none', plaintext: allowPlaintext }
 }

@@ -9,7 +9,7 @@ import { isTracing, recordEmailStep } from '../lib/process/tracing.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { CALL_TIMEOUT_MS, hasHung, MAX_OF_HOST, startCalls } from '../webhooks/calls.ts'
-import { type SigningSecrets, signWebhook } from '../webhooks/sign.ts'
+import { createWebhookSigner, type WebhookSigner } from '../webhooks/sign.ts'
 import {
   type DueDelivery,
   type DueEndpoint,
@@ -69,18 +69,21 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     const bodyOf = ({ messageId, work: { copy } }: DueDelivery) =>
       copy ? Buffer.from(JSON.stringify(payloadOf(endpoint.projectId, copy))) : read.get(messageId)!
     const readable = due.filter(({ messageId, work }) => work.copy || read.has(messageId))
-    const signing = openSecrets(secrets, endpoint)
+    const sign = createWebhookSigner(openSecrets(secrets, endpoint))
     const session = createSafeSession()
     const send = async (each: DueDelivery, at: Date) => {
       const body = bodyOf(each)
       if (!body) return each.work.tries === null ? undefined : NO_PAYLOAD
-      const headers = headersOf(signing, { id: each.id, at, body })
+      const headers = headersOf(sign, { id: each.id, at, body })
       const startedAt = Date.now()
-      const outcome = await safeFetch({ url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS }, session)
+      const outcome = await safeFetch(
+        { url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS, mayRepeat: true },
+        session,
+      )
       if (isTracing()) traceDelivery(endpoint, body, outcome, startedAt)
       return outcome
     }
-    return makeRequests(readable, send, () => stopped).finally(session.close)
+    return makeRequests(readable, send, () => stopped)
   }
 
   const loop = startCalls<DueEndpoint, LeasedEndpoint>({
@@ -123,10 +126,10 @@ function traceDelivery({ projectId, id }: LeasedEndpoint, body: Buffer, outcome:
 const NO_PAYLOAD: SafeOutcome = { is: 'refused', reason: 'The payload is no longer kept.', ms: 0 }
 
 /** Of a signed request. */
-export const headersOf = (signing: SigningSecrets, message: { id: string; at: Date; body: string | Buffer }) => ({
+export const headersOf = (sign: WebhookSigner, message: Parameters<WebhookSigner>[0]) => ({
   'content-type': 'application/json',
   'user-agent': 'Sterna-Webhooks',
-  ...signWebhook(signing, message),
+  ...sign(message),
 })
 
 /** Up to eight at a time. After one that hung none is started: the others would hang too, and hold the slot of this endpoint for long. */

@@ -4,6 +4,7 @@ import type { SafeFetch } from '../lib/network/safe-fetch.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CALL_TIMEOUT_MS } from '../webhooks/calls.ts'
 import { hasSucceeded, reasonOf } from '../webhooks/retry.ts'
+import { createWebhookSigner } from '../webhooks/sign.ts'
 import { headersOf } from './deliver.ts'
 import { type EndpointRow, openSecrets } from './endpoint.ts'
 import { payloadOf } from './payload.ts'
@@ -21,7 +22,7 @@ export async function sendTest({ safeFetch, secrets }: { safeFetch: SafeFetch; s
   const data = { message: 'A test of this webhook endpoint.' }
   const message = { id, type: 'test', name: 'test', contactId: null, contactEmail: null, emailId: null, data, createdAt: at.toISOString() }
   const body = JSON.stringify(payloadOf(endpoint.projectId, message))
-  const headers = headersOf(openSecrets(secrets, endpoint), { id, at, body })
+  const headers = headersOf(createWebhookSigner(openSecrets(secrets, endpoint)), { id, at, body })
   const outcome = await safeFetch({ url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS })
   const error = hasSucceeded(outcome) ? null : reasonOf(outcome)
   return { status: outcome.is === 'status' ? outcome.status : null, durationMs: outcome.ms, error }

@@ -9,12 +9,17 @@ export type SigningSecrets = { secret: string; previous: string | null }
 
 export const newSigningSecret = () => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
 
-/** Headers of Standard Webhooks: the signature covers id, time and body. */
-export function signWebhook({ secret, previous }: SigningSecrets, { id, at, body }: { id: string; at: Date; body: string | Buffer }) {
-  const timestamp = String(Math.floor(at.getTime() / 1_000))
-  const signatures = [secret, ...(previous ? [previous] : [])].map((each) => {
-    const key = Buffer.from(each.slice(PREFIX.length), 'base64')
-    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`
-  })
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
+type SignedMessage = { id: string; at: Date; body: string | Buffer }
+export type WebhookSigner = ReturnType<typeof createWebhookSigner>
+
+/** Makes the headers of Standard Webhooks: the signature covers id, time and body. */
+export function createWebhookSigner({ secret, previous }: SigningSecrets) {
+  const keys = [secret, ...(previous ? [previous] : [])].map((each) => Buffer.from(each.slice(PREFIX.length), 'base64'))
+  return ({ id, at, body }: SignedMessage) => {
+    const timestamp = String(Math.floor(at.getTime() / 1_000))
+    const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`)
+    return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
+  }
 }
+
+export const signWebhook = (secrets: SigningSecrets, message: SignedMessage) => createWebhookSigner(secrets)(message)

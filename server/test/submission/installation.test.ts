@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 import { sql } from 'kysely'
 import { createTransport } from 'nodemailer'
@@ -11,6 +13,8 @@ import { transact } from '../../src/db/index.ts'
 import { dropOldMessages } from '../../src/delivery/outbox/retention.ts'
 import { checkSubmission } from '../../src/doctor/submission.ts'
 import { loadConfig } from '../../src/lib/config.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { startTracing } from '../../src/lib/process/tracing.ts'
 import { SECRET_KEY } from '../support/app.ts'
 import { until } from '../support/eventually.ts'
 import { freePort, startNode } from '../support/process.ts'
@@ -176,9 +180,16 @@ describe('an installation', () => {
       SMTP_SUBMISSION_PORT: String(port),
       SMTP_SUBMISSION_HOST: '127.0.0.1',
       SMTP_SUBMISSION_PUBLIC: 'smtp.shop.example:587',
+      SMTP_SUBMISSION_ALLOW_PLAINTEXT: 'true',
     })
     const config = (await (await fetch(`${node.url}/config`)).json()) as { features: { smtp: object } }
-    expect(config.features.smtp).toEqual({ enabled: true, host: 'smtp.shop.example', port: 587, tls: 'none' })
+    expect(config.features.smtp).toEqual({
+      enabled: true,
+      host: 'smtp.shop.example',
+      port: 587,
+      tls: 'none',
+      plaintext: true,
+    })
     const client = await connect({ key: project.sk, port })
     for (const command of ['MAIL FROM:<x@x.example>', `RCPT TO:<${TO}>`, 'DATA']) await client.say(command)
     client.socket.write(project.letter())
@@ -190,9 +201,28 @@ describe('an installation', () => {
     expect(node.output()).toBe('')
   })
 
+  test('traces an email from its acceptance on', async () => {
+    const spans: { name: string; traceId: string }[] = []
+    const collector = createHttpServer(async (req, res) => {
+      const { resourceSpans } = (await json(req)) as { resourceSpans: { scopeSpans: { spans: typeof spans }[] }[] }
+      for (const { scopeSpans } of resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans)
+      res.end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(collector, 'listening')
+    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`
+    const stopTracing = startTracing({ endpoint, headers: {}, ratio: 1 }, { service: {}, log: createLog('silent') })
+    const project = await newProject()
+    const [id] = idsIn(await submit(project.sk, project.letter()))
+    await project.ended(id!)
+    await stopTracing()
+    collector.close()
+    const ofEmail = spans.filter(({ traceId }) => traceId === id!.replaceAll('-', ''))
+    expect(ofEmail.map(({ name }) => name)).toContain('email accepted')
+  })
+
   test('without the setting says that there is none', async () => {
     const { body } = await sterna.call('GET', '/config')
-    expect(body.features.smtp).toEqual({ enabled: false, host: null, port: null, tls: null })
+    expect(body.features.smtp).toEqual({ enabled: false, host: null, port: null, tls: null, plaintext: false })
   })
 
   test('whose database is away answers 451 4.3.2', async () => {

@@ -226,6 +226,8 @@ describe('afterwards', () => {
     const project = await newProject()
     const [id] = idsIn(await submit(project.sk, project.letter({ 'Content-Type': 'text/html' }, '<p>{{ not a template }}</p>\r\n')))
     await project.ended(id!)
+    const { timeline } = (await project.call('GET', `/emails/${id}`)).body
+    expect(timeline.map(({ what }: { what: string }) => what)).toEqual(['queued', 'email.sent'])
     const { body } = await project.call('GET', `/emails/${id}/preview`)
     expect(body).toMatchObject({
       subject: 'Hi',

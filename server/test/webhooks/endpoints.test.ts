@@ -77,10 +77,13 @@ const answer = (status: number) => (res: Parameters<NonNullable<Parameters<typeo
   res.end('a secret of the host')
 }
 
+const HOSTILE = '</script>\r\nX-Injected: 1\r\n\r\n \u2028\u202e {{ contact.email }} "\\\'; --'
+
 describe('a delivery', () => {
   test('is signed, and has the event with its contact', async () => {
     const { happen, received, endpoint, event } = await listen()
-    const tracked = (await happen({ plan: 'pro', text: '</script> \u2028 {{x}}' })).body.data
+    const data = { plan: 'pro', text: HOSTILE, list: { value: [HOSTILE, { [HOSTILE]: null }], persistent: false } }
+    const tracked = (await happen(data)).body.data
     await eventually(() => expect(received).toHaveLength(1))
     expect(received[0]!.body).toEqual({
       type: `event.${event}`,
@@ -89,7 +92,7 @@ describe('a delivery', () => {
         contact: { id: tracked.contact, email: `ada${number}@example.com` },
         id: tracked.event,
         name: event,
-        data: { plan: 'pro', text: '</script> \u2028 {{x}}' },
+        data: { plan: 'pro', text: HOSTILE, list: [HOSTILE, { [HOSTILE]: null }] },
         contactId: tracked.contact,
         emailId: null,
         projectId: project.id,
@@ -97,6 +100,7 @@ describe('a delivery', () => {
       },
     })
     expect(isSignedBy(endpoint.secret, received[0]!)).toBe(true)
+    expect(received[0]!.headers).not.toHaveProperty('x-injected')
     const [delivery] = await eventually(async () => {
       const listed = await project.deliveries(endpoint.id, '?status=delivered')
       expect(listed).toHaveLength(1)

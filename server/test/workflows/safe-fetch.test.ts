@@ -361,19 +361,24 @@ IH9oU4qCUB4EmxN4I2GUNdO7qvPmsmKuaRd0xixPea5V
 
 describe('several requests of a session', () => {
   const post = (session: ReturnType<typeof createSafeSession>, name = 'hooks.example.com') =>
-    safeFetch({ url: `http://${name}:${port}/in`, method: 'POST', headers: {}, body: '{}', timeoutMs: TIMEOUT_MS }, session)
+    safeFetch(
+      { url: `http://${name}:${port}/in`, method: 'POST', headers: {}, body: '{}', timeoutMs: TIMEOUT_MS, mayRepeat: true },
+      session,
+    )
 
-  test('share connections and one lookup, until it is closed', async () => {
+  test('share connections and one lookup', async () => {
     dns.set('hooks.example.com', { A: [PUBLIC] })
     const session = createSafeSession()
     for (let n = 0; n < 6; n++) expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
-    // One may still be busy with the end of a reply when the next request is made.
     const sockets = new Set(received.map(({ request }) => request.socket.remotePort))
-    expect([sockets.size <= 2, dns.queries.filter((query) => query.startsWith('A ')).length]).toEqual([true, 1])
-    session.close()
+    expect([sockets.size, dns.queries.filter((query) => query.startsWith('A ')).length]).toEqual([1, 1])
+    // A connection to a name is not one to another name at the same address.
+    dns.set('other.example.com', { A: [PUBLIC] })
+    await post(session, 'other.example.com')
+    expect(sockets).not.toContain(received.at(-1)!.request.socket.remotePort)
   })
 
-  test('do not wait for a reply that never ends, and end it with the session', async () => {
+  test('do not wait for a reply that never ends, and end it', async () => {
     dns.set('hooks.example.com', { A: [PUBLIC] })
     let closed = false
     respond = (req, res) => {
@@ -384,7 +389,6 @@ describe('several requests of a session', () => {
     }
     const session = createSafeSession()
     expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
-    session.close()
     await eventually(() => expect(closed).toBe(true))
   })
 
@@ -401,7 +405,6 @@ describe('several requests of a session', () => {
     const session = createSafeSession()
     expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
     await eventually(() => expect(closed).toBe(true))
-    session.close()
   })
 
   test('survive a host that closes its connections', async () => {
@@ -412,7 +415,14 @@ describe('several requests of a session', () => {
     }
     const session = createSafeSession()
     for (let n = 0; n < 5; n++) expect(await post(session)).toMatchObject({ is: 'status', status: 200 })
-    session.close()
+  })
+
+  test('do not go on where the name no longer leads', async () => {
+    dns.set('moved.example.com', { A: [PUBLIC] })
+    expect(await post(createSafeSession(), 'moved.example.com')).toMatchObject({ is: 'status', status: 200 })
+    dns.set('moved.example.com', { A: [FORBIDDEN] })
+    expect(await post(createSafeSession(), 'moved.example.com')).toMatchObject({ is: 'refused' })
+    expect([received.length, intrusions]).toEqual([1, 0])
   })
 
   test('are refused each time for a private address', async () => {
@@ -420,6 +430,5 @@ describe('several requests of a session', () => {
     const session = createSafeSession()
     for (let n = 0; n < 2; n++) expect(await post(session, 'inner.example.com')).toMatchObject({ is: 'refused' })
     expect(intrusions).toBe(0)
-    session.close()
   })
 })

@@ -10,10 +10,10 @@ export function AccountLayout({ title, description, children, footer }: AccountL
   return (
     <div className="grid min-h-dvh lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
       <div className="flex flex-col bg-surface px-6 py-5 sm:px-10">
-        <div className="flex items-center justify-between">
+        <header className="flex items-center justify-between">
           <Logo />
           <ThemeToggle />
-        </div>
+        </header>
         <main className="mx-auto flex w-full max-w-sm flex-1 flex-col justify-center py-12">
           <PageTitle>{title}</PageTitle>
           {description && <p className="mt-1 text-muted text-ui">{description}</p>}

@@ -14,7 +14,7 @@ import { Page } from '../../ui/page/page.tsx'
 import { Skeleton } from '../../ui/page/skeleton.tsx'
 import { ViewTabs } from '../../ui/page/view-tabs.tsx'
 import { CodeBlock, CopyField } from '../../ui/text/copy-field.tsx'
-import { SMTP_CLIENTS, SMTP_USER, type SmtpAccess, type SmtpClient, smtpSnippet } from './smtp-snippets.ts'
+import { encryptionOf, SMTP_CLIENTS, SMTP_USER, type SmtpAccess, type SmtpClient, smtpSnippet } from './smtp-snippets.ts'
 
 const DESCRIPTION = 'For programs that cannot call an API: they send their messages to Sterna, which signs, delivers and records them.'
 
@@ -35,7 +35,7 @@ export function SmtpPage() {
         }
       />
     )
-  const { enabled, host, port, tls } = config.data.features.smtp
+  const { enabled, host, port, tls, plaintext } = config.data.features.smtp
   if (!enabled || host === null || port === null || tls === null)
     return (
       <SmtpFrame
@@ -46,7 +46,7 @@ export function SmtpPage() {
         }
       />
     )
-  return <SmtpFrame content={<Access place={{ host, port, tls }} />} />
+  return <SmtpFrame content={<Access place={{ host, port, tls }} encryption={encryptionOf({ tls, plaintext })} />} />
 }
 
 const SmtpFrame = ({ content }: { content: React.ReactNode }) => (
@@ -55,9 +55,7 @@ const SmtpFrame = ({ content }: { content: React.ReactNode }) => (
   </Page>
 )
 
-const ENCRYPTION = { starttls: 'STARTTLS', implicit: 'TLS from the start (SSL/TLS)', none: 'None: only from the same machine' }
-
-function Access({ place }: { place: Pick<SmtpAccess, 'host' | 'port' | 'tls'> }) {
+function Access({ place, encryption }: { place: Pick<SmtpAccess, 'host' | 'port' | 'tls'>; encryption: string }) {
   const project = useProject()
   const domains = useQuery(domainsQuery(project.id)).data
   const [key, setKey] = useState<string>()
@@ -69,7 +67,7 @@ function Access({ place }: { place: Pick<SmtpAccess, 'host' | 'port' | 'tls'> })
           <Row name="Host" value={place.host} />
           <Row name="Port" value={String(place.port)} />
           <dt className="text-muted">Encryption</dt>
-          <dd>{ENCRYPTION[place.tls]}</dd>
+          <dd>{encryption}</dd>
           <Row name="User" value={SMTP_USER} />
           <dt className="text-muted">Password</dt>
           <dd>{key ? <FreshKey value={key} /> : <MakeKey onMade={setKey} />}</dd>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SMTP_CLIENTS, type SmtpClient, smtpSnippet } from './smtp-snippets.ts'
+import { encryptionOf, SMTP_CLIENTS, type SmtpClient, smtpSnippet } from './smtp-snippets.ts'
 
 const access = { host: 'smtp.example.com', port: 587, tls: 'starttls', key: 'sk_1', from: 'hello@shop.example' } as const
 
@@ -18,4 +18,10 @@ test('the kind of encryption is part of it', () => {
   expect(codeFor('go', 'implicit')).toContain('WithSSL')
   expect(codeFor('keycloak', 'implicit')).toContain('smtpServer.ssl=true')
   expect(codeFor('wordpress', 'none')).toContain('SMTPAutoTLS = false')
+})
+
+test('without encryption it says from where a program may connect', () => {
+  expect(encryptionOf({ tls: 'starttls', plaintext: true })).toBe('STARTTLS')
+  expect(encryptionOf({ tls: 'none', plaintext: false })).toMatch(/only from the same machine/)
+  expect(encryptionOf({ tls: 'none', plaintext: true })).not.toMatch(/same machine/)
 })

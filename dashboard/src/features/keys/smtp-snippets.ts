@@ -1,6 +1,14 @@
 /** Where a client connects, and with which key. */
 export type SmtpAccess = { host: string; port: number; tls: 'starttls' | 'implicit' | 'none'; key: string; from: string }
 
+const ENCRYPTION = { starttls: 'STARTTLS', implicit: 'TLS from the start (SSL/TLS)' }
+
+/** `plaintext`: clients on other machines may log in without encryption. */
+export function encryptionOf({ tls, plaintext }: { tls: SmtpAccess['tls']; plaintext: boolean }) {
+  if (tls !== 'none') return ENCRYPTION[tls]
+  return plaintext ? 'None: everybody on the way can read the key' : 'None: only from the same machine'
+}
+
 /** The programs for which there is an example. */
 export const SMTP_CLIENTS = {
   nodemailer: 'Node.js',

@@ -6,6 +6,7 @@ import { ConfigError } from '../config.ts'
 import type { Log } from '../log.ts'
 import { networkOf } from '../network/network.ts'
 import { MINUTE } from '../text/units.ts'
+import { setConnectionRules } from './connection-rules.ts'
 import { Refusal } from './smtp-refusal.ts'
 
 type Options = SMTPServerOptions & {
@@ -15,6 +16,7 @@ type Options = SMTPServerOptions & {
   setting: string
   certificate: CertificateFiles | undefined
   log: Log
+  paceBy?: (session: SMTPServerSession) => string
 }
 export type CertificateFiles = { keyFile: string; certFile: string }
 type SocketLimits = { connectionMs: number; connectionsOfOne: number }
@@ -23,7 +25,7 @@ type SocketLimits = { connectionMs: number; connectionsOfOne: number }
 const RELOAD_MS = 10 * MINUTE
 
 /** Listens for SMTP. Every connection is in `sockets`, which refuses too many from one network. */
-export async function listenForSmtp({ port, host, setting, certificate, log, ...options }: Options, sockets: SmtpSockets) {
+export async function listenForSmtp({ port, host, setting, certificate, log, paceBy, ...options }: Options, sockets: SmtpSockets) {
   const library = await import('smtp-server')
   const loaded = certificate && loadCertificate(certificate)
   const server = new library.SMTPServer({
@@ -34,7 +36,7 @@ export async function listenForSmtp({ port, host, setting, certificate, log, ...
     ...loaded,
     ...options,
   })
-  sendExactCodes(server)
+  setConnectionRules(server, paceBy)
   server.server.on('connection', sockets.add)
   server.on('error', (err) => log.debug({ err }, 'an incoming connection failed'))
   await listen(server, { port, host, setting })
@@ -50,23 +52,6 @@ export async function listenForSmtp({ port, host, setting, certificate, log, ...
       await new Promise<void>((resolve) => server.close(resolve))
       sockets.destroy()
     },
-  }
-}
-
-const EXACT = /^[245]\.\d{1,3}\.\d{1,3} /
-
-/** A reply that begins with an enhanced code keeps it; the library would add one of its own. An address that it cannot read is 550. */
-function sendExactCodes(server: SMTPServer) {
-  const connect = server.connect.bind(server)
-  server.connect = (socket, options) => {
-    connect(socket, options)
-    const connection = [...server.connections].at(-1)
-    if (!connection) return
-    const send = connection.send.bind(connection)
-    connection.send = (code, data, context) => {
-      if (context === 'MAILBOX_SYNTAX_ERROR') return send(550, '5.1.3 Not a valid email address', false)
-      return send(code, data, typeof data === 'string' && EXACT.test(data) ? false : context)
-    }
   }
 }
 

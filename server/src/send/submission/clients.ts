@@ -18,14 +18,18 @@ export type SubmissionClient = {
   hasTurn: boolean
 }
 
+type Recipients = { accepted: string[]; refused: number }
+
 type Deps = { keys: SecretKeys; log: Log; limits: SubmissionLimits }
 
 /** What connections may do before a message arrives: log in, name a sender and recipients. Every failure is a Refusal. */
 export function createClients({ keys, log, limits }: Deps) {
   const clients = new WeakMap<SMTPServerSession, SubmissionClient>()
   const failedLogins = new WeakMap<SMTPServerSession, number>()
+  /** Sessions whose connection has ended, perhaps while their key was looked up. */
+  const ended = new WeakSet<SMTPServerSession>()
   /** Of the current message. The library keeps a repeated recipient once; each RCPT is an email. */
-  const recipients = new WeakMap<SMTPServerEnvelope, string[]>()
+  const recipients = new WeakMap<SMTPServerEnvelope, Recipients>()
   const connections = new Map<string, number>()
 
   function count(projectId: string, change: number) {
@@ -40,6 +44,7 @@ export function createClients({ keys, log, limits }: Deps) {
     const project = await keys.find(key.trim(), ip, 'send').catch((err: unknown) => refuseLogin(session, err))
     if ((connections.get(project.id) ?? 0) >= limits.connectionsOfProject)
       throw new Refusal(421, '4.7.0 Too many connections of this project')
+    if (ended.has(session)) return
     count(project.id, 1)
     clients.set(session, { key: key.trim(), ip, project, hasTurn: false })
   }
@@ -69,13 +74,22 @@ export function createClients({ keys, log, limits }: Deps) {
 
   /** Not asynchronous: the library then gives other connections their turn, however many of these commands come at once. */
   function addRecipient({ envelope }: SMTPServerSession, given: string): Refusal | null {
-    const address = readAddress(given)
-    if (!address) return new Refusal(550, '5.1.3 Not a valid email address')
-    const known = recipients.get(envelope) ?? []
-    if (known.length >= limits.recipients) return new Refusal(452, `4.5.3 At most ${limits.recipients} recipients`)
+    const known = recipients.get(envelope) ?? { accepted: [], refused: 0 }
     recipients.set(envelope, known)
-    known.push(address)
-    return null
+    const address = readAddress(given)
+    if (address && known.accepted.length < limits.recipients) {
+      known.accepted.push(address)
+      return null
+    }
+    if (++known.refused > limits.refusedRecipients) return new Refusal(421, '4.7.0 Too many recipients were refused')
+    if (!address) return new Refusal(550, '5.1.3 Not a valid email address')
+    return new Refusal(452, `4.5.3 At most ${limits.recipients} recipients`)
+  }
+
+  function leave(session: SMTPServerSession) {
+    const client = clientOf(session)
+    if (client) count(client.project.id, -1)
+    clients.delete(session)
   }
 
   const outcomeOf = (work: Promise<void>): Promise<Refusal | null> =>
@@ -86,14 +100,15 @@ export function createClients({ keys, log, limits }: Deps) {
 
   return {
     clientOf,
-    recipientsOf: ({ envelope }: SMTPServerSession) => recipients.get(envelope) ?? [],
+    recipientsOf: ({ envelope }: SMTPServerSession) => recipients.get(envelope)?.accepted ?? [],
     logIn: (session: SMTPServerSession, key: string) => outcomeOf(logIn(session, key)),
     begin: (session: SMTPServerSession) => outcomeOf(begin(session)),
     addRecipient,
-    leave(session: SMTPServerSession) {
-      const client = clientOf(session)
-      if (client) count(client.project.id, -1)
-      clients.delete(session)
+    /** The session goes on, as one that has not logged in. */
+    leave,
+    end(session: SMTPServerSession) {
+      ended.add(session)
+      leave(session)
     },
   }
 }

@@ -4,6 +4,8 @@ import { MAX_MESSAGE } from '../../mime/compose.ts'
 export const SUBMISSION_LIMITS = {
   messageBytes: MAX_MESSAGE,
   recipients: 1_000,
+  /** Of one message, too many or no addresses; a client that goes on regardless is disconnected. */
+  refusedRecipients: 1_000,
   connections: 1_000,
   /** From one network: a few application servers behind one address. */
   connectionsOfOne: 200,

@@ -1,7 +1,7 @@
 import type { SMTPServerSession } from 'smtp-server'
 import type { App, Deps } from '../../http/server.ts'
 import type { SubmissionConfig } from '../../lib/config.ts'
-import { isLoopback } from '../../lib/network/network.ts'
+import { isLoopback, networkOf } from '../../lib/network/network.ts'
 import { createSmtpSockets, listenForSmtp, refuseUnknownParameters, SENDER_PARAMETERS } from '../../lib/smtp/smtp-listener.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
 import { createAcceptor } from '../accept.ts'
@@ -51,6 +51,7 @@ export async function startSubmission(
       name: place.host,
       secure: tls === 'implicit',
       authMethods: ['PLAIN', 'LOGIN'],
+      paceBy: (session) => clients.clientOf(session)?.project.owner ?? networkOf(session.remoteAddress),
       // Decided per connection, by `disabledFor`.
       allowInsecureAuth: true,
       authOptional: true,
@@ -100,7 +101,7 @@ export async function startSubmission(
       },
       onClose(session) {
         deadlines.end(session)
-        clients.leave(session)
+        clients.end(session)
       },
     },
     sockets,

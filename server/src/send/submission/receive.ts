@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { NO_DATA } from '../../contacts/data.ts'
 import { StaleKey } from '../../http/auth/key-check.ts'
@@ -6,20 +7,28 @@ import type { SecretKeys } from '../../http/auth/secret-keys.ts'
 import { RepeatedKey } from '../../http/idempotency.ts'
 import type { HoldBody } from '../../http/limits/body-budget.ts'
 import { newId } from '../../lib/id.ts'
+import { recordAccepted } from '../../lib/process/tracing.ts'
+import { createPaceByKey } from '../../lib/smtp/pace.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
 import { showsOtherAddress } from '../../lib/text/address.ts'
 import { storable } from '../../lib/text/storable.ts'
+import { KB, MB } from '../../lib/text/units.ts'
 import { createByteCheck } from '../../mime/raw/byte-check.ts'
 import type { createAcceptor, SendRequest } from '../accept.ts'
 import type { createClients, SubmissionClient } from './clients.ts'
 import { submissionFingerprint } from './fingerprint.ts'
 import type { SubmissionLimits } from './limits.ts'
-import { createIntakePace } from './pace.ts'
 import { readSubmission, type Submission } from './read-submission.ts'
 import { queuedReply } from './replies.ts'
 
 /** Stored with an idempotency key, in place of a method and path. */
 export const SUBMISSION_ENDPOINT = 'SMTP submission'
+
+/**
+ * Bytes of the large messages of one owner per second. Reading them takes a fifth of a processor; without a limit, a few connections would take
+ * all of it. Small messages never wait.
+ */
+const INTAKE = { perSecond: 32 * MB, step: MB, free: 256 * KB }
 
 const TOO_LARGE = new Refusal(552, '5.3.4 The message is larger than 40 MB')
 const TOO_MUCH = new Refusal(452, '4.3.1 Too many large messages at once. Try again shortly')
@@ -34,7 +43,7 @@ type Deps = {
 
 /** Receives a message and queues its emails. Returns the reply; throws for a refusal. */
 export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, limits }: Deps) {
-  const pace = createIntakePace()
+  const pace = createPaceByKey(INTAKE)
 
   return async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
     const client = clients.clientOf(session)
@@ -43,7 +52,7 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     client.hasTurn = false
     const held = holdBody(client.project.id)
     try {
-      const { message, is8bit } = await readAll(stream, held, { limits, paced: pace(client.project.owner) })
+      const { message, is8bit } = await readAll(stream, held, { limits, owner: client.project.owner, count: pace() })
       const submission = readSubmission(message, is8bit)
       return await accept(client, recipients, submission)
     } finally {
@@ -57,10 +66,9 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     const request = requestFor(submission, recipients, key === undefined ? null : await submissionFingerprint(submission, recipients))
     try {
       const { emails, contentId } = await submit(client, request)
-      return queuedReply(
-        emails.map(({ email }) => email),
-        contentId,
-      )
+      const ids = emails.map(({ email }) => email)
+      recordAccepted(ids, { request: undefined, attributes: { 'sterna.project_id': client.project.id }, startedAt: Date.now() })
+      return queuedReply(ids, contentId)
     } catch (err) {
       const first = err instanceof RepeatedKey && err.isRepeatOf(SUBMISSION_ENDPOINT) ? (err.original.result as KeyResult) : undefined
       if (!first) throw err
@@ -86,10 +94,10 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
 
 type KeyResult = { emails: string[]; batch: string }
 
-type Reading = { limits: SubmissionLimits; paced: (bytes: number) => Promise<void> }
+type Reading = { limits: SubmissionLimits; owner: string; count: ReturnType<ReturnType<typeof createPaceByKey>> }
 
 /** Reads to the end even when refused: SMTP replies after the last byte. */
-async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>, { limits: { messageBytes }, paced }: Reading) {
+async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>, { limits: { messageBytes }, owner, count }: Reading) {
   const check = createByteCheck()
   const chunks: Buffer[] = []
   let size = 0
@@ -106,7 +114,8 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
       check.read(chunk)
       chunks.push(chunk)
     }
-    await paced(chunk.length)
+    const ms = count(owner, chunk.length)
+    if (ms >= 1) await sleep(ms)
   }
   const problem = check.problem()
   if (refusal) throw refusal

@@ -62,7 +62,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isD
     const now = await scalar<Date>(db)`select clock_timestamp()`
     const id = `msg_${execution.id}_${execution.visits}`
     const signature = signWebhook(await getWebhookSecret(db, secrets, projectId), { id, at: now, body: built.body ?? '' })
-    return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: CALL_TIMEOUT_MS })
+    return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: CALL_TIMEOUT_MS, mayRepeat: true })
   }
 
   return startCalls<DueHost, Leased>({
