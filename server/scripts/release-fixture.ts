@@ -9,6 +9,8 @@ import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { VERSION } from '../src/lib/version.ts'
 import { readHtml } from '../src/mime/html-to-text.ts'
+import { until } from '../test/support/eventually.ts'
+import { MULTIPART, multipart } from '../test/support/files/multipart.ts'
 import { fillProject, LINK_TARGET } from '../test/support/filled-project.ts'
 import { startNode } from '../test/support/process.ts'
 import { dumpRows, folderOfRelease, type MadeByRelease } from '../test/support/release-fixture.ts'
@@ -37,7 +39,10 @@ async function fillNode(url: string): Promise<MadeByRelease> {
   const { body: project } = await byOwner('POST', '/users/@me/projects', { name: 'Kept' })
   const call = apiOf(url, { authorization: `Bearer ${project.secret}` })
   await call('POST', '/domains', { domain: 'kept.example' })
+  await call('POST', '/webhook-endpoints', { url: UNREACHABLE, events: ['*'] })
+  await byOwner('POST', `/projects/${project.id}/members`, { email: 'grace@example.com', role: 'MEMBER' })
   const filled = await fillProject({ id: project.id, domain: 'kept.example', call, byOwner })
+  await addHistory(call)
 
   const { data: messages } = (await call('GET', '/sandbox/messages?limit=100')).body
   const { id: messageId } = messages.find(({ emailId }: { emailId: string }) => emailId === filled.emailId)
@@ -45,7 +50,7 @@ async function fillNode(url: string): Promise<MadeByRelease> {
   const links = readHtml(html).links.map(({ target }) => target)
   const pathOf = (part: string) =>
     new URL([...links, ...(html.match(/https?:[^"')]+/g) ?? [])].find((link) => link.includes(part))!).pathname
-  return {
+  const made = {
     account: ACCOUNT,
     keys: { public: project.public, secret: project.secret, named: filled.key.key },
     links: { unsubscribe: pathOf('/unsubscribe/'), click: pathOf('/t/c/'), open: pathOf('/t/o/') },
@@ -56,13 +61,30 @@ async function fillNode(url: string): Promise<MadeByRelease> {
     contacts: (await call('GET', '/contacts?limit=1')).body.total,
     sentCampaignId: filled.sent.id,
   }
+  await apiOf(url, BROWSER)('GET', made.links.open)
+  await until('an open is recorded', async () => (await call('GET', '/events?limit=100')).body.data.some(isOpen))
+  return made
+}
+
+const UNREACHABLE = 'http://127.0.0.2:9/everything'
+const BROWSER = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
+const isOpen = ({ name }: { name: string }) => name === 'email.open'
+
+/** A hard bounce, by the address that asks the sandbox for one, and an import. */
+async function addHistory(call: ReturnType<typeof apiOf>) {
+  const email = { to: 'bounce@example.com', from: 'news@kept.example', subject: 'Back', body: '<p>Back</p>' }
+  const id: string = (await call('POST', '/v1/send', email)).body.data.emails[0].email
+  await until('an email bounces', async () => (await call('GET', `/emails/${id}`)).body.bouncedAt)
+  const { jobId } = (await call('POST', '/contacts/import', multipart([{ content: 'email,city\nlin@example.com,Kyoto\n' }]), MULTIPART))
+    .body
+  await until('an import ends', async () => (await call('GET', `/contacts/import/${jobId}`)).body.finishedAt)
 }
 
 async function write() {
   const folder = folderOfRelease(VERSION)
   if (existsSync(folder)) return console.log(`${folder} exists, and stays as it is.`)
   const dataDir = mkdtempSync(join(tmpdir(), 'sterna-fixture-'))
-  const env = { DATA_DIR: dataDir, SECRET_KEY: '' }
+  const env = { DATA_DIR: dataDir, SECRET_KEY: '', SANDBOX_DELIVERIES: 'true' }
   try {
     const node = await startNode(env)
     const made = await fillNode(node.url).finally(() => node.stop())

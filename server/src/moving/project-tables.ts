@@ -44,10 +44,8 @@ const OF_BILLING = 'belongs to the Stripe account of the source'
 /** Written for executions, visits and firings that were under way. */
 const MOVED = sql.lit('moved to another installation')
 const isActive = sql`t.status in ('RUNNING', 'WAITING')`
-const unlessActive = (column: string) => sql`case when ${isActive} then null else ${sql.ref(`t.${column}`)} end`
 const isOpenVisit = sql`t.status in ('PENDING', 'SCHEDULED', 'WAITING', 'RUNNING')`
 const isSending = sql`t.status = 'SENDING'`
-const unlessSending = (column: string) => sql`case when ${isSending} then null else ${sql.ref(`t.${column}`)} end`
 const inSandbox = sql`exists (select from instance where transport = 'sandbox')`
 const NONE = sql`null`
 
@@ -108,8 +106,8 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
       settled_at: sql`case when ${isSending} or t.status = 'CANCELLED' and t.settled_at is null then now() else t.settled_at end`,
       scheduled_for: sql`case when t.status <> 'SCHEDULED' then t.scheduled_for end`,
       started_by: sql`case when t.status <> 'SCHEDULED' then t.started_by end`,
-      paused_at: unlessSending('paused_at'),
-      paused_reason: unlessSending('paused_reason'),
+      paused_at: NONE,
+      paused_reason: NONE,
       resending: NONE,
       reserved: NONE,
       reserved_for: NONE,
@@ -126,9 +124,9 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
       status: sql`case when ${isActive} then 'CANCELLED' else t.status end`,
       exit_reason: sql`case when ${isActive} then ${MOVED} else t.exit_reason end`,
       completed_at: sql`case when ${isActive} then now() else t.completed_at end`,
-      due_at: unlessActive('due_at'),
-      awaits: unlessActive('awaits'),
-      deadline_at: unlessActive('deadline_at'),
+      due_at: NONE,
+      awaits: NONE,
+      deadline_at: NONE,
       webhook_host: NONE,
     },
   },
