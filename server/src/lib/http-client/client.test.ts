@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createHttpClient } from './client.ts'
-import type { HttpOutcome, HttpTarget } from './connection.ts'
+import { type HttpOutcome, httpTarget } from './connection.ts'
 import { requestBytes } from './request-bytes.ts'
 
 /** Self-signed, for hook.example, and used for nothing else. */
@@ -75,8 +75,7 @@ function askWith(
 ) {
   const url = new URL(`http://${HOST}:${port}/in`)
   const bytes = requestBytes({ method: 'POST', url, headers: {}, body, isKept: mayRepeat })!
-  const target: HttpTarget = { ip: HOST, port, isTls, servername }
-  return client.request(target, { bytes, isHead: false, timeoutMs }, mayRepeat)
+  return client.request(httpTarget({ ip: HOST, port, isTls, servername }), { bytes, isHead: false, timeoutMs }, mayRepeat)
 }
 
 const CLOSED = new Set(['CLOSED', 'ECONNRESET', 'EPIPE'])
@@ -314,7 +313,7 @@ test('the text of a reply is read up to a limit', async () => {
     const url = new URL(`http://${HOST}:${port}/`)
     const request = requestBytes({ method: 'GET', url, headers: {}, body: undefined, isKept: false })!
     return client.request(
-      { ip: HOST, port, isTls: false, servername: undefined },
+      httpTarget({ ip: HOST, port, isTls: false, servername: undefined }),
       { bytes: request, isHead: false, timeoutMs: LONG_MS, maxText },
       false,
     )

@@ -8,7 +8,9 @@ const MAX_HEAD = 16 * KB
 /** Of the line before a chunk: its size, and extensions that nobody uses. */
 const MAX_CHUNK_LINE = KB
 const START = Buffer.from('HTTP/1.')
-const [LINE, HEAD] = ['\r\n', '\r\n\r\n']
+const EMPTY = Buffer.alloc(0)
+const LINE = Buffer.from('\r\n')
+const HEAD = Buffer.from('\r\n\r\n')
 
 /** Reads HTTP/1.x responses (RFC 9112), however their bytes are split. Interim responses are skipped. Throws a BadResponse. */
 export function createResponseParser({ onHead, onBody }: Listeners) {
@@ -19,31 +21,44 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
   /** Bytes of the body, of a chunk, or of trailers that may still come. */
   let left = 0
   let interims = 0
+  /** The bytes that are being read, of which only the first `size` count, and the place in them. */
+  let bytes: Buffer = EMPTY
+  let size = 0
   let at = 0
 
   /** The text before `end`, which `at` then follows; undefined if it has not ended. */
-  function take(bytes: Buffer, end: string, max: number): string | undefined {
-    const rest = at ? bytes.subarray(at) : bytes
-    const all = pending ? Buffer.concat([pending, rest]) : rest
-    const known = pending?.length ?? 0
-    const found = all.indexOf(end, Math.max(0, known - end.length + 1), 'latin1')
-    if (found > max || (found < 0 && all.length >= max + end.length))
-      throw new BadResponse(step === 'head' ? 'HEAD_TOO_LARGE' : 'BAD_RESPONSE')
-    if (found < 0) {
-      pending = Buffer.from(all)
-      at = bytes.length
+  function take(end: Buffer, max: number): string | undefined {
+    if (pending) return takeOn(pending, end, max)
+    const found = bytes.indexOf(end, at)
+    const isFound = found >= 0 && found + end.length <= size
+    if (isFound ? found - at > max : size - at >= max + end.length) throw tooLong()
+    if (!isFound) {
+      pending = Buffer.from(bytes.subarray(at, size))
+      at = size
       return undefined
     }
-    pending = undefined
-    at += found + end.length - known
-    return all.toString('latin1', 0, found)
+    const text = bytes.toString('latin1', at, found)
+    at = found + end.length
+    return text
   }
 
-  function readHead(bytes: Buffer) {
-    checkStart(bytes, at, pending?.length ?? 0)
-    const text = take(bytes, HEAD, MAX_HEAD)
+  /** The same for text of which some was there before. */
+  function takeOn(known: Buffer, end: Buffer, max: number): string | undefined {
+    const all = Buffer.concat([known, bytes.subarray(at, size)])
+    const found = all.indexOf(end, Math.max(0, known.length - end.length + 1))
+    if (found > max || (found < 0 && all.length >= max + end.length)) throw tooLong()
+    pending = found < 0 ? all : undefined
+    at = found < 0 ? size : at + found + end.length - known.length
+    return found < 0 ? undefined : all.toString('latin1', 0, found)
+  }
+
+  const tooLong = () => new BadResponse(step === 'head' ? 'HEAD_TOO_LARGE' : 'BAD_RESPONSE')
+
+  function readHead() {
+    checkStart(bytes, at, size, pending?.length ?? 0)
+    const text = take(HEAD, MAX_HEAD)
     if (text === undefined) return false
-    const { body, ...head } = parseHead(text, isHeadRequest)
+    const { head, body } = parseHead(text, isHeadRequest)
     // Nobody asked for another protocol.
     if (head.status === 101) throw new BadResponse('BAD_RESPONSE')
     if (head.status < 200) {
@@ -59,9 +74,9 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     return true
   }
 
-  function readData(bytes: Buffer, next: 'done' | 'chunk-end') {
-    const end = Math.min(bytes.length, at + left)
-    if (end > at) onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+  function readData(next: 'done' | 'chunk-end') {
+    const end = Math.min(size, at + left)
+    if (end > at) onBody(bytes.subarray(at, end))
     left -= end - at
     at = end
     if (left) return false
@@ -69,8 +84,8 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     return true
   }
 
-  function readChunkLine(bytes: Buffer) {
-    const line = take(bytes, LINE, MAX_CHUNK_LINE)
+  function readChunkLine() {
+    const line = take(LINE, MAX_CHUNK_LINE)
     if (line === undefined) return false
     left = chunkSizeOf(line)
     step = left ? 'chunk-data' : 'trailers'
@@ -78,14 +93,14 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     return true
   }
 
-  function readChunkEnd(bytes: Buffer) {
-    if (take(bytes, LINE, 0) === undefined) return false
+  function readChunkEnd() {
+    if (take(LINE, 0) === undefined) return false
     step = 'chunk'
     return true
   }
 
-  function readTrailer(bytes: Buffer) {
-    const line = take(bytes, LINE, left)
+  function readTrailer() {
+    const line = take(LINE, left)
     if (line === undefined) return false
     left = Math.max(0, left - line.length - LINE.length)
     if (line === '') step = 'done'
@@ -93,15 +108,15 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
   }
 
   /** Whether the step has ended, and the next one has bytes to read, perhaps none. */
-  function read(bytes: Buffer): boolean {
-    if (step === 'head') return readHead(bytes)
-    if (step === 'length') return readData(bytes, 'done')
-    if (step === 'chunk') return readChunkLine(bytes)
-    if (step === 'chunk-data') return readData(bytes, 'chunk-end')
-    if (step === 'chunk-end') return readChunkEnd(bytes)
-    if (step === 'trailers') return readTrailer(bytes)
-    if (at < bytes.length) onBody(bytes.subarray(at))
-    at = bytes.length
+  function read(): boolean {
+    if (step === 'head') return readHead()
+    if (step === 'length') return readData('done')
+    if (step === 'chunk') return readChunkLine()
+    if (step === 'chunk-data') return readData('chunk-end')
+    if (step === 'chunk-end') return readChunkEnd()
+    if (step === 'trailers') return readTrailer()
+    onBody(bytes.subarray(at, size))
+    at = size
     return false
   }
 
@@ -113,10 +128,15 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
       pending = undefined
       interims = 0
     },
-    /** Returns the number of bytes that belong to the response once it is complete; until then undefined. The bytes are not kept. */
-    push(bytes: Buffer): number | undefined {
+    /**
+     * Reads the first `count` of the bytes, and keeps none of them. Returns the number that belongs to the response once it is complete; until
+     * then undefined.
+     */
+    push(given: Buffer, count: number): number | undefined {
+      bytes = given
+      size = count
       at = 0
-      while (step !== 'done' && at < bytes.length) if (!read(bytes)) return undefined
+      while (step !== 'done' && at < size) if (!read()) return undefined
       return step === 'done' ? at : undefined
     },
     /** Whether the response is complete now that the connection has ended. */
@@ -126,8 +146,8 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
 }
 
 /** At once: a host that speaks another protocol may never send the end of a head. `known`: bytes of the head before these. */
-function checkStart(bytes: Buffer, at: number, known: number) {
-  for (let n = known; n < START.length && at + n - known < bytes.length; n++)
+function checkStart(bytes: Buffer, at: number, size: number, known: number) {
+  for (let n = known; n < START.length && at + n - known < size; n++)
     if (bytes[at + n - known] !== START[n]) throw new BadResponse('BAD_RESPONSE')
 }
 

@@ -1,5 +1,5 @@
 import { createHttpClient, type HttpClient } from '../http-client/client.ts'
-import type { HttpTarget } from '../http-client/connection.ts'
+import { type HttpTarget, httpTarget } from '../http-client/connection.ts'
 import { requestBytes } from '../http-client/request-bytes.ts'
 import type { Dns } from './dns.ts'
 import { literalAddress, portOf, refusalOfAddress, refusalOfUrl, type WebhookTarget } from './webhook-target.ts'
@@ -61,12 +61,13 @@ async function findHost(dns: Dns, target: WebhookTarget, text: string, withinMs:
 }
 
 /** The address that was checked, whatever the name resolves to later. The certificate must be that of the name. */
-const targetOf = (url: URL, ip: string): HttpTarget => ({
-  ip,
-  port: portOf(url),
-  isTls: url.protocol === 'https:',
-  servername: literalAddress(url) ? undefined : url.hostname.replace(/\.$/, ''),
-})
+const targetOf = (url: URL, ip: string) =>
+  httpTarget({
+    ip,
+    port: portOf(url),
+    isTls: url.protocol === 'https:',
+    servername: literalAddress(url) ? undefined : url.hostname.replace(/\.$/, ''),
+  })
 
 type Resolved = { addresses: string[] } | { reason: string }
 
@@ -112,7 +113,8 @@ async function send(client: HttpClient, { url, target }: SafeHost, outgoing: Out
   // The time limit is for everything: neither a byte a second nor a flood of 1xx replies extends it.
   const outcome = await client.request(target, { bytes, isHead: method === 'HEAD', timeoutMs, maxText: maxReply }, mayRepeat)
   if ('error' in outcome) return { is: 'failed', reason: explain(outcome.error.code) }
-  return { is: 'status', ...outcome.reply }
+  const { status, retryAfter, text } = outcome.reply
+  return { is: 'status', status, retryAfter, ...(text === undefined ? {} : { text }) }
 }
 
 const CLOSED = 'The host closed the connection.'
