@@ -12,8 +12,8 @@ export const httpTarget = (target: Omit<HttpTarget, 'key'>): HttpTarget => ({
   key: `${target.isTls} ${target.ip} ${target.port} ${target.servername}`,
 })
 
-/** `bytes`: the whole request. `maxText`: bytes of the body to read, if any; otherwise the reply is known once its head is. */
-export type Exchange = { bytes: Buffer; isHead: boolean; timeoutMs: number; maxText?: number | undefined }
+/** `text`: the whole request; every character is a byte. `maxText`: bytes of the body to read, if any; otherwise the reply is known once its head is. */
+export type Exchange = { text: string; isHead: boolean; timeoutMs: number; maxText?: number | undefined }
 type HttpReply = Pick<ResponseHead, 'status' | 'retryAfter'> & { text?: string }
 /** `isUnanswered`: the connection broke before a byte of the reply. */
 export type HttpOutcome = { reply: HttpReply } | { error: { code: string }; isUnanswered: boolean }
@@ -53,7 +53,7 @@ export function openConnection(target: HttpTarget, { onFree, onClosed }: { onFre
   // Nothing is sent to a host whose certificate was not checked.
   socket.on('secureConnect', () => {
     isReady = true
-    if (exchange) socket.write(exchange.bytes)
+    if (exchange) socket.write(exchange.text, 'latin1')
   })
 
   function close() {
@@ -146,7 +146,7 @@ export function openConnection(target: HttpTarget, { onFree, onClosed }: { onFre
       parser.begin(given.isHead)
       timer = setTimeout(fail, given.timeoutMs, 'TIMED_OUT')
       if (isClosed) fail('CLOSED')
-      else if (isReady) socket.write(given.bytes)
+      else if (isReady) socket.write(given.text, 'latin1')
     },
   }
 }
