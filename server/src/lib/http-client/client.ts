@@ -5,7 +5,7 @@ import { type Exchange, type HttpConnection, type HttpOutcome, type HttpTarget, 
 const IDLE_MS = 4 * SECOND
 const SWEEP_MS = SECOND
 /** Idle connections that are kept: to one target, and altogether. */
-const MAX_IDLE_OF_TARGET = 16
+const MAX_IDLE_OF_TARGET = 64
 const MAX_IDLE = 512
 /** Errors of a connection that the other side has closed. */
 const BROKEN = new Set(['CLOSED', 'ECONNRESET', 'EPIPE'])
