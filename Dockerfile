@@ -7,19 +7,15 @@ COPY dashboard/package.json dashboard/
 COPY sdk/package.json sdk/
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN node scripts/build.mjs
-RUN npm prune --omit=dev --no-audit --no-fund
+# The package of a release: the image contains what `npm install sterna` installs, and nothing else.
+RUN node scripts/pack.mjs release
+WORKDIR /installed
+RUN npm install --no-audit --no-fund /app/release/sterna-*.tgz
 
 FROM node:22-bookworm-slim
-ENV NODE_ENV=production DATA_DIR=/data
+ENV NODE_ENV=production DATA_DIR=/data STERNA_COMMAND=sterna PATH=/app/node_modules/.bin:$PATH
 WORKDIR /app
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules node_modules
-COPY --from=build /app/server/package.json server/
-COPY --from=build /app/server/node_modules server/node_modules
-COPY --from=build /app/server/dist server/dist
-COPY --from=build /app/dashboard/dist dashboard/dist
-COPY --from=build /app/scripts/serve.mjs scripts/
+COPY --from=build /installed/node_modules node_modules
 RUN mkdir -p /data && chown node:node /data
 USER node
 VOLUME /data
@@ -27,4 +23,4 @@ EXPOSE 3000
 # A worker answers /ready, too.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT ?? 3000}/ready`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
-CMD ["node", "scripts/serve.mjs"]
+CMD ["sterna", "start"]

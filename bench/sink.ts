@@ -4,8 +4,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 const END = Buffer.from('\r\n.\r\n')
 let taken = 0
 let awaited = ''
-/** Milliseconds until a message is answered, and the share of recipients that are refused for now. */
-let [answerMs, refusedShare] = [0, 0]
+/** Milliseconds until a message is answered, the share of recipients that are refused for now, and whether PIPELINING is offered, as by most relays. */
+let behaviour = { answerMs: 0, refusedShare: 0, pipelining: false }
 let recipients = 0
 
 const server = createServer((socket) => {
@@ -38,25 +38,26 @@ function ended(socket: Socket) {
     taken++
     socket.write('250 2.0.0 Ok\r\n')
   }
-  if (answerMs > 0) setTimeout(answer, answerMs)
+  if (behaviour.answerMs > 0) setTimeout(answer, behaviour.answerMs)
   else answer()
   return false
 }
 
 /** Evenly spread, so that two runs refuse the same number. */
-const isRefused = () => Math.floor(++recipients * refusedShare) > Math.floor((recipients - 1) * refusedShare)
+const isRefused = () => Math.floor(++recipients * behaviour.refusedShare) > Math.floor((recipients - 1) * behaviour.refusedShare)
 
 function replyTo(socket: Socket, line: string) {
   const isData = /^data$/i.test(line)
   if (/^quit$/i.test(line)) socket.end('221 Bye\r\n')
-  else if (refusedShare > 0 && /^rcpt/i.test(line) && isRefused()) socket.write('450 4.2.0 Try again later\r\n')
+  else if (behaviour.pipelining && /^ehlo/i.test(line)) socket.write('250-sink\r\n250 PIPELINING\r\n')
+  else if (behaviour.refusedShare > 0 && /^rcpt/i.test(line) && isRefused()) socket.write('450 4.2.0 Try again later\r\n')
   else socket.write(isData ? '354 Go on\r\n' : '250 Ok\r\n')
   return isData
 }
 
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
-process.on('message', (message: { await?: string; behave?: { answerMs: number; refusedShare: number } }) => {
+process.on('message', (message: { await?: string; behave?: Partial<typeof behaviour> }) => {
   if (message.await) awaited = message.await
-  else if (message.behave) ({ answerMs, refusedShare } = message.behave)
+  else if (message.behave) behaviour = { ...behaviour, ...message.behave }
   else process.send?.({ taken })
 })

@@ -1,12 +1,8 @@
 #!/usr/bin/env node
 // The command of the package: `sterna start` runs the server, everything else is a command of server/src/cli.ts.
-import { readFileSync } from 'node:fs'
-
 const [command] = process.argv.slice(2)
 process.env.STERNA_COMMAND ??= 'npx sterna'
 if (command === 'start') await import('../scripts/serve.mjs')
-else if (command === '--version' || command === '-v')
-  process.stdout.write(`${JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version}\n`)
 else {
   const { run } = await import('../server/dist/cli.js')
   process.exitCode = await run(process.argv.slice(2), process.env)

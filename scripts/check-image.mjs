@@ -27,7 +27,8 @@ async function check() {
       stages.set(stage.name, stage)
     } else if (word === 'WORKDIR') stage.cwd = makeFolder(inStage(stage, rest), stage)
     else if (word === 'ENV')
-      for (const pair of rest.split(' ')) stage.env[pair.split('=')[0]] = inPaths(stage, pair.slice(pair.indexOf('=') + 1))
+      for (const pair of rest.split(' '))
+        stage.env[pair.split('=')[0]] = inPaths(stage, pair.slice(pair.indexOf('=') + 1)).replace('$PATH', process.env.PATH)
     else if (word === 'COPY') copy(stage, rest, stages)
     else if (word === 'RUN') run(stage, rest)
     else if (word === 'STOPSIGNAL') stage.signal = rest
@@ -77,7 +78,7 @@ function copy(stage, rest, stages) {
 
 /** By .dockerignore. */
 const isIgnored = (path) =>
-  /(^|\/)(node_modules|dist|\.git)(\/|$)/.test(path) || /^(data|bench\/data|dashboard\/screenshots)(\/|$)/.test(path)
+  /(^|\/)(node_modules|dist|\.git)(\/|$)/.test(path) || /^(data|release|bench\/data|dashboard\/screenshots)(\/|$)/.test(path)
 
 function envOf({ root, env }) {
   const { PATH } = process.env

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildStale } from './build.mjs'
 import { listPackages } from './dependencies.mjs'
 import { pack } from './pack.mjs'
 
@@ -26,6 +27,14 @@ requireThat(
 for (const part of ['server', 'dashboard', 'sdk'])
   requireThat(JSON.parse(read(`${part}/package.json`)).version === version, `${part}/package.json has another version than package.json.`)
 
+// Kept for the tests of every later version: can they start on what customers of this one have?
+const FIXTURE = `server/test/fixtures/releases/${version}`
+if (!existsSync(join(ROOT, FIXTURE))) {
+  await buildStale()
+  execFileSync('npx', ['tsx', 'server/scripts/release-fixture.ts'], { cwd: ROOT, stdio: 'inherit' })
+  requireThat(false, `${FIXTURE} is new: commit it, and run this again.`)
+}
+
 rmSync(OUT, { recursive: true, force: true })
 mkdirSync(OUT)
 await pack(OUT)
@@ -37,7 +46,7 @@ const sumOf = (name) =>
     .update(readFileSync(join(OUT, name)))
     .digest('hex')
 writeFileSync(join(OUT, 'SHA256SUMS'), files.map((name) => `${sumOf(name)}  ${name}\n`).join(''))
-execFileSync('npx', ['vitest', 'run', 'server/test/installation/package.test.ts'], {
+execFileSync('npx', ['vitest', 'run', 'server/test/installation/package.test.ts', 'server/test/installation/upgrade.test.ts'], {
   cwd: ROOT,
   stdio: 'inherit',
   env: { ...process.env, FROM_REGISTRY: '1' },

@@ -28,8 +28,8 @@ const EMAILS = 20_000
 const ROUNDS = 3
 const LINKS = 30
 /** As a worker claims bulk emails, builds them and has them on the wire. */
-const CLAIMED = 44
-const BATCH = 24
+const CLAIMED = 96
+const BATCH = 48
 const CONCURRENCY = 64
 
 const ARTICLE = (n: number) => `<tr><td style="padding:12px 0;border-bottom:1px solid #dddddd">

@@ -46,7 +46,7 @@ export async function startSink() {
       return at
     },
     /** How it answers from now on. */
-    behave: (behave: { answerMs: number; refusedShare: number }) => child.send({ behave }),
+    behave: (behave: { answerMs?: number; refusedShare?: number; pipelining?: boolean }) => child.send({ behave }),
     stop: () => end(child),
   }
 }

@@ -24,16 +24,20 @@ import { STERNA } from './lib/process/command.ts'
 import { deriveSecrets, randomToken, type Secrets } from './lib/secrets.ts'
 import { readAddress } from './lib/text/address.ts'
 import { MB } from './lib/text/units.ts'
+import { VERSION } from './lib/version.ts'
+import { exportProject } from './moving/export-project.ts'
+import { importProject } from './moving/import-project.ts'
+import type { RowCounts } from './moving/project-file.ts'
 import { createProject, ProjectName } from './projects/project.ts'
 import { listMarks } from './projects/suspension-marks.ts'
 import { disableProject, enableProject } from './projects/suspensions.ts'
 import { liftSuspension } from './reputation/acknowledge.ts'
 import { startAnew } from './reputation/figures.ts'
 
-type Context = { db: Pool; secrets: Secrets; options: Options; args: string[] }
-type Options = { [name in 'email' | 'password' | 'name' | 'owner' | 'reason' | 'message']?: string | undefined } & {
-  off?: boolean | undefined
-}
+type Context = { config: Config; db: Pool; secrets: Secrets; options: Options; args: string[] }
+type Texts = 'email' | 'password' | 'name' | 'owner' | 'reason' | 'message'
+type Flags = 'off' | 'with-secrets'
+type Options = { [name in Texts]?: string | undefined } & { [name in Flags]?: boolean | undefined }
 
 /** A mistake on the command line. */
 class UsageError extends Error {}
@@ -45,6 +49,8 @@ const USAGE = `Usage: ${STERNA} <command>
   project create --name <name> --owner <address>      create a project and print its keys
   project disable <project id> [--reason <text>]      stop a project: it can be read, not changed, and its emails wait
   project enable <project id>                         let a project send again; its rates count from now on
+  project export <project id> <file> [--with-secrets] write a project into a file for another installation, with its keys if you say so
+  project import <file> [--owner <address>]           create a project from such a file; it sends nothing by itself
   project recount <project id>                        compare all counts of a project with what they count, and correct them
   suspension list                                     list suspended projects of the last 30 days, with what they block
   suspension lift <project id>                        lift a suspension, also of a deleted project: its domains and its owner are free
@@ -66,6 +72,8 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'project create': projectCreate,
   'project disable': projectDisable,
   'project enable': projectEnable,
+  'project export': projectExport,
+  'project import': projectImport,
   'project recount': projectRecount,
   'suspension list': suspensionList,
   'suspension lift': suspensionLift,
@@ -81,6 +89,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
 /** Runs one command and returns the exit code. */
 export async function run(argv: string[], env: Record<string, string | undefined>): Promise<number> {
   if (asksForHelp(argv)) return print(USAGE)
+  if (argv[0] === '--version' || argv[0] === '-v') return print(VERSION)
   try {
     const { values: options, positionals } = parseArgs({
       args: argv,
@@ -93,6 +102,7 @@ export async function run(argv: string[], env: Record<string, string | undefined
         reason: { type: 'string' },
         message: { type: 'string' },
         off: { type: 'boolean' },
+        'with-secrets': { type: 'boolean' },
       },
     })
     return await dispatch(positionals, options, env)
@@ -136,20 +146,20 @@ async function withDatabase(config: Config, work: (url: string) => Promise<numbe
   }
 }
 
-const withContext = (config: Config, work: (context: Pick<Context, 'db' | 'secrets'>) => Promise<number>) =>
+const withContext = (config: Config, work: (context: Pick<Context, 'config' | 'db' | 'secrets'>) => Promise<number>) =>
   withDatabase(config, async (url) => {
     await migrate(url)
     const secrets = deriveSecrets(...readMasterKeys(config))
     const db = connect({ url, max: 2, log: createLog('warn') })
     try {
       await checkSecret(db, secrets)
-      return await work({ db, secrets })
+      return await work({ config, db, secrets })
     } finally {
       await db.destroy()
     }
   })
 
-const need = (options: Options, name: Exclude<keyof Options, 'off'>) => options[name] ?? usage(`--${name} is missing`)
+const need = (options: Options, name: Texts) => options[name] ?? usage(`--${name} is missing`)
 
 function usage(message: string): never {
   throw new UsageError(message)
@@ -273,6 +283,42 @@ async function emailExplain({ db, args: [id = ''] }: Context) {
 async function existingProject({ db, args: [id = ''] }: Context) {
   const known = isId(id) && (await maybeOne(db)`select 1 from projects where id = ${id} and deleted_at is null`)
   return known ? id : usage('no project has this id')
+}
+
+const sumOf = (rows: RowCounts) =>
+  Object.values(rows)
+    .reduce((sum, count) => sum + count, 0)
+    .toLocaleString('en')
+
+async function projectExport(context: Context) {
+  const projectId = await existingProject(context)
+  const file = context.args[1] ?? usage('project export needs a file to write')
+  const withSecrets = context.options['with-secrets'] ?? false
+  const { rows, missingImages } = await exportProject(context, { projectId, file, withSecrets })
+  return [
+    `Exported ${sumOf(rows)} rows, ${rows.contacts} contacts among them. The file has personal data${withSecrets ? ', API keys and DKIM keys' : ''}: keep it safe.`,
+    ...missingImages.map((key) => `The image ${key} is not in the storage any more, and not in the file.`),
+    'The project goes on here. Before you use the imported one, stop this one: pause its campaigns, disable its workflows and webhook endpoints.',
+  ].join('\n')
+}
+
+async function projectImport({ config, db, secrets, options, args: [file = usage('project import needs a file')] }: Context) {
+  const owner = options.owner === undefined ? undefined : address(options, 'owner')
+  const { header, rows, keys, owner: ownedBy } = await importProject({ db, secrets, config, log: createLog('warn') }, { file, owner })
+  const { id, name } = header.project
+  await recountProject(db, LEDGERS, id)
+  return [
+    `id      ${id}`,
+    `name    ${name}`,
+    `owner   ${ownedBy}`,
+    `public  ${keys.public}`,
+    `secret  ${keys.secret}`,
+    `Imported ${sumOf(rows)} rows, ${rows.contacts} contacts among them, as they were at ${header.createdAt}.`,
+    'Workflows and webhook endpoints are disabled, scheduled campaigns are drafts, campaigns that were being sent are cancelled.',
+    header.secrets
+      ? 'Keys and secrets are those of the file. Domains are pending until a check finds their records.'
+      : 'Keys and secrets are new ones. Domains have new DKIM keys: publish the records that the dashboard shows.',
+  ].join('\n')
 }
 
 async function projectRecount(context: Context) {

@@ -21,6 +21,7 @@ import { type Config, ConfigError, hasMetrics, loadConfig } from './lib/config.t
 import { createLog, type Log } from './lib/log.ts'
 import { readMasterKeys } from './lib/master-key.ts'
 import { deriveSecrets } from './lib/secrets.ts'
+import { VERSION } from './lib/version.ts'
 import { buildWorkerApp } from './worker-app.ts'
 
 // By default V8 lets a busy heap grow to several times its live size: an import of 5 MB took 130 MB more, with this flag 20 MB.
@@ -102,7 +103,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   readiness.isStarting = false
   readiness.accepting = true
   undo.push({ step: 'readiness', run: () => turnUnready(readiness, config) })
-  log.info({ role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
+  log.info({ version: VERSION, role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
 }
 
 /** Requests are still answered for a while: a load balancer that asks for readiness needs time to notice. */

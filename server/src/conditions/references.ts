@@ -32,7 +32,13 @@ function leavesOf(expression: Expression): FilterNode[] {
   return expression.inlined ? leavesOf(expression.inlined) : [expression]
 }
 
-const predicatesOf = (expression: Expression): Predicate[] => leavesOf(expression).map(({ predicate }) => predicate)
+const predicates = new WeakMap<Expression, Predicate[]>()
+
+function predicatesOf(expression: Expression): Predicate[] {
+  const known = predicates.get(expression) ?? leavesOf(expression).map(({ predicate }) => predicate)
+  predicates.set(expression, known)
+  return known
+}
 
 /** Everything whose change can change the answer, but for the clock. A new contact may match whatever the condition is. */
 export const topicsOf = (expression: Expression): Topic[] =>

@@ -275,7 +275,8 @@ class Joins implements Lookups {
       return sql`(${sql.ref(`${join.alias}.contact_id`)} is not null)`
     }
     if (!join.since.includes(since)) join.since.push(since)
-    return sql`coalesce(${sql.ref(`${join.alias}.since_${join.since.indexOf(since)}`)}, false)`
+    // Unlike `coalesce`, this lets the planner begin with the contacts that have the event, where they are the only ones that can match.
+    return sql`(${sql.ref(`${join.alias}.since_${join.since.indexOf(since)}`)} is true)`
   }
 
   isMember = (segmentId: string): Condition => {

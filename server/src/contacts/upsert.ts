@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { many, prepared, type Tx } from '../db/index.ts'
-import { insertReactionsSql } from '../events/listen.ts'
+import { many, one, prepared, type Tx } from '../db/index.ts'
+import { hasListenersSql, insertReactionsSql } from '../events/listen.ts'
 import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
 import { storeFactsCte } from '../webhooks/facts.ts'
@@ -84,6 +84,12 @@ export async function upsertContacts(tx: Tx, contacts: ContactUpsert[], events: 
   )
   return (projectId: string, email: string): Upserted => byName.get(nameOf({ projectId, email }))!
 }
+
+/** The same for contacts without choices, of which the caller needs only the number of new ones: reading the others back takes time. */
+export const upsertAndCount = async (tx: Tx, contacts: ContactUpsert[]) =>
+  (await one(tx, upsertSql<{ created: number }>(contacts, {}, CREATED))).created
+
+const CREATED = sql`select count(*) filter (where is_new)::int as created from upserted`
 
 /** `moreCtes` gets the name of a relation with the columns project_id, id, email. */
 type UpsertExtras = {
@@ -191,7 +197,7 @@ const CREATED_CONTACTS = sql`(
     jsonb_build_object('subscribed', subscribed, 'source', by) as data
   from upserted where is_new)`
 
-/** What changed, by the keys of the request. */
+/** What changed, by the keys of the request. Without a listener the topics, which take longer than the rest, are not even collected. */
 const CHANGED_CONTACTS = sql`
   select project_id, id as contact_id, array['contact']
     || case when is_new then array['contact:created', 'contact:email', 'contact:subscribed']
@@ -199,7 +205,7 @@ const CHANGED_CONTACTS = sql`
     || array(select 'contact:data.' || key from jsonb_object_keys(set) as key)
     || case when not is_new and unset is not null
       then array(select 'contact:data.' || key from jsonb_array_elements_text(unset) as key) else '{}' end as topics
-  from upserted where set is not null`
+  from upserted where set is not null and ${hasListenersSql(sql`upserted.project_id`)}`
 
 /**
  * New values of an existing contact. The parameters of special contacts are keyed by name: jsonb finds a key in O(log n), a scan of

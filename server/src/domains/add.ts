@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
@@ -8,7 +7,7 @@ import type { Log } from '../lib/log.ts'
 import type { Dns } from '../lib/network/dns.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { assertDomainFree } from '../projects/suspension-marks.ts'
-import type { DomainKey } from './dkim-key.ts'
+import { type DomainKey, newDkimSelector } from './dkim-key.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
 import { isProven } from './proof.ts'
 import { removeDomain } from './remove.ts'
@@ -151,7 +150,7 @@ const insertDomain = (tx: Tx, { secrets }: Deps, { projectId, name, publicKey, p
       case when ${inSandbox} then 'verified' else 'pending' end,
       case when ${inSandbox} then 'sandbox' end,
       case when ${inSandbox} then now() end,
-      ${`sterna-${randomBytes(4).toString('hex')}`}, ${publicKey}, ${secrets.seal('dkim-key', privateKey)}
+      ${newDkimSelector()}, ${publicKey}, ${secrets.seal('dkim-key', privateKey)}
     where (select count(*) from domains where project_id = ${projectId}) < ${MAX_DOMAINS}
     on conflict (domain) do nothing
     returning ${DOMAIN_COLUMNS}

@@ -1,4 +1,4 @@
-import { generateKeyPair } from 'node:crypto'
+import { generateKeyPair, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 
 const generate = promisify(generateKeyPair)
@@ -14,3 +14,6 @@ export async function newDkimKey(): Promise<DomainKey> {
   })
   return { publicKey: publicKey.toString('base64'), privateKey: privateKey.toString('base64') }
 }
+
+/** A name for the record of a new key: that of a former key may still be published. */
+export const newDkimSelector = () => `sterna-${randomBytes(4).toString('hex')}`

@@ -9,6 +9,7 @@ import { skipScanCte } from '../ledger/skip-scan.ts'
 import type { WaitingWork } from '../ledger/turns.ts'
 import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
+import { groupBy } from '../lib/group-by.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import { REACTIONS_CHANNEL } from './listen.ts'
@@ -137,8 +138,8 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
     const { listeners, listenersOf } = await readListeners(tx, projectId, claimed)
     if (!listeners.every((listener) => Object.hasOwn(handlers, kindOf(listener)))) return 'foreign'
     for (const [kind, handle] of Object.entries(handlers)) {
-      const reactions = claimed.flatMap(({ attempts: _, ...reaction }, index) => {
-        const own = listenersOf(claimed[index]!).filter((listener) => kindOf(listener) === kind)
+      const reactions = claimed.flatMap(({ attempts: _, ...reaction }) => {
+        const own = listenersOf(reaction, kind)
         return own.length ? [{ ...reaction, listeners: own }] : []
       })
       if (reactions.length) await handle(tx, { projectId, reactions })
@@ -207,18 +208,19 @@ const claim = (tx: Tx, projectId: string) => many<Claimed>(tx)`${CLAIM} and proj
 
 const claimOne = (tx: Tx, projectId: string, id: string) => maybeOne<Claimed>(tx)`${CLAIM} and project_id = ${projectId} and id = ${id}`
 
-/** Reads the listeners of all these reactions, and returns a lookup of those of one. Many reactions have the same topics, so the result is kept by topics. */
+/** Reads the listeners of all these reactions, and returns a lookup of those of one and a kind. Reactions with the same topics share the result. */
 async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
   const topics = [...new Set(claimed.flatMap((reaction) => reaction.topics))]
   const rows = await many<{ topic: string; listener: string }>(tx)`${prepared}
     select topic, listener from listeners where project_id = ${projectId} and topic = any(${topics}::text[])
   `
-  const known = new Map<string, string[]>()
-  const listenersOf = ({ topics }: Claimed) => {
+  const known = new Map<string, Map<string, string[]>>()
+  const listenersOf = ({ topics }: Pick<Claimed, 'topics'>, kind: string) => {
     const key = JSON.stringify(topics)
-    const found = known.get(key) ?? [...new Set(rows.filter(({ topic }) => topics.includes(topic)).map(({ listener }) => listener))]
+    const found =
+      known.get(key) ?? groupBy(new Set(rows.filter(({ topic }) => topics.includes(topic)).map(({ listener }) => listener)), kindOf)
     known.set(key, found)
-    return found
+    return found.get(kind) ?? []
   }
   return { listeners: [...new Set(rows.map(({ listener }) => listener))], listenersOf }
 }

@@ -12,12 +12,20 @@ type Found = { n: number; id: string }
 /** In one statement: each look-up probes an index in every partition, and a statement may take 5 s. */
 const MAX_LOOKUPS = 5_000
 
+/** From this many names on, the whole history of a contact is read if it has at most so many events: that takes as long as one or two look-ups. */
+const MANY_NAMES = 4
+const SHORT_HISTORY = 20
+
 /** Reads when an event last happened for a contact, for many contacts and events. The time is that of the event's id. */
 export async function readLastEvents(db: Db, { projectId, contactIds, events }: Question) {
   const last = new Map<string, Date>()
   for (const humanOnly of [false, true]) {
     const names = [...new Set(events.filter((event) => event.humanOnly === humanOnly).map(({ name }) => name))]
-    const lookUps = contactIds.flatMap((contactId) => names.map((name) => ({ contactId, name })))
+    const histories = humanOnly || names.length < MANY_NAMES ? [] : await readShortHistories(db, { projectId, contactIds, names })
+    for (const { contactId, ids } of histories)
+      for (const [name, id] of Object.entries(ids)) last.set(keyOf(contactId, { name, humanOnly }), idTime(id))
+    const known = new Set(histories.map(({ contactId }) => contactId))
+    const lookUps = contactIds.filter((id) => !known.has(id)).flatMap((contactId) => names.map((name) => ({ contactId, name })))
     for (let start = 0; start < lookUps.length; start += MAX_LOOKUPS) {
       const page = lookUps.slice(start, start + MAX_LOOKUPS)
       for (const { n, id } of await many(db, lastEventsSql(projectId, page, { humanOnly }))) {
@@ -28,6 +36,31 @@ export async function readLastEvents(db: Db, { projectId, contactIds, events }: 
   }
   return (contactId: string, event: EventQuery): Date | undefined => last.get(keyOf(contactId, event))
 }
+
+type Histories = { projectId: string; contactIds: string[]; names: string[] }
+
+/** The last event of each of these names, for contacts with few events of any name. */
+async function readShortHistories(db: Db, { projectId, contactIds, names }: Histories) {
+  const histories: { contactId: string; ids: Record<string, string> }[] = []
+  for (let start = 0; start < contactIds.length; start += MAX_LOOKUPS) {
+    const page = JSON.stringify(contactIds.slice(start, start + MAX_LOOKUPS))
+    histories.push(...(await many(db, shortHistoriesSql(projectId, page, names))))
+  }
+  return histories
+}
+
+/** `contactIds`: JSON, for the reason given below. */
+const shortHistoriesSql = (projectId: string, contactIds: string, names: string[]) => sql<{
+  contactId: string
+  ids: Record<string, string>
+}>`${prepared}
+  select w.contact_id as "contactId", history.ids
+  from (select value::uuid as contact_id from jsonb_array_elements_text(${contactIds}::jsonb) as value) as w
+  cross join lateral (
+    select coalesce(jsonb_object_agg(name, id order by id) filter (where name = any(${names}::text[])), '{}') as ids
+    from (select name, id from events where project_id = ${projectId} and contact_id = w.contact_id limit ${SHORT_HISTORY + 1}) as events
+    having count(*) <= ${SHORT_HISTORY}
+  ) as history`
 
 const keyOf = (contactId: string, { name, humanOnly }: EventQuery) => `${contactId} ${humanOnly} ${name}`
 

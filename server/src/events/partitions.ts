@@ -17,9 +17,20 @@ const monthAt = (now: Date, offset: number): Month => {
 }
 
 /** Creates the partitions of this month and the next ones. Safe to run on several nodes at once. */
-export async function createPartitions(db: Pool, log: Log, now = new Date()) {
+export const createPartitions = (db: Pool, log: Log, now = new Date()) => createMonths(db, log, { now, from: 0, to: MONTHS - 1 })
+
+/** Older events of an imported project stay in the default partition. */
+const MAX_PAST_MONTHS = 60
+
+/** Creates the partitions of past months, for the events of a project that is imported. */
+export function createPastPartitions(db: Pool, log: Log, { since, now = new Date() }: { since: Date; now?: Date }) {
+  const months = (now.getUTCFullYear() - since.getUTCFullYear()) * 12 + now.getUTCMonth() - since.getUTCMonth()
+  return createMonths(db, log, { now, from: -Math.min(months, MAX_PAST_MONTHS), to: -1 })
+}
+
+async function createMonths(db: Pool, log: Log, { now, from, to }: { now: Date; from: number; to: number }) {
   const existing = new Set((await listPartitions(db, 'events')).map(({ name }) => name))
-  for (let offset = 0; offset < MONTHS; offset++) {
+  for (let offset = from; offset <= to; offset++) {
     const month = monthAt(now, offset)
     if (existing.has(month.name)) continue
     // Without a partition the events of a month go to the default one, which is only slower: no reason not to start.

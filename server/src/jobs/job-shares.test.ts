@@ -1,6 +1,8 @@
+import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { createJobShares, OWNER_FLAG } from './job-shares.ts'
+import type { WorkerEvents } from 'graphile-worker'
+import { describe, expect, test, vi } from 'vitest'
+import { createJobShares, OWNER_FLAG, shareSlots } from './job-shares.ts'
 
 type Step = { add: string; jobs: number } | { end: number }
 
@@ -127,4 +129,22 @@ test('whatever is queued and ends, shares are kept, no owner starves and no slot
     }),
     { numRuns: 200 },
   )
+})
+
+test('after a job of a named queue its slot looks again, until it is released', () => {
+  vi.useFakeTimers()
+  const events = new EventEmitter() as WorkerEvents
+  shareSlots(events, 4)
+  const worker = { nudge: vi.fn() }
+  const complete = (job_queue_id: number | null) => events.emit('job:complete', { worker, job: { job_queue_id } } as never)
+  complete(null)
+  vi.advanceTimersByTime(1_000)
+  expect(worker.nudge).not.toHaveBeenCalled()
+  complete(7)
+  vi.advanceTimersByTime(60)
+  expect(worker.nudge).toHaveBeenCalledTimes(2)
+  events.emit('worker:release', { worker } as never)
+  vi.advanceTimersByTime(1_000)
+  expect(worker.nudge).toHaveBeenCalledTimes(2)
+  vi.useRealTimers()
 })

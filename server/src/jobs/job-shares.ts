@@ -76,6 +76,12 @@ const ownerOf = ({ flags }: Pick<Job, 'flags'>) =>
 
 /** Longest wait of a slot for the look of another one: a look that hangs must not stop the others. */
 const MAX_LOOK_MS = 5_000
+/**
+ * Of the jobs with one queue name only one runs at a time. After each the slot looks for the next job at once, but the name is unlocked only
+ * meanwhile, without a notice, and the next job of that name was found by the next poll, after up to ten seconds. So the slot looks again after these
+ * times; the sweep (liveness.ts) finds what they miss.
+ */
+const UNLOCKED_AFTER_MS = [10, 50, 250]
 
 /** Applies the shares to a queue that emits `events`. Its slots look for jobs one after the other, so that each look counts what runs. */
 export function shareSlots(events: WorkerEvents, slots: number) {
@@ -116,6 +122,9 @@ export function shareSlots(events: WorkerEvents, slots: number) {
   events.on('worker:release', ({ worker }) => {
     released.add(worker)
     leftOut.delete(worker)
+  })
+  events.on('job:complete', ({ worker, job }) => {
+    if (job.job_queue_id !== null) for (const ms of UNLOCKED_AFTER_MS) setTimeout(lookAgain, ms, worker).unref()
   })
   events.on('worker:getJob:error', endLook)
   events.on('worker:getJob:empty', ({ worker }) => {

@@ -35,10 +35,16 @@ export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenes
 /** Makes workers of all nodes look for jobs now. */
 const ANNOUNCE = sql`pg_notify('jobs:insert', '{"count":100}')`
 
-/** The queue polls every two seconds and nothing announces that a job comes due. All our jobs have priority 0: the index begins with it. */
+/**
+ * The queue polls every ten seconds, and nothing announces that a job comes due, or that the name of its queue is unlocked. All our jobs have
+ * priority 0: the index begins with it.
+ */
 export const announceDueJobs = (tx: Tx, sinceMs: number) =>
   sql`
     select ${ANNOUNCE} where exists (
       select from graphile_worker._private_jobs
-      where is_available and priority = 0 and run_at > now() - make_interval(secs => ${sinceMs / 1_000}) and run_at <= now() and created_at < run_at)
+      where is_available and priority = 0 and run_at > now() - make_interval(secs => ${sinceMs / 1_000}) and run_at <= now() and created_at < run_at
+    ) or exists (
+      select from graphile_worker._private_job_queues q where q.is_available and exists (
+        select from graphile_worker._private_jobs j where j.job_queue_id = q.id and j.is_available and j.priority = 0 and j.run_at <= now()))
   `.execute(tx)

@@ -10,7 +10,7 @@ import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { isTimezone } from '../lib/timezone.ts'
 import { Brand } from './brand.ts'
-import { newKeys, openKeys, storeKeys } from './keys.ts'
+import { type Keys, newKeys, openKeys, storeKeys } from './keys.ts'
 import { inheritSuspension } from './suspensions.ts'
 
 const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'pl', 'ja', 'zh'] as const
@@ -109,8 +109,11 @@ export async function listProjects(db: Db, secrets: Secrets, userId: string) {
   return rows.map((row) => showProject(secrets, row, row.role))
 }
 
-export async function createProject(tx: Tx, secrets: Secrets, { name, ownerId }: { name: string; ownerId: string }) {
-  const values = { id: newId(), name, ...storeKeys(secrets, newKeys()) }
+type NewProject = { name: string; ownerId: string; id?: string; keys?: Keys }
+
+/** `id`, `keys`: of a project that has moved here. */
+export async function createProject(tx: Tx, secrets: Secrets, { name, ownerId, id = newId(), keys = newKeys() }: NewProject) {
+  const values = { id, name, ...storeKeys(secrets, keys) }
   const row = await one<Row>(tx)`
     insert into projects (${sql.join(Object.keys(values).map((column) => sql.ref(column)))})
     values (${sql.join(Object.values(values))}) returning *

@@ -26,7 +26,6 @@ const MAX_COUNTED_NOW = 20_000
 /** A count is refreshed after this time, or 100 times the time it took: counting takes at most 1 % of the time. */
 const STALE_AFTER_SECONDS = 10
 const STALE_AFTER_COUNTS = 100
-/** Time of one job; a new job counts the rest. */
 /** Nobody waits for a job, so it waits until requests have had their turn. */
 const JOB_WAIT_MS = 30 * SECOND
 
@@ -116,7 +115,7 @@ export async function recount(db: Pool, segment: SegmentRow) {
   const { projectId } = segment
   const counted = await scanContacts(
     db,
-    { projectId, ms: LONG_STATEMENT_MS },
+    { projectId, ms: LONG_STATEMENT_MS, expectedMs: segment.countMs },
     (tx) => measured(() => countExactly(tx, segment)),
     failTooSlow,
   )
@@ -177,7 +176,7 @@ async function countInJob(db: Pool, segment: SegmentRow) {
   const limits = { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: JOB_WAIT_MS }
   const counted = await scanContacts(
     db,
-    limits,
+    { ...limits, expectedMs: segment.countMs },
     (tx) => measured(() => countExactly(tx, segment)),
     async () => ({ ...(await scanContacts(db, limits, (tx) => estimate(tx, segment), failTooSlow)), ms: LONG_STATEMENT_MS }),
   )

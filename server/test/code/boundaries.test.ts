@@ -19,7 +19,7 @@ const LAYERS = [
   'segments',
   'track send verify opens-clicks inbound campaigns workflows',
   'activity analytics usage billing reputation auth webhook-endpoints',
-  'doctor monitoring backup',
+  'doctor monitoring backup moving',
 ].map((line) => line.split(' '))
 
 /** Lowest layer first, as above. */

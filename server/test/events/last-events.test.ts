@@ -85,6 +85,23 @@ describe('the last event of a contact', () => {
     expect(contactIds.filter((id) => last(id, events[50]!))).toEqual([])
   })
 
+  test.each([0, 1, 19, 20, 21, 45])('of %i events of a contact is the same however many names are asked at once', async (count) => {
+    const project = await newProject()
+    const contact = newId()
+    const names = times(6, (n) => `name ${n}`)
+    // The newest first, so that no order of rows is that of the ids.
+    const past = times(count, (n) => ({ at: new Date(Date.UTC(2026, 10, 10) - n * 5_000_000).toISOString(), name: names[n % 5]! }))
+    await write(project, contact, past)
+    const ask = (asked: string[]) =>
+      readLastEvents(sterna.db, { projectId: project.id, contactIds: [contact], events: asked.map((name) => ({ name, humanOnly: false })) })
+    const together = await ask(names)
+    for (const name of names) {
+      const expected = past.find((event) => event.name === name)?.at
+      expect(together(contact, { name, humanOnly: false })?.toISOString()).toBe(expected)
+      expect((await ask([name]))(contact, { name, humanOnly: false })?.toISOString()).toBe(expected)
+    }
+  })
+
   test('without contacts or names asks nothing', async () => {
     const project = await newProject()
     const none = await readLastEvents(sterna.db, { projectId: project.id, contactIds: [], events: [BOUGHT] })

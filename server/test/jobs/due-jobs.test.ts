@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, many, type Pool, transact } from '../../src/db/index.ts'
 import { enqueue } from '../../src/jobs/enqueue.ts'
 import { announceDueJobs } from '../../src/jobs/liveness.ts'
+import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 
@@ -50,6 +51,23 @@ test('a job that comes due is announced to all workers, and only then', async ()
   expect(await announcements()).toBe(1)
   // Workers have been told, and poll besides.
   await becomes('-5 s')
+  await sweep()
+  expect(await announcements()).toBe(0)
+})
+
+test('a job that waits for another one of its queue is announced when that one has ended, and not before', async () => {
+  const projectId = newId()
+  await transact(db, (tx) => enqueue(tx, 'contacts.import', { projectId, jobId: newId() }))
+  const sweep = () => transact(db, (tx) => announceDueJobs(tx, 0))
+  const locked = (at: 'now()' | 'null') => sql`update graphile_worker._private_job_queues set locked_at = ${sql.raw(at)}`.execute(db)
+  await locked('now()')
+  await announcements()
+  await sweep()
+  expect(await announcements()).toBe(0)
+  await locked('null')
+  await sweep()
+  expect(await announcements()).toBe(1)
+  await sql`delete from graphile_worker._private_jobs where job_queue_id is not null`.execute(db)
   await sweep()
   expect(await announcements()).toBe(0)
 })

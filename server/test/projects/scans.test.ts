@@ -67,6 +67,19 @@ test.each([
   expect(begun).toBe(2)
 })
 
+test.each([
+  [199, 2],
+  [201, 1],
+])('a scan that took %i ms last time is begun %i times', async (expectedMs, times) => {
+  let begun = 0
+  const slowly = async (tx: Tx) => {
+    begun++
+    return (await many(tx, sql`select pg_sleep(0.4)`)).length
+  }
+  expect(await scanContacts(sterna.db, { projectId: own[0]!, ms: 5_000, expectedMs }, slowly, () => 'too slow')).toBe(1)
+  expect(begun).toBe(times)
+})
+
 test('a scan that fails frees its place', async () => {
   const failing = () => Promise.reject(new Error('no such column'))
   await expect(inScanTurn(sterna.db, { projectId: own[0]! }, failing, busy)).rejects.toThrow('no such column')

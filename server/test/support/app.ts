@@ -10,7 +10,7 @@ import { announce } from '../../src/db/presence.ts'
 import type { SenderTiming } from '../../src/delivery/sender/timing.ts'
 import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import type { App, Deps } from '../../src/http/server.ts'
-import { loadConfig } from '../../src/lib/config.ts'
+import { type Config, loadConfig } from '../../src/lib/config.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { deriveSecrets, type Secrets } from '../../src/lib/secrets.ts'
 import { countsOfSql } from '../../src/projects/email-counts.ts'
@@ -28,7 +28,7 @@ export type Call = { body?: unknown; cookie?: string | undefined; key?: string |
 
 /** One database and one app for a test file. Call at the top level; the fields are set before the first test. */
 export function useApp({ isPatient = true, ...building }: Building & { isPatient?: boolean } = {}) {
-  const sterna = {} as Sterna & { url: string }
+  const sterna = {} as Sterna & { url: string; config: Config }
   let close = async () => {}
 
   beforeAll(async () => {
@@ -42,9 +42,9 @@ export function useApp({ isPatient = true, ...building }: Building & { isPatient
 
 async function startWithDatabase({ isPatient = true, ...building }: Building & { isPatient?: boolean }) {
   const database = await cloneDatabase({ isPatient })
-  const { sterna, close } = await startApp(database.url, building)
+  const { sterna, deps, close } = await startApp(database.url, building)
   return {
-    sterna: { ...sterna, url: database.url },
+    sterna: { ...sterna, config: deps.config, url: database.url },
     async close() {
       await close()
       await database.drop()
@@ -107,7 +107,7 @@ export async function startApp(url: string, building: Building = {}) {
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, SANDBOX_DELIVERIES: 'false', ...env })
   const timing = { ...QUICK_TIMING, ...given }
   const db = connect({ url, max: 10, log })
-  const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
+  const deps: Deps = { config, db, secrets: deriveSecrets(env.SECRET_KEY ?? SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })
   const presence = await joinAsWorker(deps, url)
   const worker = withWorker ? await startWorker(deps, { url, presence, intervals, timing, withSchedule: false }) : undefined

@@ -36,16 +36,16 @@ function lastAnswerOf({ attempts }: WebhookDelivery) {
 
 const COLUMNS: Column<WebhookDelivery>[] = [
   { id: 'type', heading: 'Type', cell: ({ type }) => <span title={type}>{type}</span> },
-  { id: 'status', heading: 'Status', width: 'w-32', cell: ({ status }) => <Status kind="delivery" status={status} /> },
+  { id: 'status', heading: 'Status', width: 'w-28 lg:w-32', cell: ({ status }) => <Status kind="delivery" status={status} /> },
   {
     id: 'answer',
     heading: 'Last answer',
-    width: 'w-72',
+    width: 'w-[26%] lg:w-72',
     from: 'md',
     cell: (row) => <span title={lastAnswerOf(row)}>{lastAnswerOf(row)}</span>,
   },
   { id: 'attempts', heading: 'Attempts', width: 'w-24', numeric: true, from: 'sm', cell: ({ attempts }) => attempts.length },
-  { id: 'createdAt', heading: 'Created', width: 'w-32', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { id: 'createdAt', heading: 'Created', width: 'w-28 lg:w-32', cell: ({ createdAt }) => <Time value={createdAt} /> },
 ]
 
 export function EndpointPage() {

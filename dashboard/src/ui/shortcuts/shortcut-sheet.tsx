@@ -23,7 +23,8 @@ function Groups() {
   const groups = new Map<string, Shortcut[]>()
   for (const shortcut of shortcuts) groups.set(shortcut.group ?? '', [...(groups.get(shortcut.group ?? '') ?? []), shortcut])
   return (
-    <div className="max-h-[60dvh] space-y-4 overflow-y-auto">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: so that the keyboard can scroll it
+    <div className="max-h-[60dvh] space-y-4 overflow-y-auto" tabIndex={0}>
       {[...groups].map(([group, listed]) => (
         <Group key={group} name={group} shortcuts={listed} />
       ))}

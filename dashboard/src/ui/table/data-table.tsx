@@ -79,7 +79,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             <Heading key={column.id} column={column} sort={sort} onSort={onSort} />
           ))}
           {hasActions && (
-            <th scope="col" className="w-20 pr-4 lg:w-24 lg:pr-8">
+            <th scope="col" className="w-20 pr-4 pointer-coarse:w-28 lg:w-24 lg:pr-8 lg:pointer-coarse:w-32">
               <span className="sr-only">Actions</span>
             </th>
           )}

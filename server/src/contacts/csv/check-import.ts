@@ -61,8 +61,8 @@ async function countRowsOf(db: Db, projectId: string, { content, layout, rowsBef
   const isNew = createNewCounter(db, projectId)
   let fileError: string | null = null
   try {
-    for await (const row of readRows(inPieces(content.subarray(layout.header.byte)), layout, layout.header))
-      if (tally.add(row)) await isNew.add(row.email)
+    for await (const rows of readRows(inPieces(content.subarray(layout.header.byte)), layout, layout.header))
+      for (const row of rows) if (tally.add(row)) await isNew.add(row.email)
   } catch (err) {
     if (!(err instanceof CsvUnreadable)) throw err
     fileError = err.message

@@ -37,8 +37,8 @@ export async function readLayout(content: Buffer, { pieces = inPieces, mapping }
   const byte = separator ? Buffer.byteLength(separator[0]) : 0
   const line = separator ? 1 : 0
   const delimiter = separator?.[1] ?? delimiterOf(start)
-  for await (const record of readRecords(pieces(content.subarray(byte)), { delimiter, byte, line }))
-    return { ...readHeader(record, mapping), delimiter, header: { row: 1, byte: record.end, line: record.line } }
+  for await (const [record] of readRecords(pieces(content.subarray(byte)), { delimiter, byte, line }))
+    return { ...readHeader(record!, mapping), delimiter, header: { row: 1, byte: record!.end, line: record!.line } }
   throw new CsvUnreadable('The file is empty.')
 }
 
@@ -47,14 +47,15 @@ type LayoutOptions = { pieces?: typeof inPieces; mapping?: ColumnMapping | undef
 /** Excel's line before the header that names the delimiter. */
 const SEPARATOR_LINE = /^"?sep=([^\w\s"\u0080-\uffff]|\t)"?[ \t]*(?:\r\n|\r|\n)/i
 
-/** Reads the rows after a position; `pieces` start there. */
-export async function* readRows(pieces: AsyncIterable<Buffer>, layout: Layout, after: FilePosition): AsyncGenerator<CsvRow> {
+/** Reads the rows after a position; `pieces` start there. Yields some at a time, never none. */
+export async function* readRows(pieces: AsyncIterable<Buffer>, layout: Layout, after: FilePosition): AsyncGenerator<CsvRow[]> {
   const { delimiter } = layout
   const readRow = rowReader(layout)
   let row = after.row
-  for await (const record of readRecords(pieces, { delimiter, byte: after.byte, line: after.line ?? after.row })) {
-    if (row > MAX_ROWS) throw new CsvUnreadable(TOO_MANY_ROWS)
-    yield { ...readRow(record), row: ++row, byte: record.end, line: record.line }
+  for await (const records of readRecords(pieces, { delimiter, byte: after.byte, line: after.line ?? after.row })) {
+    const allowed = records.slice(0, Math.max(0, MAX_ROWS + 1 - row))
+    if (allowed.length) yield allowed.map((record) => ({ ...readRow(record), row: ++row, byte: record.end, line: record.line }))
+    if (allowed.length < records.length) throw new CsvUnreadable(TOO_MANY_ROWS)
   }
 }
 const TOO_MANY_ROWS = `The file has more than ${MAX_ROWS.toLocaleString('en')} rows. Those were imported; upload the others as another file.`
@@ -132,7 +133,7 @@ function rowReader({ columns, email, subscribed }: Layout) {
       data[name] = name === 'locale' ? cell : readCell(name, cell)
     }
     const cell = (cells[subscribed] ?? '').trim()
-    const choice = readYesOrNo(cell)
+    const choice = cell === '' ? undefined : readYesOrNo(cell)
     if (cell !== '' && choice === undefined) return fail(`"${printable(cell)}" in the column "subscribed" means neither yes nor no`)
     const optOut = findOptOut(cells)
     if (choice && optOut !== undefined)

@@ -21,7 +21,7 @@ import { isId } from '../../lib/id.ts'
 import type { SegmentAccess } from '../segment-access.ts'
 import { jobSource } from '../source.ts'
 import type { Source } from '../subscription.ts'
-import { mergeUpserts, toUpsert, upsertContacts } from '../upsert.ts'
+import { mergeUpserts, toUpsert, upsertAndCount, upsertContacts } from '../upsert.ts'
 import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
 import type { ColumnMapping } from './csv-mapping.ts'
@@ -29,8 +29,6 @@ import { CsvUnreadable } from './csv-records.ts'
 
 const CHUNK = 1_000
 const PARTS = 10
-/** Reading them takes some milliseconds, in which nothing else happens. */
-const ROWS_PER_TURN = 200
 /** About a second of work; then a new job continues, so that a killed worker costs at most one attempt of it. */
 const CHUNKS_PER_JOB = 10
 
@@ -138,16 +136,15 @@ async function* piecesAfter(db: Pool, job: JobId, start: number): AsyncGenerator
 type Next = 'stay' | 'queue' | 'complete' | { failure: string }
 
 /** The last chunk has an `end`: it completes the job, or fails it if the rest of the file cannot be parsed. */
-async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: CsvRow[]; end?: Next }, void> {
+async function* inChunks(source: AsyncIterable<CsvRow[]>): AsyncGenerator<{ rows: CsvRow[]; end?: Next }, void> {
   let rows: CsvRow[] = []
   try {
-    for await (const row of source) {
-      rows.push(row)
-      if (rows.length % ROWS_PER_TURN === 0) await nextTurn()
-      if (rows.length === CHUNK) {
-        yield { rows }
-        rows = []
-      }
+    for await (const some of source) {
+      rows = rows.concat(some)
+      await nextTurn()
+      if (rows.length < CHUNK) continue
+      yield { rows: rows.slice(0, CHUNK) }
+      rows = rows.slice(CHUNK)
     }
   } catch (err) {
     if (!(err instanceof CsvUnreadable)) throw err
@@ -206,7 +203,7 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
     return false
   }
   const before = (taken.result as Result | null) ?? NO_ROWS
-  const { created, ids } = await upsertRows(tx, { ...job, startedBy, rows: rows.filter(isValid) })
+  const { created, ids } = await upsertRows(tx, { ...job, startedBy, rows: rows.filter(isValid), withIds: segmentId !== undefined })
   if (segmentId && ids.length) await segments.add(tx, { projectId: job.projectId, segmentId, contactIds: ids })
   const errors = rows.flatMap((row) => (isValid(row) ? [] : row))
   await saveErrors(
@@ -232,13 +229,14 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
 
 const progressOf = (done: Result, { totalRows }: Input) => (done.totalRows / Math.max(1, totalRows)) * 100
 
-type ToUpsert = JobId & { startedBy: Source; rows: ValidRow[] }
+type ToUpsert = JobId & { startedBy: Source; rows: ValidRow[]; withIds: boolean }
 
-/** Returns the number of new contacts, and the ids of all. */
-async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows }: ToUpsert) {
+/** Returns the number of new contacts, and with `withIds` the ids of all. */
+async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows, withIds }: ToUpsert) {
   if (!rows.length) return { created: 0, ids: [] }
   const source = jobSource('import', jobId, startedBy)
   const contacts = mergeUpserts(rows.map((row) => toUpsert({ ...row, projectId, subscribedIfNew: true, source })))
+  if (!withIds && contacts.every(({ choices }) => !choices.length)) return { created: await upsertAndCount(tx, contacts), ids: [] }
   const find = await upsertContacts(tx, contacts)
   const found = contacts.map(({ email }) => find(projectId, email))
   return { created: found.filter(({ isNew }) => isNew).length, ids: found.map(({ id }) => id) }

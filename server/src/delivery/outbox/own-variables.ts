@@ -8,7 +8,13 @@ type Person = { id: string; email: string; subscribed: boolean; createdAt: strin
 
 /** The person whose data fills the template. `contact` is the recipient's. */
 export function variablesFor(contact: Person, { onlyVars, vars }: { onlyVars: boolean; vars: Record<string, unknown> | null }): Person {
-  if (!onlyVars) return { ...contact, data: { ...contact.data, ...vars } }
+  // Most emails have no variables of their own: the data of the contact, which may be large, is then not copied.
+  if (!onlyVars) return hasKeys(vars) ? { ...contact, data: { ...contact.data, ...vars } } : contact
   const { as, data } = (vars ?? { as: {}, data: {} }) as OwnVariables
   return { ...contact, ...as, data }
+}
+
+function hasKeys(vars: Record<string, unknown> | null) {
+  for (const _ in vars) return true
+  return false
 }

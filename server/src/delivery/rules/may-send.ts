@@ -48,10 +48,14 @@ export const maySendSql = (type: EmailType) => sql<boolean>`${verdictSql(type)} 
 /** The entry that suppresses the domain of an address. */
 const wholeDomainSql = (address: RawBuilder<unknown>) => sql`'@' || split_part(${address}, '@', 2)`
 
-/** Follows `from contacts`. Joined, so that the planner can hash the few suppressions of a project instead of looking up each contact. */
+/**
+ * Follows `from contacts`. Joined, so that the planner can hash the few suppressions of a project instead of looking up each contact. Those of whole
+ * domains are a range of the index, in byte order, and mostly none.
+ */
 export const SUPPRESSION_JOINS = sql`
   left join suppressions by_address on by_address.project_id = contacts.project_id and by_address.address = contacts.email
-  left join suppressions by_domain on by_domain.project_id = contacts.project_id and by_domain.address = ${wholeDomainSql(sql`contacts.email`)}`
+  left join suppressions by_domain on by_domain.project_id = contacts.project_id and by_domain.address = ${wholeDomainSql(sql`contacts.email`)}
+    and by_domain.address >= '@' and by_domain.address < 'A'`
 
 /** Addresses are checked when they are stored; this finds those stored by other means. */
 const isInvalidSql = (address: RawBuilder<unknown>) => sql`(${address} not like '_%@_%._%' or octet_length(${address}) > 254)`

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { Config } from '../../lib/config.ts'
+import { VERSION } from '../../lib/version.ts'
 import type { Caller } from '../auth/auth.ts'
 import type { App } from '../server.ts'
 import { guideRoutes } from './guides.ts'
@@ -70,7 +71,7 @@ export async function describeApi(app: App, { publicUrl }: Config, webhooks: Rec
       openapi: '3.1.0',
       info: {
         title: 'Sterna API',
-        version: '1.0.0',
+        version: VERSION,
         description: 'Send, track, segment and automate email.',
         license: { name: 'MIT', identifier: 'MIT' },
       },

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { VERSION } from '../version.ts'
 
 /** The folder of the package: that of the repository, or of an installation. */
 function findRoot(): string | undefined {
@@ -13,12 +14,10 @@ function findRoot(): string | undefined {
   return undefined
 }
 
-/** The version in package.json and, in a clone of the repository, the commit. */
+/** The version of Sterna and, in a clone of the repository, the commit. */
 export async function readVersion(): Promise<{ version: string; commit: string | undefined }> {
   const root = findRoot()
-  if (!root) return { version: 'unknown', commit: undefined }
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
-  return { version, commit: existsSync(join(root, '.git')) ? await readCommit(root) : undefined }
+  return { version: VERSION, commit: root && existsSync(join(root, '.git')) ? await readCommit(root) : undefined }
 }
 
 /** Undefined without git, and where git refuses a repository of another user. */

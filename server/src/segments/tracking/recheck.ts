@@ -1,5 +1,5 @@
 import { readFacts } from '../../conditions/facts.ts'
-import { evaluationOf, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
+import { evaluationOf, isQuick, matchesExpression, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
 import { type Db, many, prepared, type Tx } from '../../db/index.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
@@ -27,8 +27,20 @@ export const recheckSegments: ReactionHandler = async (tx, { projectId, reaction
   await recheckContacts(tx, projectId, checksOf(reactions))
 }
 
-const segmentIdsOf = (reactions: Reaction[]) =>
-  [...new Set(reactions.flatMap(({ listeners }) => listeners.map((listener) => listener.slice('segment:'.length))))].sort()
+const segmentIdsOf = (reactions: Reaction[]) => {
+  const [first, ...others] = new Set(reactions.map(({ listeners }) => listeners))
+  if (!first) return []
+  return others.length ? [...new Set([first, ...others].flatMap(idsOf))].sort() : idsOf(first)
+}
+
+/** Reactions with the same topics share the array of their listeners. */
+const idsByListeners = new WeakMap<string[], string[]>()
+
+function idsOf(listeners: string[]) {
+  const known = idsByListeners.get(listeners) ?? listeners.map((listener) => listener.slice('segment:'.length)).sort()
+  idsByListeners.set(listeners, known)
+  return known
+}
 
 function checksOf(reactions: Reaction[]): Check[] {
   const byContact = groupBy(
@@ -48,7 +60,10 @@ export async function recheckContacts(tx: Tx, projectId: string, checks: Check[]
     expressions: [...segments.values()].map(({ expression }) => expression),
   })
   const context = await readContext(tx, projectId, [...segments.values()])
-  const members = await readMembers(tx, projectId, { segmentIds: [...segments.keys()], contactIds: facts.map(({ contact }) => contact.id) })
+  const isMember = await readMembers(tx, projectId, {
+    segmentIds: [...segments.keys()],
+    contactIds: facts.map(({ contact }) => contact.id),
+  })
   const checksById = new Map(checks.map(({ contactId, segmentIds }) => [contactId, segmentIds]))
   const pause = createYield()
   const changes: MembershipChange[] = []
@@ -59,10 +74,12 @@ export async function recheckContacts(tx: Tx, projectId: string, checks: Check[]
     for (const segmentId of checksById.get(contactId) ?? []) {
       const segment = segments.get(segmentId)
       if (!segment) continue
-      const matches = await matchesInTurns(segment.expression, evaluation, pause)
-      if (matches !== members.has(`${segmentId} ${contactId}`)) changes.push({ segment, contactId, isMember: matches })
-      if (segment.mayBecomeDue) due.push({ segmentId, contactId, dueAt: nextChangeAt(segment.expression, evaluation) })
+      const { expression } = segment
+      const matches = isQuick(expression) ? matchesExpression(expression, evaluation) : await matchesInTurns(expression, evaluation, pause)
+      if (matches !== isMember(contactId, segmentId)) changes.push({ segment, contactId, isMember: matches })
+      if (segment.mayBecomeDue) due.push({ segmentId, contactId, dueAt: nextChangeAt(expression, evaluation) })
     }
+    await pause()
   }
   await saveDue(tx, projectId, due)
   return changeMemberships(tx, projectId, changes)
@@ -88,5 +105,7 @@ async function readMembers(db: Db, projectId: string, { segmentIds, contactIds }
     select segment_id as "segmentId", contact_id as "contactId" from segment_members
     where project_id = ${projectId} and segment_id = any(${segmentIds}::uuid[]) and contact_id = any(${contactIds}::uuid[])
   `
-  return new Set(rows.map(({ segmentId, contactId }) => `${segmentId} ${contactId}`))
+  const segmentsOf = groupBy(rows, ({ contactId }) => contactId)
+  const members = new Map([...segmentsOf].map(([contactId, own]) => [contactId, new Set(own.map(({ segmentId }) => segmentId))]))
+  return (contactId: string, segmentId: string) => members.get(contactId)?.has(segmentId) ?? false
 }

@@ -350,6 +350,7 @@ test('in any order of steps, the emails on the wire, in use and lingering stay w
         while (onWire.length + lingering.length) apply.settle(0, '', 1)
       }
       expect(ledger.heldIds()).toEqual([])
+      for (const priority of [transactional, bulk]) expect(ledger.roomFor(priority)).toEqual(start().roomFor(priority))
     }),
     { numRuns: 200 },
   )

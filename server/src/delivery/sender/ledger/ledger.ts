@@ -1,4 +1,6 @@
+import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { type BuiltMessage, type OwnerOf, type Room, roomFor } from '../limits/capacity.ts'
+import { createProjectCounts } from '../limits/project-counts.ts'
 import type { createSlots } from '../limits/slots.ts'
 import { createLingering, type StreamEmail } from './lingering.ts'
 import { createReadyBuffers } from './ready-buffers.ts'
@@ -26,6 +28,11 @@ export type Ledger<Built extends BuiltMessage & { email: LedgerEmail }> = Return
 export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }>(ownerOf: OwnerOf, slots: ReturnType<typeof createSlots>) {
   type Email = Built['email']
   const held = new Map<string, Email>()
+  /** Held emails that do not linger; their number by priority and project. */
+  const inUse = new Set<Email>()
+  const inUseBy = new Map<number, ReturnType<typeof createProjectCounts>>(
+    Object.values(PRIORITIES).map((priority) => [priority, createProjectCounts()]),
+  )
   /** Per priority, the emails claimed and neither built nor settled yet. */
   const building = new Map<number, number>()
   const lingering = createLingering(ownerOf, slots)
@@ -34,17 +41,36 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
   const handedOver = new Set<Email>()
 
   const countBuilding = (priority: number) => building.get(priority) ?? 0
-  const release = ({ id }: Email) => void held.delete(id)
-  const inUse = () => [...held.values()].filter((email) => !lingering.has(email))
+
+  /** Called whenever an email is held or no longer held, lingers or no longer lingers. */
+  function count(email: Email) {
+    const isInUse = held.get(email.id) === email && !lingering.has(email)
+    if (isInUse === inUse.has(email)) return
+    if (isInUse) inUse.add(email)
+    else inUse.delete(email)
+    inUseBy.get(email.priority)!.change(email.projectId, isInUse ? 1 : -1)
+  }
+
+  function hold(email: Email) {
+    release(email)
+    held.set(email.id, email)
+    count(email)
+  }
+
+  function release({ id }: Email) {
+    const email = held.get(id)
+    held.delete(id)
+    if (email) count(email)
+  }
 
   return {
     /** Holds an email that is sent outside the ready buffers. */
-    hold: (email: Email) => void held.set(email.id, email),
+    hold,
     release,
     heldIds: () => [...held.keys()],
 
     startBuilding(priority: number, emails: Email[]) {
-      for (const email of emails) held.set(email.id, email)
+      for (const email of emails) hold(email)
       building.set(priority, countBuilding(priority) + emails.length)
     },
     /** Ends the build of `emails`. Those without a message in `built` are settled already; those that would wait for long are given back. */
@@ -63,17 +89,20 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
     /** Room for another claim, if any. */
     roomFor(priority: number): LedgerRoom | undefined {
       const hasMore = countBuilding(priority) > 0 || ready.hasAnswering(priority)
-      const room = roomFor(priority, inUse(), { hasMore, ownerOf })
+      const room = roomFor(priority, inUseBy.get(priority)!.counts, { hasMore, ownerOf })
       if (!room) return undefined
       const except = [...room.except, ...lingering.ownersWithoutSlots(priority)]
-      return { ...room, except, ...lingering.streamsFor({ inUse: inUse(), priority }) }
+      return { ...room, except, ...lingering.streamsFor({ inUse: () => [...inUse], priority }) }
     },
     isTooMuchReady: ready.isTooMuch,
     dropReady: ready.drop,
     takeNext: ready.takeNext,
 
     takeSlot: wire.takeSlot,
-    freeSlot: wire.freeSlot,
+    freeSlot(email: Email, hasReply?: boolean) {
+      wire.freeSlot(email, hasReply)
+      count(email)
+    },
     isOnWire: wire.has,
     countOnWire: () => wire.emails.size,
     /** True for an email whose stream got no reply last. */
@@ -81,6 +110,7 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
     /** The email has no reply in time. False when too many emails linger already: then the email keeps its slot. */
     linger(email: Email) {
       const lingers = wire.linger(email)
+      count(email)
       for (const given of ready.takeBack()) release(given)
       return lingers
     },
@@ -94,8 +124,10 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
     isIdle: () => [...held.values()].every((email) => lingering.has(email) || handedOver.has(email)),
     releaseAllButHandedOver() {
       const kept = new Set([...handedOver].map(({ id }) => id))
-      for (const id of held.keys()) if (!kept.has(id)) held.delete(id)
+      for (const email of [...held.values()]) if (!kept.has(email.id)) release(email)
     },
-    releaseAll: () => held.clear(),
+    releaseAll() {
+      for (const email of [...held.values()]) release(email)
+    },
   }
 }

@@ -6,7 +6,8 @@ import type { createSlots } from '../limits/slots.ts'
 export const maxLingering = (slots: number) => 4 * slots + 16
 
 export type StreamEmail = BuiltMessage['email'] & { streamId: string }
-type Held = { inUse: StreamEmail[]; priority: number }
+/** `inUse`: emails in hand that do not linger; read only while a stream is silent. */
+type Held = { inUse: () => StreamEmail[]; priority: number }
 
 /**
  * Emails without a reply in time. They linger: they give up their slot and keep their connection. Their stream is silent until a reply comes:
@@ -94,7 +95,7 @@ export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof creat
      * such email in hand. The next time it is another stream's turn.
      */
     streamsFor({ inUse, priority }: Held) {
-      const inHand = new Set(inUse.filter(isSilent).map(ownerOfEmail))
+      const inHand = new Set(silent.size ? inUse().filter(isSilent).map(ownerOfEmail) : [])
       const streams = [...silent.values()].filter((email) => email.priority === priority)
       const trying: StreamEmail[] = []
       for (const email of streams) {

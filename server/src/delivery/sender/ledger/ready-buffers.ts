@@ -24,7 +24,7 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     for (const [priority, buffer] of buffers) {
       if (!buffer.length || !wire.mayHaveSlot(priority)) continue
       const index = nextInTurn(buffer, {
-        onWire: wire.emails,
+        onWire: wire.projects,
         ownerOf,
         maySend: (email, own) => preferred(email) && wire.maySend(email, own),
       })

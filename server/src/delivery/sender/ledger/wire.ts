@@ -1,5 +1,6 @@
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import type { OwnerOf } from '../limits/capacity.ts'
+import { createProjectCounts } from '../limits/project-counts.ts'
 import type { createSlots } from '../limits/slots.ts'
 import type { createLingering, StreamEmail } from './lingering.ts'
 
@@ -11,12 +12,29 @@ type Deps = { slots: ReturnType<typeof createSlots>; lingering: ReturnType<typeo
 /** The emails on the wire, and which may follow them: invariants 3 and 4 of the ledger. */
 export function createWire<Email extends StreamEmail>(ownerOf: OwnerOf, { slots, lingering }: Deps) {
   const onWire = new Set<Email>()
+  const projects = createProjectCounts()
+  let bulkOnWire = 0
+
+  function add(email: Email) {
+    if (onWire.has(email)) return
+    onWire.add(email)
+    projects.change(email.projectId, 1)
+    if (email.priority === PRIORITIES.bulk) bulkOnWire++
+  }
+
+  /** False if it was not on the wire. */
+  function remove(email: Email) {
+    if (!onWire.delete(email)) return false
+    projects.change(email.projectId, -1)
+    if (email.priority === PRIORITIES.bulk) bulkOnWire--
+    return true
+  }
 
   function hasSlot(priority: number, extra = 0) {
     const { all, bulk } = slots.count()
     if (priority !== PRIORITIES.bulk) return onWire.size < all + extra
     const extraOfBulk = Math.min(extra, EXTRA_SLOTS - 1)
-    return onWire.size < all + extraOfBulk && countBulk(onWire) < bulk + extraOfBulk
+    return onWire.size < all + extraOfBulk && bulkOnWire < bulk + extraOfBulk
   }
 
   /** Whether an email may take a slot. `own`: the emails of its owner on the wire. */
@@ -32,27 +50,23 @@ export function createWire<Email extends StreamEmail>(ownerOf: OwnerOf, { slots,
 
   return {
     emails: onWire as ReadonlySet<Email>,
+    /** The number of emails on the wire, by project. */
+    projects: projects.counts,
     has: (email: Email) => onWire.has(email),
     maySend,
     hasNoSlots,
     /** False when not even an email of a new owner could leave. */
     mayHaveSlot: (priority: number) => hasSlot(priority, EXTRA_SLOTS),
-    takeSlot: (email: Email) => void onWire.add(email),
+    takeSlot: add,
     /** `hasReply`: the receiver replied, so that the stream of the email is not silent. */
     freeSlot(email: Email, hasReply = false) {
-      const isOver = !onWire.delete(email) && !lingering.has(email)
+      const isOver = !remove(email) && !lingering.has(email)
       if (!isOver) lingering.remove(email, { onWire, hasReply })
     },
     linger(email: Email) {
       const lingers = lingering.add(email)
-      if (lingers) onWire.delete(email)
+      if (lingers) remove(email)
       return lingers
     },
   }
-}
-
-function countBulk(emails: Iterable<StreamEmail>) {
-  let count = 0
-  for (const { priority } of emails) if (priority === PRIORITIES.bulk) count++
-  return count
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { CAPACITY as ALL_HELD, buildBatches, isTooMuchReady, limitsOf, nextInTurn, roomFor as roomForOwners } from './capacity.ts'
+import { createProjectCounts } from './project-counts.ts'
 
 const { transactional, bulk } = PRIORITIES
 const { capacity: CAPACITY, worthwhile: WORTHWHILE } = limitsOf(transactional)
@@ -10,7 +11,15 @@ const emails = (projectId: string, count: number, priority: number = transaction
 
 /** Projects of one owner have the same first letter. */
 const ownerOf = (projectId: string) => projectId[0]!
-const roomFor = (priority: number, held: ReturnType<typeof emails>, hasMore: boolean) => roomForOwners(priority, held, { hasMore, ownerOf })
+const countsOf = (projectIds: string[]) => {
+  const { counts, change } = createProjectCounts()
+  for (const projectId of projectIds) change(projectId, 1)
+  return counts
+}
+const roomFor = (priority: number, held: ReturnType<typeof emails>, hasMore: boolean) => {
+  const ofPriority = held.filter((email) => email.priority === priority).map(({ projectId }) => projectId)
+  return roomForOwners(priority, countsOf(ofPriority), { hasMore, ownerOf })
+}
 
 describe('room for a claim', () => {
   test('is three quarters of the capacity for a single owner, and a newcomer still gets some of the rest', () => {
@@ -113,7 +122,7 @@ describe('ready messages', () => {
     const next = (ready: string[], wire: string[], maySend = (_: { projectId: string }, own: number) => own < 3) =>
       nextInTurn(
         ready.map((projectId) => ({ email: { projectId, priority: transactional } })),
-        { onWire: wire.map((projectId) => ({ projectId, priority: transactional })), ownerOf, maySend },
+        { onWire: countsOf(wire), ownerOf, maySend },
       )
     expect(next(['a', 'a', 'b'], [])).toBe(0)
     expect(next(['a', 'a', 'b'], ['a'])).toBe(2)

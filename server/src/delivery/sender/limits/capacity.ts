@@ -2,6 +2,7 @@ import { groupBy } from '../../../lib/group-by.ts'
 import { MB } from '../../../lib/text/units.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
+import type { ProjectCounts } from './project-counts.ts'
 
 type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 /** The owner of a project. Shares are those of an owner: otherwise a person with sixty projects would have sixty. */
@@ -30,18 +31,17 @@ export type Room = { limit: number; except: string[] }
 
 /**
  * Room for another claim, if any. While several owners hold emails, each may use at most half of the capacity; a single one may use all
- * but the reserve. `hasMore`: emails of that priority are ready or being built, so a small claim can wait.
+ * but the reserve. `held`: the emails of that priority, by project. `hasMore`: some of them are ready or being built, so a small claim can wait.
  */
 export function roomFor(
   priority: number,
-  held: ClaimRef[],
+  held: ProjectCounts,
   { hasMore, ownerOf }: { hasMore: boolean; ownerOf: OwnerOf },
 ): Room | undefined {
   const { capacity, worthwhile } = limitsOf(priority)
-  const counted = held.filter((each) => each.priority === priority)
-  const open = capacity - counted.length
+  const owners = countByOwner(held, ownerOf)
+  const open = capacity - sumOf(owners)
   if (open < 1) return undefined
-  const owners = countByOwner(counted, ownerOf)
   const half = Math.floor(capacity / 2)
   const general = Math.min(open - Math.floor(capacity * RESERVE), owners.size > 1 ? worthwhile : half)
   if (general >= (hasMore ? worthwhile : 1)) {
@@ -52,12 +52,19 @@ export function roomFor(
   return large.length ? { limit: Math.min(open, FEW), except: large } : undefined
 }
 
-const addOne = (counts: Map<string, number>, key: string) => void counts.set(key, (counts.get(key) ?? 0) + 1)
+function countByOwner(projects: ProjectCounts, ownerOf: OwnerOf) {
+  const owners = new Map<string, number>()
+  for (const [projectId, count] of projects) {
+    const owner = ownerOf(projectId)
+    owners.set(owner, (owners.get(owner) ?? 0) + count)
+  }
+  return owners
+}
 
-function countByOwner(emails: ClaimRef[], ownerOf: OwnerOf) {
-  const counts = new Map<string, number>()
-  for (const { projectId } of emails) addOne(counts, ownerOf(projectId))
-  return counts
+function sumOf(counts: ProjectCounts) {
+  let sum = 0
+  for (const count of counts.values()) sum += count
+  return sum
 }
 
 const ownersWhere = (owners: Map<string, number>, matches: (count: number) => boolean) =>
@@ -106,7 +113,7 @@ export function isTooMuchReady(ready: BuiltMessage[], batch: ClaimRef[], ownerOf
 }
 
 /** `maySend` also gets the number of emails on the wire of the email's owner. Its answer is the same for all emails of a stream. */
-type Turn<Email> = { onWire: Iterable<ClaimRef>; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
+type Turn<Email> = { onWire: ProjectCounts; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
 
 /**
  * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire has the next turn, inside an owner the
@@ -116,11 +123,7 @@ export function nextInTurn<Email extends ClaimRef & { streamId?: string }>(
   ready: { email: Email }[],
   { onWire, ownerOf, maySend }: Turn<Email>,
 ) {
-  const [owners, projects] = [new Map<string, number>(), new Map<string, number>()]
-  for (const { projectId } of onWire) {
-    addOne(owners, ownerOf(projectId))
-    addOne(projects, projectId)
-  }
+  const owners = countByOwner(onWire, ownerOf)
   let best = { index: -1, owner: Number.POSITIVE_INFINITY, project: Number.POSITIVE_INFINITY }
   for (let index = 0; index < ready.length; index++) {
     const { email } = ready[index]!
@@ -128,7 +131,7 @@ export function nextInTurn<Email extends ClaimRef & { streamId?: string }>(
     const before = ready[index - 1]?.email
     if (before && email.streamId !== undefined && email.streamId === before.streamId && email.projectId === before.projectId) continue
     const owner = owners.get(ownerOf(email.projectId)) ?? 0
-    const project = projects.get(email.projectId) ?? 0
+    const project = onWire.get(email.projectId) ?? 0
     const isBefore = owner < best.owner || (owner === best.owner && project < best.project)
     if (isBefore && maySend(email, owner)) best = { index, owner, project }
     if (best.owner === 0) break
