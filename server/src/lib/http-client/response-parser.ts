@@ -1,4 +1,5 @@
 import { KB } from '../text/units.ts'
+import { createByteReader } from './byte-reader.ts'
 import { BadResponse, parseHead, type ResponseHead } from './response-head.ts'
 
 type Listeners = { onHead: (head: ResponseHead) => void; onBody: (bytes: Buffer) => void }
@@ -8,7 +9,6 @@ const MAX_HEAD = 16 * KB
 /** Of the line before a chunk: its size, and extensions that nobody uses. */
 const MAX_CHUNK_LINE = KB
 const START = Buffer.from('HTTP/1.')
-const EMPTY = Buffer.alloc(0)
 const LINE = Buffer.from('\r\n')
 const HEAD = Buffer.from('\r\n\r\n')
 
@@ -16,46 +16,20 @@ const HEAD = Buffer.from('\r\n\r\n')
 export function createResponseParser({ onHead, onBody }: Listeners) {
   let step: 'head' | 'length' | 'chunk' | 'chunk-data' | 'chunk-end' | 'trailers' | 'until-close' | 'done' = 'done'
   let isHeadRequest = false
-  /** Bytes of a head or line that has not ended. */
-  let pending: Buffer | undefined
   /** Bytes of the body, of a chunk, or of trailers that may still come. */
   let left = 0
   let interims = 0
-  /** The bytes that are being read, of which only the first `size` count, and the place in them. */
-  let bytes: Buffer = EMPTY
-  let size = 0
-  let at = 0
+  const reader = createByteReader()
 
-  /** The text before `end`, which `at` then follows; undefined if it has not ended. */
-  function take(end: Buffer, max: number): string | undefined {
-    if (pending) return takeOn(pending, end, max)
-    const found = bytes.indexOf(end, at)
-    const isFound = found >= 0 && found + end.length <= size
-    if (isFound ? found - at > max : size - at >= max + end.length) throw tooLong()
-    if (!isFound) {
-      pending = Buffer.from(bytes.subarray(at, size))
-      at = size
-      return undefined
-    }
-    const text = bytes.toString('latin1', at, found)
-    at = found + end.length
+  function take(end: Buffer, max: number) {
+    const text = reader.take(end, max)
+    if (text === null) throw new BadResponse(step === 'head' ? 'HEAD_TOO_LARGE' : 'BAD_RESPONSE')
     return text
   }
 
-  /** The same for text of which some was there before. */
-  function takeOn(known: Buffer, end: Buffer, max: number): string | undefined {
-    const all = Buffer.concat([known, bytes.subarray(at, size)])
-    const found = all.indexOf(end, Math.max(0, known.length - end.length + 1))
-    if (found > max || (found < 0 && all.length >= max + end.length)) throw tooLong()
-    pending = found < 0 ? all : undefined
-    at = found < 0 ? size : at + found + end.length - known.length
-    return found < 0 ? undefined : all.toString('latin1', 0, found)
-  }
-
-  const tooLong = () => new BadResponse(step === 'head' ? 'HEAD_TOO_LARGE' : 'BAD_RESPONSE')
-
   function readHead() {
-    checkStart(bytes, at, size, pending?.length ?? 0)
+    // At once: a host that speaks another protocol may never send the end of a head.
+    if (!reader.beginsWith(START)) throw new BadResponse('BAD_RESPONSE')
     const text = take(HEAD, MAX_HEAD)
     if (text === undefined) return false
     const { head, body } = parseHead(text, isHeadRequest)
@@ -75,10 +49,9 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
   }
 
   function readData(next: 'done' | 'chunk-end') {
-    const end = Math.min(size, at + left)
-    if (end > at) onBody(bytes.subarray(at, end))
-    left -= end - at
-    at = end
+    const data = reader.takeData(left)
+    onBody(data)
+    left -= data.length
     if (left) return false
     step = next
     return true
@@ -107,7 +80,7 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     return true
   }
 
-  /** Whether the step has ended, and the next one has bytes to read, perhaps none. */
+  /** Whether the step has ended. */
   function read(): boolean {
     if (step === 'head') return readHead()
     if (step === 'length') return readData('done')
@@ -115,8 +88,7 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     if (step === 'chunk-data') return readData('chunk-end')
     if (step === 'chunk-end') return readChunkEnd()
     if (step === 'trailers') return readTrailer()
-    onBody(bytes.subarray(at, size))
-    at = size
+    onBody(reader.takeData(Number.POSITIVE_INFINITY))
     return false
   }
 
@@ -125,30 +97,22 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     begin(isHead: boolean) {
       step = 'head'
       isHeadRequest = isHead
-      pending = undefined
       interims = 0
+      reader.begin()
     },
     /**
      * Reads the first `count` of the bytes, and keeps none of them. Returns the number that belongs to the response once it is complete; until
      * then undefined.
      */
-    push(given: Buffer, count: number): number | undefined {
-      bytes = given
-      size = count
-      at = 0
-      while (step !== 'done' && at < size) if (!read()) return undefined
-      return step === 'done' ? at : undefined
+    push(bytes: Buffer, count: number): number | undefined {
+      reader.load(bytes, count)
+      while (step !== 'done' && !reader.isEmpty()) if (!read()) return undefined
+      return step === 'done' ? reader.count() : undefined
     },
     /** Whether the response is complete now that the connection has ended. */
     isWholeAtEnd: () => step === 'done' || step === 'until-close',
     interims: () => interims,
   }
-}
-
-/** At once: a host that speaks another protocol may never send the end of a head. `known`: bytes of the head before these. */
-function checkStart(bytes: Buffer, at: number, size: number, known: number) {
-  for (let n = known; n < START.length && at + n - known < size; n++)
-    if (bytes[at + n - known] !== START[n]) throw new BadResponse('BAD_RESPONSE')
 }
 
 function chunkSizeOf(line: string) {
