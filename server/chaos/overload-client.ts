@@ -10,7 +10,7 @@ export type LoadOutcome = {
   skipped: number
   statuses: Record<string, number>
   withoutRetryAfter: number
-  /** Connections that the server refused or reset. */
+  /** Connections that the server closed. */
   resets: number
   p50: number
   p99: number
@@ -33,7 +33,11 @@ const plan = JSON.parse(process.argv[2]!) as OverloadPlan
 let number = 0
 
 type Request = { text: string; address: string; isSend: boolean }
-type Connection = { socket: Socket; received: string; request: Request | undefined; sentAt: number }
+type Answer = { status: string; head: string; body: string }
+type Connection = { socket: Socket; received: string; onAnswer: ((answer: Answer | undefined) => void) | undefined }
+
+/** Connections without a request. They stay open from one order to the next, as those of a proxy do. */
+const idle: Connection[] = []
 
 function nextRequest(): Request {
   const n = ++number
@@ -47,106 +51,115 @@ function nextRequest(): Request {
   return { text: `${head}\r\nContent-Length: ${Buffer.byteLength(body)}${HEADERS_END}${body}`, address, isSend }
 }
 
+/** Resolves without an answer if the server closes the connection. */
+function ask(connection: Connection, text: string) {
+  return new Promise<Answer | undefined>((resolve) => {
+    connection.onAnswer = resolve
+    if (connection.socket.destroyed) finish(connection, undefined)
+    else connection.socket.write(text)
+  })
+}
+
+function finish(connection: Connection, answer: Answer | undefined) {
+  const { onAnswer } = connection
+  connection.onAnswer = undefined
+  onAnswer?.(answer)
+}
+
+function read(connection: Connection, chunk: string) {
+  connection.received += chunk
+  const headEnd = connection.received.indexOf(HEADERS_END)
+  if (headEnd < 0) return
+  const head = connection.received.slice(0, headEnd)
+  const bodyAt = headEnd + HEADERS_END.length
+  const length = /content-length: (\d+)/i.exec(head)?.[1]
+  if (length === undefined) throw new Error(`an answer without a length: ${head}`)
+  const end = bodyAt + Number(length)
+  if (connection.received.length < end) return
+  const answer = { status: head.slice(9, 12), head, body: connection.received.slice(bodyAt, end) }
+  connection.received = connection.received.slice(end)
+  finish(connection, answer)
+}
+
+/**
+ * Opens connections, and makes one request over each: only then the server has accepted it. Node accepts one connection per turn of its event
+ * loop, so that new ones wait long while a node is overloaded.
+ */
+async function open(count: number) {
+  await Promise.all(
+    Array.from({ length: Math.max(0, count - idle.length) }, async () => {
+      const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
+      const connection: Connection = { socket, received: '', onAnswer: undefined }
+      socket.setEncoding('latin1')
+      socket.on('data', (chunk: string) => read(connection, chunk))
+      socket.on('error', () => {})
+      socket.on('close', () => finish(connection, undefined))
+      await ask(connection, `GET /health HTTP/1.1\r\nHost: x${HEADERS_END}`)
+      idle.push(connection)
+    }),
+  )
+}
+
 async function carryOut({ perSecond, seconds, connections }: LoadOrder): Promise<LoadOutcome> {
-  const outcome: LoadOutcome = {
-    offered: 0,
-    skipped: 0,
-    statuses: {},
-    withoutRetryAfter: 0,
-    resets: 0,
-    p50: 0,
-    p99: 0,
-    emails: [],
-    contacts: [],
-    unanswered: 0,
-  }
+  await open(connections)
+  const mine = idle.splice(0, connections)
+  const counts = { offered: 0, skipped: 0, withoutRetryAfter: 0, resets: 0, unanswered: 0 }
+  const statuses: Record<string, number> = {}
+  const [emails, contacts]: [string[], string[]] = [[], []]
   const times: number[] = []
-  const idle: Connection[] = []
-  const open = new Set<Connection>()
   const endsAt = performance.now() + seconds * 1_000
-  const isOpenLoop = perSecond !== undefined
+  let underWay = 0
 
-  function dial() {
-    const connection: Connection = {
-      socket: connect({ port: plan.port, host: '127.0.0.1', noDelay: true }),
-      received: '',
-      request: undefined,
-      sentAt: 0,
+  function record({ isSend, address }: Request, ms: number, answer: Answer | undefined) {
+    if (!answer) {
+      counts.resets++
+      counts.unanswered++
+      return
     }
-    open.add(connection)
-    connection.socket.setEncoding('latin1')
-    connection.socket.on('data', (chunk: string) => read(connection, chunk))
-    connection.socket.on('error', () => {})
-    connection.socket.on('close', () => lose(connection))
-    return connection
-  }
-
-  function lose(connection: Connection) {
-    if (!open.delete(connection)) return
-    outcome.resets++
-    if (connection.request) outcome.unanswered++
-    const at = idle.indexOf(connection)
-    if (at >= 0) idle.splice(at, 1)
-    if (!isOpenLoop && performance.now() < endsAt) ask(dial())
-  }
-
-  function ask(connection: Connection) {
-    outcome.offered++
-    connection.request = nextRequest()
-    connection.sentAt = performance.now()
-    connection.socket.write(connection.request.text)
-  }
-
-  function read(connection: Connection, chunk: string) {
-    connection.received += chunk
-    const headEnd = connection.received.indexOf(HEADERS_END)
-    if (headEnd < 0) return
-    const head = connection.received.slice(0, headEnd)
-    const end = headEnd + HEADERS_END.length + Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
-    if (connection.received.length < end) return
-    record(connection, { status: head.slice(9, 12), head, body: connection.received.slice(headEnd + HEADERS_END.length, end) })
-    connection.received = connection.received.slice(end)
-    connection.request = undefined
-    if (isOpenLoop) idle.push(connection)
-    else if (performance.now() < endsAt) ask(connection)
-  }
-
-  function record({ request, sentAt }: Connection, { status, head, body }: { status: string; head: string; body: string }) {
-    outcome.statuses[status] = (outcome.statuses[status] ?? 0) + 1
-    if ((status === '429' || status === '503') && !/^retry-after: \d/im.test(head)) outcome.withoutRetryAfter++
+    const { status, head, body } = answer
+    statuses[status] = (statuses[status] ?? 0) + 1
+    if ((status === '429' || status === '503') && !/^retry-after: \d/im.test(head)) counts.withoutRetryAfter++
     if (!status.startsWith('2')) return
-    times.push(performance.now() - sentAt)
-    if (request!.isSend) outcome.emails.push(JSON.parse(body).data.emails[0].email)
-    else outcome.contacts.push(request!.address)
+    times.push(ms)
+    if (isSend) emails.push(JSON.parse(body).data.emails[0].email)
+    else contacts.push(address)
   }
 
-  if (isOpenLoop) await offer(perSecond)
-  else {
-    for (let n = 0; n < connections; n++) ask(dial())
-    await sleep(endsAt - performance.now())
+  async function makeRequest(connection: Connection) {
+    counts.offered++
+    underWay++
+    const request = nextRequest()
+    const sentAt = performance.now()
+    const answer = await ask(connection, request.text)
+    record(request, performance.now() - sentAt, answer)
+    underWay--
   }
-  for (const until = performance.now() + DRAIN_MS; performance.now() < until && [...open].some(({ request }) => request); ) await sleep(50)
-  const left = [...open]
-  open.clear()
-  for (const { socket, request } of left) {
-    if (request) outcome.unanswered++
-    socket.destroy()
-  }
-  times.sort((a, b) => a - b)
-  const quantile = (share: number) => times[Math.floor((times.length - 1) * share)] ?? 0
-  return { ...outcome, p50: quantile(0.5), p99: quantile(0.99) }
 
-  /** What is due in each tick leaves at once, over free connections and then over new ones. */
+  /** What is due in each tick leaves at once, over the connections that are free. */
   async function offer(rate: number) {
+    idle.push(...mine)
     const startedAt = performance.now()
     for (let due = 0; performance.now() < endsAt; await sleep(TICK_MS)) {
       for (const wanted = ((performance.now() - startedAt) / 1_000) * rate; due < wanted; due++) {
-        const free = idle.pop() ?? (open.size < connections ? dial() : undefined)
-        if (free) ask(free)
-        else outcome.skipped++
+        const free = idle.pop()
+        if (free) void makeRequest(free).then(() => free.socket.destroyed || idle.push(free))
+        else counts.skipped++
       }
     }
   }
+
+  if (perSecond !== undefined) await offer(perSecond)
+  else
+    await Promise.all(
+      mine.map(async (connection) => {
+        while (performance.now() < endsAt && !connection.socket.destroyed) await makeRequest(connection)
+        idle.push(connection)
+      }),
+    )
+  for (const until = performance.now() + DRAIN_MS; underWay && performance.now() < until; ) await sleep(50)
+  times.sort((a, b) => a - b)
+  const quantile = (share: number) => times[Math.floor((times.length - 1) * share)] ?? 0
+  return { ...counts, unanswered: counts.unanswered + underWay, statuses, p50: quantile(0.5), p99: quantile(0.99), emails, contacts }
 }
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, ms)))

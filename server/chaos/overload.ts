@@ -19,7 +19,7 @@ const TENANTS = 4
 const FACTOR = 10
 const MODERATE = 0.1
 const CLOSED = { seconds: 8, connections: 64 }
-const OPEN_CONNECTIONS = 900
+const OPEN_CONNECTIONS = 500
 const MODERATE_SECONDS = 15
 /** Windows in which the node is measured after the overload. */
 const WINDOW_SECONDS = 2
@@ -51,9 +51,11 @@ export async function overload({ seconds, say }: Plan) {
     await keep('worker', 'worker')
     client = await startClient({ port: Number(new URL(api.url).port), tenants: await newTenants(db, api.url) })
     const outcomes: LoadOutcome[] = []
+    const ended = once(client, 'exit').then(() => Promise.reject(new Error('the client has ended')))
+    ended.catch(() => {}) // at the end of the run it is killed
     const load = async (what: string, order: LoadOrder) => {
       client!.send(order)
-      const [outcome] = (await once(client!, 'message')) as [LoadOutcome]
+      const [outcome] = (await Promise.race([once(client!, 'message'), ended])) as [LoadOutcome]
       outcomes.push(outcome)
       say(`${what}: ${describeOutcome(outcome, order.seconds)}`)
       return outcome

@@ -286,8 +286,8 @@ async function runOverload() {
   const rows: Row[] = [
     ['requests per second that the node can answer, with 64 connections', Math.round(capacity)],
     ['a tenth of that: p50, p99', times(idle)],
-    ['offered per second, ten times what it can answer', Math.round(offeredPerSecond)],
-    ['· could not be offered, because 900 connections were waiting', over.skipped],
+    ['offered per second; ten times what it can answer', `${Math.round(offeredPerSecond)}; ${Math.round(10 * capacity)}`],
+    ['· not offered, because all of 500 connections waited for an answer', over.skipped],
     ['· accepted requests: p50, p99', times(over)],
     ['· p99, as a multiple of the idle one (limit 20)', (over.p99 / idle.p99).toFixed(1)],
     ...Object.entries(over.statuses).map(([status, count]): Row => [`· answered ${status}`, count]),

@@ -105,7 +105,7 @@ export async function createServer(deps: Deps, readiness?: Readiness, onUnaudite
     done(readiness?.isStarting && !HEALTH_PATHS.has(req.routeOptions.url ?? '') ? stillStarting() : undefined)
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
-  limitAdmission(app, deps)
+  limitAdmission(app, { ...deps, requestIdOf: requestId, headers: headers('public-key') })
   guardLinkHosts(app, deps)
   allowCors(app)
   authenticate(app, deps)

@@ -1,3 +1,4 @@
+import { Agent, type IncomingMessage, request } from 'node:http'
 import Fastify from 'fastify'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createLog } from '../../lib/log.ts'
@@ -9,7 +10,7 @@ function newServer() {
   const app = Fastify() as unknown as App
   const held: (() => void)[] = []
   const hold = () => new Promise<string>((resolve) => held.push(() => resolve('done')))
-  limitAdmission(app, { log: createLog('silent') })
+  limitAdmission(app, { log: createLog('silent'), requestIdOf: () => 'an id', headers: { 'x-of-all': 'yes' } })
   app.addHook('onRequest', (req, _reply, done) => {
     // The type wants the whole project; here it only has to be there.
     if (req.headers.authorization?.startsWith('good')) req.project = {} as typeof req.project
@@ -17,6 +18,7 @@ function newServer() {
   })
   app.get('/held', hold)
   app.get('/slow', { config: { slowRead: true } }, hold)
+  app.post('/quick', async () => 'done')
   for (const path of ['/quick', '/ready']) app.get(path, async () => 'done')
   const get = (url: string, authorization = 'good key') => app.inject({ url, headers: { authorization } })
 
@@ -30,7 +32,7 @@ function newServer() {
   const end = () => {
     for (const release of held.splice(0)) release()
   }
-  return { get, begin, end }
+  return { app, get, begin, end }
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -48,7 +50,7 @@ test('a burst of 500 requests is answered, and one more is refused until they ar
   expect((await get('/quick')).statusCode).toBe(200)
 })
 
-test('what stays is no burst: then 100 are the limit, or what is answered in 200 ms', async () => {
+test('what stays is no burst: then 64 are the limit, or what is answered in 100 ms', async () => {
   const { get, begin, end } = newServer()
   await get('/quick')
   await begin('/held', 150)
@@ -57,9 +59,9 @@ test('what stays is no burst: then 100 are the limit, or what is answered in 200
   expect((await get('/quick')).statusCode).toBe(503)
   end()
 
-  // 1,000 requests a second.
+  // 2,000 requests a second.
   for (let window = 0; window < 20; window++) {
-    for (let n = 0; n < 100; n++) await get('/quick')
+    for (let n = 0; n < 200; n++) await get('/quick')
     vi.advanceTimersByTime(100)
   }
   await begin('/held', 150)
@@ -100,4 +102,33 @@ test('requests with limits of their own do not count', async () => {
   expect((await get('/quick')).statusCode).toBe(200)
   expect((await begin('/slow', 1)).length).toBe(1)
   end()
+})
+
+test('a known client is refused before its request is read, and its connection stays usable', async () => {
+  const { app, get, begin, end } = newServer()
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const post = (bytes: number) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { authorization: 'good key', 'content-type': 'application/json' }
+      const req = request(`${url}/quick`, { method: 'POST', agent, headers }, (answer) => answer.resume().on('end', () => resolve(answer)))
+      req.on('error', reject)
+      req.end(JSON.stringify('x'.repeat(bytes)))
+    })
+  expect((await post(10)).statusCode).toBe(200)
+  await begin('/held', 120)
+  await get('/quick')
+  vi.advanceTimersByTime(300)
+  const refused = await post(200_000)
+  expect(refused.statusCode).toBe(503)
+  expect(refused.headers).toMatchObject({
+    'retry-after': '1',
+    'x-request-id': 'an id',
+    'x-of-all': 'yes',
+    'content-type': 'application/json',
+  })
+  end()
+  while ((await post(10)).statusCode !== 200);
+  agent.destroy()
+  await app.close()
 })

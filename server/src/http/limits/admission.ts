@@ -1,7 +1,9 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/cache.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
+import { overloadRefusals } from '../../lib/process/metrics.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import { SECOND } from '../../lib/text/units.ts'
 import { envelope } from '../errors.ts'
@@ -15,9 +17,9 @@ declare module 'fastify' {
 }
 
 /** Time that requests may spend in a node that is overloaded. More requests would not be answered sooner, and all of them would wait. */
-const TARGET_MS = 200
+const TARGET_MS = 100
 /** Requests that may be in progress at any pace. */
-const ALWAYS = 100
+const ALWAYS = 64
 /** The same for a moment, after a second without more than usual: a burst is answered soon, and no overload. */
 const BURST = 500
 const BURST_MS = 250
@@ -30,22 +32,29 @@ const WEIGHT = 1 / 4
 const MAX_CLIENTS_KNOWN = 10_000
 const RETRY_SECONDS = 1
 
+type Options = {
+  log: Log
+  requestIdOf: (req: IncomingMessage) => string
+  /** Of every response. */
+  headers: Record<string, string>
+}
+
 /**
  * Refuses requests that would wait too long, before they are authenticated and their bodies are read: a refusal costs a fraction of a
- * request. As many may be in progress as are answered in 200 ms at the current pace, at least 100. Beyond it, clients with more than an equal
+ * request. As many may be in progress as are answered in 100 ms at the current pace, at least 64. Beyond it, clients with more than an equal
  * share of them are refused, so that a client that floods a node does not shut out the others.
  */
-export function limitAdmission(app: App, { log }: { log: Log }) {
+export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
   const warn = createRareWarning(log)
   const pace = createPace()
   const byClient = new Map<string, number>()
   const known = createCache<string, true>({ maxEntries: MAX_CLIENTS_KNOWN })
   let inProgress = 0
 
-  /** Credentials that were accepted before. Others count for their address: invented ones are no clients of their own. */
-  function clientOf(req: FastifyRequest) {
-    const credentials = credentialsOf(req)
-    return credentials !== undefined && known.get(credentials) ? credentials : req.ip
+  /** Credentials that were accepted before. Requests with others count for their address: invented ones are no clients of their own. */
+  function knownClientOf(given: IncomingHttpHeaders) {
+    const credentials = credentialsOf(given)
+    return credentials !== undefined && known.get(credentials) ? credentials : undefined
   }
 
   /** When more than usual was in progress, since the last calm second and the last time. */
@@ -75,12 +84,31 @@ export function limitAdmission(app: App, { log }: { log: Log }) {
     else byClient.delete(client)
   }
 
+  function note() {
+    overloadRefusals.inc()
+    warn({ inProgress, perSecond: Math.round(pace.perSecond()) }, 'overloaded: refusing requests')
+  }
+
+  // Known clients are refused before Fastify sees the request: at ten times the load that a node can answer, the rest of it would be too much.
+  const handle = app.server.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void
+  app.server.removeListener('request', handle)
+  app.server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    const client = inProgress < ALWAYS ? undefined : knownClientOf(req.headers)
+    if (client === undefined || !isTooMuch(client)) return handle(req, res)
+    note()
+    const requestId = requestIdOf(req)
+    const body = JSON.stringify(envelope(OVERLOADED, requestId))
+    const length = String(Buffer.byteLength(body))
+    res.writeHead(OVERLOADED.statusCode, { ...headers, ...REFUSAL_HEADERS, 'x-request-id': requestId, 'content-length': length })
+    res.end(body)
+  })
+
   app.decorateRequest('admittedFor', null)
   app.addHook('onRequest', (req, reply, done) => {
     if (isExempt(req)) return done()
-    const client = clientOf(req)
+    const client = knownClientOf(req.headers) ?? req.ip
     if (isTooMuch(client)) {
-      warn({ inProgress, perSecond: Math.round(pace.perSecond()) }, 'overloaded: refusing requests')
+      note()
       return refuse(req, reply)
     }
     req.admittedFor = client
@@ -94,25 +122,26 @@ export function limitAdmission(app: App, { log }: { log: Log }) {
     if (req.admittedFor !== null) {
       pace.count()
       release(req)
-      const credentials = req.project || req.person ? credentialsOf(req) : undefined
+      const credentials = req.project || req.person ? credentialsOf(req.headers) : undefined
       if (credentials !== undefined && !known.get(credentials)) known.set(credentials, true)
     }
     done(null, payload)
   })
 }
 
-const credentialsOf = ({ headers }: FastifyRequest) => headers.authorization ?? headers.cookie
+const credentialsOf = ({ authorization, cookie }: IncomingHttpHeaders) => authorization ?? cookie
 
 /** Routes that are always answered, and those whose requests take long and have limits of their own. */
 const isExempt = ({ routeOptions: { url, config } }: FastifyRequest) =>
   url === '/health' || url === '/ready' || config.slowRead !== undefined || config.formFile !== undefined
 
+const REFUSAL_HEADERS = { 'retry-after': String(RETRY_SECONDS), 'content-type': 'application/json' }
+
 /** Without an Error and a line in the log for each: these cost more than the rest of a refusal. */
 function refuse(req: FastifyRequest, reply: FastifyReply) {
   void reply
     .status(OVERLOADED.statusCode)
-    .header('retry-after', RETRY_SECONDS)
-    .type('application/json')
+    .headers(REFUSAL_HEADERS)
     .send(JSON.stringify(envelope(OVERLOADED, req.id)))
 }
 

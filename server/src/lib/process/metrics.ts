@@ -13,6 +13,12 @@ export const requestSeconds = new Histogram({
   registers,
 })
 
+export const overloadRefusals = new Counter({
+  name: 'sterna_overload_refusals_total',
+  help: 'Requests refused because the node is overloaded.',
+  registers,
+})
+
 export const providerReplies = new Counter({
   name: 'sterna_provider_replies_total',
   help: 'Attempts to hand an email to the provider, by outcome and by what a refusal was about.',
