@@ -71,7 +71,7 @@ export function useOutbox() {
           select ${projectId}, gen_random_uuid(), n || '.' || ${campaignId} || '@example.com', true from generate_series(1, ${emails}) as n
           returning id as contact_id, email as address
         )
-        ${enqueueAudienceSql(sql`audience`, { projectId, campaignId, contentId, fromDomain })}
+        ${enqueueAudienceSql(sql`audience`, { projectId, campaignId, contentId, fromDomain, contacts: emails })}
       `.execute(tx)
     })
     const stream = { projectId, streamId: campaignId }

@@ -171,6 +171,8 @@ async function freezePage(tx: Tx, key: CampaignKey, { mayExist }: { mayExist: bo
   const startedAt = performance.now()
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
+  // A page that a crash of the database loses is written again: its position is lost with it, and a mark, which is not, comes after its page.
+  if (end !== undefined) await sql`set local synchronous_commit = off`.execute(tx)
   const recipients = await writePage(tx, campaign, { after, end, mayExist })
   if (campaign.hasCap && recipients > campaign.reserved!) throw new BeyondReservationError(campaign.reservedFor === 'all')
   await resizePage(tx, campaign, performance.now() - startedAt)
@@ -210,7 +212,7 @@ async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: stri
 
 /** Contacts created after the start are never among them, nor are events and memberships after it. Returns the number of recipients. */
 async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Range): Promise<number> {
-  const { projectId, id, type, contentId, from, audience, startedAt } = campaign
+  const { projectId, id, type, contentId, from, audience, startedAt, size } = campaign
   const matches = await audienceSql(tx, audience, { projectId, at: startedAt })
   const judged = sql`
     select contacts.id as contact_id, contacts.email as address, ${verdictSql(type)} as reason
@@ -219,7 +221,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Ran
       and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
       and ${matches}`
   const recipients = sql`(select contact_id, address from judged where reason is null order by contact_id) as recipients`
-  const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]!, mayExist }
+  const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]!, contacts: size, mayExist }
   return scalar<number>(tx)`
     with judged as materialized (${judged}),
     queued as (${enqueueAudienceSql(recipients, page)} returning project_id, source_type, metered),
