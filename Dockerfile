@@ -7,15 +7,15 @@ COPY dashboard/package.json dashboard/
 COPY sdk/package.json sdk/
 RUN npm ci --no-audit --no-fund
 COPY . .
-# The package of a release: the image contains what `npm install sterna` installs, and nothing else.
+# The package of a release, with the versions of its lock file: the image contains what `npm install sterna` installs, and nothing else.
 RUN node scripts/pack.mjs release
 WORKDIR /installed
-RUN npm install --no-audit --no-fund /app/release/sterna-*.tgz
+RUN tar -xzf /app/release/sterna-*.tgz --strip-components=1 && npm ci --no-audit --no-fund && chmod +x bin/sterna.mjs && ln -s sterna.mjs bin/sterna
 
 FROM node:22-bookworm-slim
-ENV NODE_ENV=production DATA_DIR=/data STERNA_COMMAND=sterna PATH=/app/node_modules/.bin:$PATH
+ENV NODE_ENV=production DATA_DIR=/data STERNA_COMMAND=sterna PATH=/app/bin:$PATH
 WORKDIR /app
-COPY --from=build /installed/node_modules node_modules
+COPY --from=build /installed ./
 RUN mkdir -p /data && chown node:node /data
 USER node
 VOLUME /data

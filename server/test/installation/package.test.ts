@@ -1,4 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
@@ -11,6 +13,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -108,11 +112,39 @@ function standIns(work: string) {
   return place
 }
 
-/** As a user does. */
+/** As a user does, from a registry that also has this package: npm reads the lock file of a package only if the registry says that it has one. */
 async function installFromRegistry(file: string, work: string) {
-  await promisify(execFile)('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', file], { cwd: work })
-  const { version } = JSON.parse(readFileSync(join(work, 'node_modules/fastify/package.json'), 'utf8'))
-  expect(version).toBe(lockedVersion('fastify'))
+  const registry = await startRegistry(file)
+  const env = { ...process.env, npm_config_registry: registry.url }
+  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', 'sterna'], { cwd: work, env }).finally(registry.stop)
+  const namesIn = (path: string) =>
+    Object.entries<{ version: string }>(JSON.parse(readFileSync(join(work, 'node_modules', path), 'utf8')).packages).flatMap(
+      ([place, { version }]) => (place ? [`${place.slice(place.lastIndexOf('node_modules/') + 13)}@${version}`] : []),
+    )
+  const locked = new Set(namesIn('sterna/npm-shrinkwrap.json'))
+  expect(namesIn('.package-lock.json').filter((name) => !locked.has(name))).toEqual([`sterna@${VERSION}`])
+}
+
+const NPM = 'https://registry.npmjs.org'
+
+/** Has one package, and sends npm elsewhere for all others. */
+async function startRegistry(file: string) {
+  const content = readFileSync(file)
+  const manifest = JSON.parse((await promisify(execFile)('tar', ['-xzOf', file, 'package/package.json'])).stdout)
+  const server = createServer((req, res) => {
+    if (req.url === '/sterna') res.setHeader('content-type', 'application/json').end(JSON.stringify(packument()))
+    else if (req.url === '/sterna.tgz') res.end(content)
+    else res.writeHead(302, { location: `${NPM}${req.url}` }).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const integrity = `sha512-${createHash('sha512').update(content).digest('base64')}`
+  const packument = () => ({
+    name: 'sterna',
+    'dist-tags': { latest: VERSION },
+    versions: { [VERSION]: { ...manifest, _hasShrinkwrap: true, dist: { tarball: `${url}/sterna.tgz`, integrity } } },
+  })
+  return { url, stop: () => void server.close() }
 }
 
 /** With the dependencies of this clone, by links: those that the package lists, and no others. */
@@ -134,6 +166,3 @@ async function installFromClone(file: string, work: string) {
     symlinkSync(found, join(place, path))
   }
 }
-
-const lockedVersion = (name: string) =>
-  JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages[`node_modules/${name}`].version

@@ -5,8 +5,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createHttpClient } from './client.ts'
-import type { HttpOutcome, HttpTarget } from './connection.ts'
-import { requestBytes } from './request-bytes.ts'
+import { type HttpOutcome, httpTarget } from './connection.ts'
+import { requestText } from './request-text.ts'
 
 /** Self-signed, for hook.example, and used for nothing else. */
 const KEY = `-----BEGIN PRIVATE KEY-----
@@ -74,9 +74,8 @@ function askWith(
   mayRepeat = true,
 ) {
   const url = new URL(`http://${HOST}:${port}/in`)
-  const bytes = requestBytes({ method: 'POST', url, headers: {}, body, isKept: mayRepeat })!
-  const target: HttpTarget = { ip: HOST, port, isTls, servername }
-  return client.request(target, { bytes, isHead: false, timeoutMs }, mayRepeat)
+  const text = requestText({ method: 'POST', url, headers: {}, body, isKept: mayRepeat })!
+  return client.request(httpTarget({ ip: HOST, port, isTls, servername }), { text, isHead: false, timeoutMs }, mayRepeat)
 }
 
 const CLOSED = new Set(['CLOSED', 'ECONNRESET', 'EPIPE'])
@@ -312,10 +311,10 @@ test('the text of a reply is read up to a limit', async () => {
   const ask = async (bytes: string, maxText: number) => {
     const port = await serve((socket) => void socket.on('data', () => socket.end(bytes)))
     const url = new URL(`http://${HOST}:${port}/`)
-    const request = requestBytes({ method: 'GET', url, headers: {}, body: undefined, isKept: false })!
+    const request = requestText({ method: 'GET', url, headers: {}, body: undefined, isKept: false })!
     return client.request(
-      { ip: HOST, port, isTls: false, servername: undefined },
-      { bytes: request, isHead: false, timeoutMs: LONG_MS, maxText },
+      httpTarget({ ip: HOST, port, isTls: false, servername: undefined }),
+      { text: request, isHead: false, timeoutMs: LONG_MS, maxText },
       false,
     )
   }

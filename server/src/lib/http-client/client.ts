@@ -5,7 +5,7 @@ import { type Exchange, type HttpConnection, type HttpOutcome, type HttpTarget, 
 const IDLE_MS = 4 * SECOND
 const SWEEP_MS = SECOND
 /** Idle connections that are kept: to one target, and altogether. */
-const MAX_IDLE_OF_TARGET = 16
+const MAX_IDLE_OF_TARGET = 64
 const MAX_IDLE = 512
 /** Errors of a connection that the other side has closed. */
 const BROKEN = new Set(['CLOSED', 'ECONNRESET', 'EPIPE'])
@@ -48,9 +48,9 @@ export function createHttpClient({ idleMs = IDLE_MS } = {}) {
     sweeping = undefined
   }
 
-  function openKept(key: string, target: HttpTarget) {
+  function openKept(target: HttpTarget) {
     const each: Idle = {
-      key,
+      key: target.key,
       since: 0,
       connection: openConnection(target, {
         onFree() {
@@ -74,18 +74,22 @@ export function createHttpClient({ idleMs = IDLE_MS } = {}) {
      * `mayRepeat`: the receiver may get the request twice. Only such a request uses a connection again: the other side may have closed it, and
      * a request that finds it closed is made once more, on a new one.
      */
-    async request(target: HttpTarget, exchange: Exchange, mayRepeat: boolean): Promise<HttpOutcome> {
-      if (!mayRepeat) return openConnection(target, { onClosed: () => {} }).request(exchange)
-      const key = `${target.isTls} ${target.ip} ${target.port} ${target.servername}`
-      const used = takeIdle(key)
-      if (!used) return openKept(key, target).request(exchange)
-      const began = performance.now()
-      const outcome = await used.request(exchange)
-      if ('reply' in outcome || !outcome.isUnanswered || !BROKEN.has(outcome.error.code)) return outcome
-      const timeoutMs = exchange.timeoutMs - (performance.now() - began)
-      return timeoutMs > 0 ? openKept(key, target).request({ ...exchange, timeoutMs }) : outcome
+    request(target: HttpTarget, exchange: Exchange, mayRepeat: boolean): Promise<HttpOutcome> {
+      return new Promise((resolve) => {
+        if (!mayRepeat) return openConnection(target, { onClosed: () => {} }).request(exchange, resolve)
+        const used = takeIdle(target.key)
+        if (!used) return openKept(target).request(exchange, resolve)
+        const began = performance.now()
+        used.request(exchange, (outcome) => {
+          const timeoutMs = exchange.timeoutMs - (performance.now() - began)
+          if (wasClosed(outcome) && timeoutMs > 0) openKept(target).request({ ...exchange, timeoutMs }, resolve)
+          else resolve(outcome)
+        })
+      })
     },
   }
 }
+
+const wasClosed = (outcome: HttpOutcome) => 'error' in outcome && outcome.isUnanswered && BROKEN.has(outcome.error.code)
 
 export type HttpClient = ReturnType<typeof createHttpClient>

@@ -4,12 +4,17 @@ import { KB, SECOND } from '../text/units.ts'
 import type { ResponseHead } from './response-head.ts'
 import { createResponseParser } from './response-parser.ts'
 
-/** Where to connect to. `servername`: the name that the certificate must have; without one, that is the address. */
-export type HttpTarget = { ip: string; port: number; isTls: boolean; servername: string | undefined }
+/** Where to connect to. `servername`: the name that the certificate must have; without one, that is the address. `key`: all of it as one text. */
+export type HttpTarget = { ip: string; port: number; isTls: boolean; servername: string | undefined; key: string }
 
-/** `bytes`: the whole request. `maxText`: bytes of the body to read, if any; otherwise the reply is known once its head is. */
-export type Exchange = { bytes: Buffer; isHead: boolean; timeoutMs: number; maxText?: number | undefined }
-type HttpReply = { status: number; retryAfter: string | undefined; text?: string }
+export const httpTarget = (target: Omit<HttpTarget, 'key'>): HttpTarget => ({
+  ...target,
+  key: `${target.isTls} ${target.ip} ${target.port} ${target.servername}`,
+})
+
+/** `text`: the whole request; every character is a byte. `maxText`: bytes of the body to read, if any; otherwise the reply is known once its head is. */
+export type Exchange = { text: string; isHead: boolean; timeoutMs: number; maxText?: number | undefined }
+type HttpReply = Pick<ResponseHead, 'status' | 'retryAfter'> & { text?: string }
 /** `isUnanswered`: the connection broke before a byte of the reply. */
 export type HttpOutcome = { reply: HttpReply } | { error: { code: string }; isUnanswered: boolean }
 
@@ -20,18 +25,6 @@ const MAX_REST = 16 * KB
 const MAX_INTERIMS = 100
 const READ_BYTES = 4 * KB
 
-type Current = Exchange & {
-  resolve: (outcome: HttpOutcome) => void
-  hasBytes: boolean
-  head: ResponseHead | undefined
-  isAnswered: boolean
-  /** Its status is known, and the rest of it is read only to use the connection again. */
-  isResting: boolean
-  /** Bytes of the body so far. */
-  size: number
-  chunks: Buffer[]
-}
-
 export type HttpConnection = ReturnType<typeof openConnection>
 
 /**
@@ -39,114 +32,135 @@ export type HttpConnection = ReturnType<typeof openConnection>
  * closed as soon as the reply is known. It keeps the process alive only while a request waits for its reply.
  */
 export function openConnection(target: HttpTarget, { onFree, onClosed }: { onFree?: () => void; onClosed: () => void }) {
-  let current: Current | undefined
+  /** The request under way. */
+  let exchange: Exchange | undefined
+  let done: ((outcome: HttpOutcome) => void) | undefined
+  let hasBytes = false
+  let head: ResponseHead | undefined
+  /** Bytes of the body so far, and those that are kept. */
+  let size = 0
+  let chunks: Buffer[] = []
   let timer: NodeJS.Timeout | undefined
+  let isResting = false
   let isReady = !target.isTls
   let isClosed = false
   const parser = createResponseParser({ onHead, onBody })
   const socket = open(target, receive)
   socket.unref()
   socket.on('error', (err: NodeJS.ErrnoException) => fail(err.code ?? 'FAILED'))
-  socket.on('end', () => (current?.hasBytes && parser.isWholeAtEnd() ? finish(false) : fail('CLOSED')))
+  socket.on('end', () => (exchange && hasBytes && parser.isWholeAtEnd() ? finish(false) : fail('CLOSED')))
   socket.on('close', () => fail('CLOSED'))
   // Nothing is sent to a host whose certificate was not checked.
   socket.on('secureConnect', () => {
     isReady = true
-    if (current) socket.write(current.bytes)
+    if (exchange) socket.write(exchange.text, 'latin1')
   })
 
   function close() {
+    clearTimeout(timer)
     if (isClosed) return
     isClosed = true
-    clearTimeout(timer)
     socket.destroy()
     onClosed()
   }
 
   function answer(outcome: HttpOutcome) {
-    if (!current || current.isAnswered) return
-    current.isAnswered = true
-    current.resolve(outcome)
+    const tell = done
+    done = undefined
+    tell?.(outcome)
   }
 
   function fail(code: string) {
-    clearTimeout(timer)
-    answer({ error: { code }, isUnanswered: !current?.hasBytes })
-    current = undefined
+    const isKnown = exchange?.maxText === undefined && head
+    exchange = undefined
     close()
+    answer(isKnown ? { reply: isKnown } : { error: { code }, isUnanswered: !hasBytes })
   }
 
-  function onHead(head: ResponseHead) {
-    current!.head = head
-    if (current!.maxText === undefined) answer({ reply: { status: head.status, retryAfter: head.retryAfter } })
+  function onHead(found: ResponseHead) {
+    head = found
   }
 
   function onBody(bytes: Buffer) {
-    const { maxText } = current!
-    current!.size += bytes.length
+    size += bytes.length
+    const max = exchange?.maxText
     // The bytes are those of a buffer that is used again.
-    if (maxText !== undefined && current!.size <= maxText) current!.chunks.push(Buffer.from(bytes))
+    if (max !== undefined && size <= max) chunks.push(Buffer.from(bytes))
   }
 
-  function receive(bytes: Buffer) {
+  function receive(bytes: Buffer, count: number) {
     if (isClosed) return
     // Nobody asked for it.
-    if (!current) return close()
-    current.hasBytes = true
+    if (!exchange) return close()
+    hasBytes = true
     let used: number | undefined
     try {
-      used = parser.push(bytes)
+      used = parser.push(bytes, count)
     } catch (err) {
       return fail((err as { code: string }).code)
     }
-    if (current.size > (current.maxText ?? MAX_REST)) return fail('TEXT_TOO_LARGE')
-    if (used !== undefined) return finish(used === bytes.length)
-    if (parser.interims() > MAX_INTERIMS) socket.pause()
-    else if (current.isAnswered && !onFree) close()
-    else if (current.isAnswered && !current.isResting) rest(current)
+    if (used !== undefined) finish(used === count)
+    else goOn(exchange)
   }
 
-  function rest(exchange: Current) {
-    exchange.isResting = true
+  /** The reply is not complete. */
+  function goOn({ maxText }: Exchange) {
+    if (size > (maxText ?? MAX_REST)) return fail('TEXT_TOO_LARGE')
+    if (parser.interims() > MAX_INTERIMS) socket.pause()
+    if (!head || maxText !== undefined) return
+    if (onFree) rest()
+    else close()
+    answer({ reply: head })
+  }
+
+  /** Reads on, only to use the connection again. */
+  function rest() {
+    if (isResting) return
+    isResting = true
     clearTimeout(timer)
     timer = setTimeout(close, REST_MS).unref()
   }
 
   /** The reply is complete. `isAlone`: no other bytes followed it. */
   function finish(isAlone: boolean) {
-    const { head, isAnswered, chunks } = current!
-    const { status, retryAfter, isKept } = head!
+    const { maxText } = exchange!
+    exchange = undefined
     clearTimeout(timer)
-    if (!isAnswered) answer({ reply: { status, retryAfter, text: Buffer.concat(chunks).toString('latin1') } })
-    current = undefined
-    if (onFree && isAlone && isKept && socket.writableLength === 0) onFree()
+    const isUsable = isAlone && head!.isKept && socket.writableLength === 0
+    if (onFree && isUsable) onFree()
     else close()
+    if (maxText === undefined) answer({ reply: head! })
+    else if (size > maxText) answer({ error: { code: 'TEXT_TOO_LARGE' }, isUnanswered: false })
+    else answer({ reply: { ...head!, text: Buffer.concat(chunks).toString('latin1') } })
   }
 
   return {
     close,
-    request(exchange: Exchange) {
-      return new Promise<HttpOutcome>((resolve) => {
-        current = { ...exchange, resolve, hasBytes: false, head: undefined, isAnswered: false, isResting: false, size: 0, chunks: [] }
-        timer = setTimeout(() => fail('TIMED_OUT'), exchange.timeoutMs)
-        parser.begin(exchange.isHead)
-        if (isClosed) fail('CLOSED')
-        else if (isReady) socket.write(exchange.bytes)
-      })
+    request(given: Exchange, tell: (outcome: HttpOutcome) => void) {
+      exchange = given
+      done = tell
+      hasBytes = isResting = false
+      head = undefined
+      size = 0
+      if (chunks.length) chunks = []
+      parser.begin(given.isHead)
+      timer = setTimeout(fail, given.timeoutMs, 'TIMED_OUT')
+      if (isClosed) fail('CLOSED')
+      else if (isReady) socket.write(given.text, 'latin1')
     },
   }
 }
 
-function open({ ip, port, isTls, servername }: HttpTarget, receive: (bytes: Buffer) => void): Socket {
+function open({ ip, port, isTls, servername }: HttpTarget, receive: (bytes: Buffer, count: number) => void): Socket {
   const address = { host: ip, port, family: isIP(ip) }
   if (isTls) {
     const socket = connectTls({ ...address, ...(servername ? { servername } : {}), ALPNProtocols: ['http/1.1'] })
-    return socket.setNoDelay(true).on('data', receive)
+    return socket.setNoDelay(true).on('data', (bytes: Buffer) => receive(bytes, bytes.length))
   }
   // One buffer for all reads: a buffer and an event for each would take as long as the rest of a request.
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
   const callback = (size: number) => {
-    receive(buffer.subarray(0, size))
+    receive(buffer, size)
     return true
   }
   return connectTcp({ ...address, noDelay: true, onread: { buffer, callback } })

@@ -1,5 +1,3 @@
-const LINE = '\r\n'
-
 /** What a caller learns of a response before its body has ended. */
 export type ResponseHead = {
   status: number
@@ -8,7 +6,9 @@ export type ResponseHead = {
   /** Whether the connection may be used again once the body has ended. */
   isKept: boolean
 }
+/** How the end of the body is found. */
 type Body = { is: 'none' } | { is: 'length'; bytes: number } | { is: 'chunked' } | { is: 'until-close' }
+
 export class BadResponse extends Error {
   readonly code: 'BAD_RESPONSE' | 'HEAD_TOO_LARGE'
 
@@ -18,54 +18,59 @@ export class BadResponse extends Error {
   }
 }
 
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?$/
-/** RFC 9110, section 5.6.2. */
-const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*/
-const NO_TEXT = /[^\t\r\n\x20-\x7e\x80-\xff]/
-const BARE = /\r(?!\n)|(?<!\r)\n/
-const FOLDED = /\r\n[ \t]/
-/** Fields that are read. */
-const READ = new Set(['connection', 'content-length', 'transfer-encoding', 'retry-after'])
+/** RFC 9112, sections 4 and 5: a status line, and lines of a name (a token of RFC 9110) and a value without control characters. */
+const HEAD = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*)*)$/
+/** A line that continues the one before (RFC 9112, section 5.2). */
+const FOLDED = /\r\n[ \t]+/g
 
 /** Reads the lines before the empty one. Throws a BadResponse. */
-export function parseHead(text: string, isHeadRequest: boolean): ResponseHead & { body: Body } {
-  if (NO_TEXT.test(text) || BARE.test(text)) throw new BadResponse('BAD_RESPONSE')
-  const [first, ...lines] = (FOLDED.test(text) ? text.replace(/\r\n[ \t]+/g, ' ') : text).split(LINE)
-  const [, minor, status] = STATUS_LINE.exec(first!) ?? []
-  if (status === undefined) throw new BadResponse('BAD_RESPONSE')
+export function parseHead(text: string, isHeadRequest: boolean): { head: ResponseHead; body: Body } {
+  const [, minor, digits, lines] = HEAD.exec(text.includes('\r\n ') || text.includes('\r\n\t') ? text.replace(FOLDED, ' ') : text) ?? []
+  if (digits === undefined || lines === undefined) throw new BadResponse('BAD_RESPONSE')
+  const status = Number(digits)
   const fields = readFields(lines)
-  const body = bodyOf(Number(status), isHeadRequest, fields)
-  const connection = (fields.get('connection') ?? []).flatMap((value) => value.toLowerCase().split(/[ \t]*,[ \t]*/))
-  const isPersistent = minor === '1' ? !connection.includes('close') : connection.includes('keep-alive')
-  return {
-    status: Number(status),
-    retryAfter: fields.get('retry-after')?.[0],
-    isKept: isPersistent && body.is !== 'until-close',
-    body,
-  }
+  const body = bodyOf(status, isHeadRequest, fields)
+  const isPersistent = minor === '1' ? !hasOption(fields.connection, 'close') : hasOption(fields.connection, 'keep-alive')
+  return { head: { status, retryAfter: fields['retry-after']?.[0], isKept: isPersistent && body.is !== 'until-close' }, body }
 }
 
-function readFields(lines: string[]) {
-  const fields = new Map<string, string[]>()
-  for (const line of lines) {
-    const [whole, given] = FIELD.exec(line) ?? []
-    if (whole === undefined || given === undefined) throw new BadResponse('BAD_RESPONSE')
-    const name = given.toLowerCase()
-    if (!READ.has(name)) continue
-    const value = line.slice(whole.length).replace(/[ \t]+$/, '')
-    const known = fields.get(name)
-    if (known) known.push(value)
-    else fields.set(name, [value])
+const hasOption = (values: string[] | undefined, option: string) =>
+  values?.some((value) =>
+    value
+      .toLowerCase()
+      .split(/[ \t]*,[ \t]*/)
+      .includes(option),
+  ) ?? false
+
+type Fields = { connection?: string[]; 'content-length'?: string[]; 'transfer-encoding'?: string[]; 'retry-after'?: string[] }
+/** Fields that are read, by the length of their names. */
+const READ: Record<number, keyof Fields> = { 10: 'connection', 11: 'retry-after', 14: 'content-length', 17: 'transfer-encoding' }
+
+/** `lines`: each after a line end. */
+function readFields(lines: string): Fields {
+  const fields: Fields = {}
+  for (let start = 2; start < lines.length; ) {
+    const next = lines.indexOf('\r\n', start)
+    const end = next < 0 ? lines.length : next
+    const colon = lines.indexOf(':', start)
+    const name = READ[colon - start]
+    if (name && lines.slice(start, colon).toLowerCase() === name)
+      fields[name] = [...(fields[name] ?? []), trimmed(lines.slice(colon + 1, end))]
+    start = end + 2
   }
   return fields
 }
 
+const trimmed = (value: string) => value.replace(/^[ \t]+|[ \t]+$/g, '')
+
+const NO_BODY: Body = { is: 'none' }
+const CHUNKED: Body = { is: 'chunked' }
+const UNTIL_CLOSE: Body = { is: 'until-close' }
+
 /** RFC 9112, section 6.3. Two lengths, or a length beside another encoding, are an error: there is no telling which is right. */
-function bodyOf(status: number, isHeadRequest: boolean, fields: Map<string, string[]>): Body {
-  const lengths = fields.get('content-length')
-  const codings = fields.get('transfer-encoding')
+function bodyOf(status: number, isHeadRequest: boolean, { 'content-length': lengths, 'transfer-encoding': codings }: Fields): Body {
   if (lengths && (codings || lengths.length > 1 || !/^\d{1,15}$/.test(lengths[0]!))) throw new BadResponse('BAD_RESPONSE')
-  if (isHeadRequest || status < 200 || status === 204 || status === 304) return { is: 'none' }
-  if (codings) return { is: /(?:^|,)[ \t]*chunked$/i.test(codings.join()) ? 'chunked' : 'until-close' }
-  return lengths ? { is: 'length', bytes: Number(lengths[0]) } : { is: 'until-close' }
+  if (isHeadRequest || status < 200 || status === 204 || status === 304) return NO_BODY
+  if (codings) return /(?:^|,)[ \t]*chunked$/i.test(codings.join()) ? CHUNKED : UNTIL_CLOSE
+  return lengths ? { is: 'length', bytes: Number(lengths[0]) } : UNTIL_CLOSE
 }

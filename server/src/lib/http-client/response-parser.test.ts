@@ -13,9 +13,10 @@ function read(pieces: Buffer[], isHead = false): Read {
   parser.begin(isHead)
   let before = 0
   for (const piece of pieces) {
-    const bytes = Buffer.from(piece)
+    // As of a buffer that had longer pieces before.
+    const bytes = Buffer.concat([piece, Buffer.from('\r\n\r\n0\r\n\r\n')])
     try {
-      const used = parser.push(bytes)
+      const used = parser.push(bytes, piece.length)
       if (used !== undefined) return { heads, body, end: before + used, error: undefined, isWhole: true }
     } catch (err) {
       return { heads, body, end: undefined, error: (err as { code: string }).code, isWhole: false }

@@ -1,4 +1,5 @@
 import { KB } from '../text/units.ts'
+import { createByteReader } from './byte-reader.ts'
 import { BadResponse, parseHead, type ResponseHead } from './response-head.ts'
 
 type Listeners = { onHead: (head: ResponseHead) => void; onBody: (bytes: Buffer) => void }
@@ -8,42 +9,30 @@ const MAX_HEAD = 16 * KB
 /** Of the line before a chunk: its size, and extensions that nobody uses. */
 const MAX_CHUNK_LINE = KB
 const START = Buffer.from('HTTP/1.')
-const [LINE, HEAD] = ['\r\n', '\r\n\r\n']
+const LINE = Buffer.from('\r\n')
+const HEAD = Buffer.from('\r\n\r\n')
 
 /** Reads HTTP/1.x responses (RFC 9112), however their bytes are split. Interim responses are skipped. Throws a BadResponse. */
 export function createResponseParser({ onHead, onBody }: Listeners) {
   let step: 'head' | 'length' | 'chunk' | 'chunk-data' | 'chunk-end' | 'trailers' | 'until-close' | 'done' = 'done'
   let isHeadRequest = false
-  /** Bytes of a head or line that has not ended. */
-  let pending: Buffer | undefined
   /** Bytes of the body, of a chunk, or of trailers that may still come. */
   let left = 0
   let interims = 0
-  let at = 0
+  const reader = createByteReader()
 
-  /** The text before `end`, which `at` then follows; undefined if it has not ended. */
-  function take(bytes: Buffer, end: string, max: number): string | undefined {
-    const rest = at ? bytes.subarray(at) : bytes
-    const all = pending ? Buffer.concat([pending, rest]) : rest
-    const known = pending?.length ?? 0
-    const found = all.indexOf(end, Math.max(0, known - end.length + 1), 'latin1')
-    if (found > max || (found < 0 && all.length >= max + end.length))
-      throw new BadResponse(step === 'head' ? 'HEAD_TOO_LARGE' : 'BAD_RESPONSE')
-    if (found < 0) {
-      pending = Buffer.from(all)
-      at = bytes.length
-      return undefined
-    }
-    pending = undefined
-    at += found + end.length - known
-    return all.toString('latin1', 0, found)
+  function take(end: Buffer, max: number) {
+    const text = reader.take(end, max)
+    if (text === null) throw new BadResponse(step === 'head' ? 'HEAD_TOO_LARGE' : 'BAD_RESPONSE')
+    return text
   }
 
-  function readHead(bytes: Buffer) {
-    checkStart(bytes, at, pending?.length ?? 0)
-    const text = take(bytes, HEAD, MAX_HEAD)
+  function readHead() {
+    // At once: a host that speaks another protocol may never send the end of a head.
+    if (!reader.beginsWith(START)) throw new BadResponse('BAD_RESPONSE')
+    const text = take(HEAD, MAX_HEAD)
     if (text === undefined) return false
-    const { body, ...head } = parseHead(text, isHeadRequest)
+    const { head, body } = parseHead(text, isHeadRequest)
     // Nobody asked for another protocol.
     if (head.status === 101) throw new BadResponse('BAD_RESPONSE')
     if (head.status < 200) {
@@ -59,18 +48,17 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     return true
   }
 
-  function readData(bytes: Buffer, next: 'done' | 'chunk-end') {
-    const end = Math.min(bytes.length, at + left)
-    if (end > at) onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
-    left -= end - at
-    at = end
+  function readData(next: 'done' | 'chunk-end') {
+    const data = reader.takeData(left)
+    onBody(data)
+    left -= data.length
     if (left) return false
     step = next
     return true
   }
 
-  function readChunkLine(bytes: Buffer) {
-    const line = take(bytes, LINE, MAX_CHUNK_LINE)
+  function readChunkLine() {
+    const line = take(LINE, MAX_CHUNK_LINE)
     if (line === undefined) return false
     left = chunkSizeOf(line)
     step = left ? 'chunk-data' : 'trailers'
@@ -78,30 +66,29 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     return true
   }
 
-  function readChunkEnd(bytes: Buffer) {
-    if (take(bytes, LINE, 0) === undefined) return false
+  function readChunkEnd() {
+    if (take(LINE, 0) === undefined) return false
     step = 'chunk'
     return true
   }
 
-  function readTrailer(bytes: Buffer) {
-    const line = take(bytes, LINE, left)
+  function readTrailer() {
+    const line = take(LINE, left)
     if (line === undefined) return false
     left = Math.max(0, left - line.length - LINE.length)
     if (line === '') step = 'done'
     return true
   }
 
-  /** Whether the step has ended, and the next one has bytes to read, perhaps none. */
-  function read(bytes: Buffer): boolean {
-    if (step === 'head') return readHead(bytes)
-    if (step === 'length') return readData(bytes, 'done')
-    if (step === 'chunk') return readChunkLine(bytes)
-    if (step === 'chunk-data') return readData(bytes, 'chunk-end')
-    if (step === 'chunk-end') return readChunkEnd(bytes)
-    if (step === 'trailers') return readTrailer(bytes)
-    if (at < bytes.length) onBody(bytes.subarray(at))
-    at = bytes.length
+  /** Whether the step has ended. */
+  function read(): boolean {
+    if (step === 'head') return readHead()
+    if (step === 'length') return readData('done')
+    if (step === 'chunk') return readChunkLine()
+    if (step === 'chunk-data') return readData('chunk-end')
+    if (step === 'chunk-end') return readChunkEnd()
+    if (step === 'trailers') return readTrailer()
+    onBody(reader.takeData(Number.POSITIVE_INFINITY))
     return false
   }
 
@@ -110,25 +97,22 @@ export function createResponseParser({ onHead, onBody }: Listeners) {
     begin(isHead: boolean) {
       step = 'head'
       isHeadRequest = isHead
-      pending = undefined
       interims = 0
+      reader.begin()
     },
-    /** Returns the number of bytes that belong to the response once it is complete; until then undefined. The bytes are not kept. */
-    push(bytes: Buffer): number | undefined {
-      at = 0
-      while (step !== 'done' && at < bytes.length) if (!read(bytes)) return undefined
-      return step === 'done' ? at : undefined
+    /**
+     * Reads the first `count` of the bytes, and keeps none of them. Returns the number that belongs to the response once it is complete; until
+     * then undefined.
+     */
+    push(bytes: Buffer, count: number): number | undefined {
+      reader.load(bytes, count)
+      while (step !== 'done' && !reader.isEmpty()) if (!read()) return undefined
+      return step === 'done' ? reader.count() : undefined
     },
     /** Whether the response is complete now that the connection has ended. */
     isWholeAtEnd: () => step === 'done' || step === 'until-close',
     interims: () => interims,
   }
-}
-
-/** At once: a host that speaks another protocol may never send the end of a head. `known`: bytes of the head before these. */
-function checkStart(bytes: Buffer, at: number, known: number) {
-  for (let n = known; n < START.length && at + n - known < bytes.length; n++)
-    if (bytes[at + n - known] !== START[n]) throw new BadResponse('BAD_RESPONSE')
 }
 
 function chunkSizeOf(line: string) {

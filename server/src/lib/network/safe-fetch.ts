@@ -1,6 +1,6 @@
 import { createHttpClient, type HttpClient } from '../http-client/client.ts'
-import type { HttpTarget } from '../http-client/connection.ts'
-import { requestBytes } from '../http-client/request-bytes.ts'
+import { type HttpTarget, httpTarget } from '../http-client/connection.ts'
+import { requestText } from '../http-client/request-text.ts'
 import type { Dns } from './dns.ts'
 import { literalAddress, portOf, refusalOfAddress, refusalOfUrl, type WebhookTarget } from './webhook-target.ts'
 
@@ -29,16 +29,14 @@ export type SafeOutcome =
  */
 export function createSafeFetch(dns: Dns, target: WebhookTarget) {
   const client = createHttpClient()
-  return async ({ timeoutMs, ...request }: SafeRequest, session?: SafeSession): Promise<SafeOutcome> => {
+  return async (request: SafeRequest, session?: SafeSession): Promise<SafeOutcome> => {
+    const { url, timeoutMs } = request
     const began = performance.now()
-    const elapsed = () => Math.round(performance.now() - began)
-    const find = () => findHost(dns, target, request.url, timeoutMs)
-    const host = await (session ? session.find(request.url, find) : find())
-    if ('reason' in host) return { ...host, ms: elapsed() }
-    const left = timeoutMs - elapsed()
-    if (left <= 0) return { is: 'failed', reason: TIMED_OUT, ms: elapsed() }
-    const outcome = await send(client, host, request, left)
-    return { ...outcome, ms: elapsed() }
+    const host = await (session ? session.find(url, () => findHost(dns, target, url, timeoutMs)) : findHost(dns, target, url, timeoutMs))
+    const left = timeoutMs - (performance.now() - began)
+    const reply = 'reason' in host ? host : left > 0 ? await send(client, host, request, left) : LATE
+    const ms = Math.round(performance.now() - began)
+    return reply.is === 'status' ? { ...reply, ms } : { is: reply.is, reason: reply.reason, ms }
   }
 }
 
@@ -61,12 +59,13 @@ async function findHost(dns: Dns, target: WebhookTarget, text: string, withinMs:
 }
 
 /** The address that was checked, whatever the name resolves to later. The certificate must be that of the name. */
-const targetOf = (url: URL, ip: string): HttpTarget => ({
-  ip,
-  port: portOf(url),
-  isTls: url.protocol === 'https:',
-  servername: literalAddress(url) ? undefined : url.hostname.replace(/\.$/, ''),
-})
+const targetOf = (url: URL, ip: string) =>
+  httpTarget({
+    ip,
+    port: portOf(url),
+    isTls: url.protocol === 'https:',
+    servername: literalAddress(url) ? undefined : url.hostname.replace(/\.$/, ''),
+  })
 
 type Resolved = { addresses: string[] } | { reason: string }
 
@@ -84,6 +83,7 @@ export function createSafeSession() {
 type SafeSession = ReturnType<typeof createSafeSession>
 
 const TIMED_OUT = 'No reply in time.'
+const LATE: Refusal = { is: 'failed', reason: TIMED_OUT }
 
 async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<Resolved> {
   const literal = literalAddress(url)
@@ -98,21 +98,17 @@ async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<R
   }
 }
 
-type Reply =
-  | { is: 'status'; status: number; retryAfter: string | undefined; text?: string }
-  | { is: 'refused'; reason: string }
-  | { is: 'failed'; reason: string }
+type Reply = { is: 'status'; status: number; retryAfter: string | undefined; text?: string } | Refusal
 
-type Outgoing = Omit<SafeRequest, 'url' | 'timeoutMs'>
-
-async function send(client: HttpClient, { url, target }: SafeHost, outgoing: Outgoing, timeoutMs: number): Promise<Reply> {
-  const { method, headers, body, maxReply, mayRepeat = false } = outgoing
-  const bytes = requestBytes({ method, url, headers, body, isKept: mayRepeat })
-  if (!bytes) return { is: 'refused', reason: 'The request has a character that HTTP does not allow.' }
+async function send(client: HttpClient, { url, target }: SafeHost, request: SafeRequest, timeoutMs: number): Promise<Reply> {
+  const { method, headers, body, maxReply: maxText, mayRepeat = false } = request
+  const text = requestText({ method, url, headers, body, isKept: mayRepeat })
+  if (text === undefined) return { is: 'refused', reason: 'The request has a character that HTTP does not allow.' }
   // The time limit is for everything: neither a byte a second nor a flood of 1xx replies extends it.
-  const outcome = await client.request(target, { bytes, isHead: method === 'HEAD', timeoutMs, maxText: maxReply }, mayRepeat)
+  const outcome = await client.request(target, { text, isHead: method === 'HEAD', timeoutMs, maxText }, mayRepeat)
   if ('error' in outcome) return { is: 'failed', reason: explain(outcome.error.code) }
-  return { is: 'status', ...outcome.reply }
+  const { status, retryAfter, text: read } = outcome.reply
+  return read === undefined ? { is: 'status', status, retryAfter } : { is: 'status', status, retryAfter, text: read }
 }
 
 const CLOSED = 'The host closed the connection.'

@@ -12,8 +12,11 @@ type RequestParts = {
   isKept: boolean
 }
 
-/** The head and body of a request in one piece; undefined if the method or a header has a character that HTTP does not allow. */
-export function requestBytes({ method, url, headers, body, isKept }: RequestParts): Buffer | undefined {
+/**
+ * The head and body of a request as one text, in which every character is a byte (latin1): writing it takes no buffer. Undefined if the method
+ * or a header has a character that HTTP does not allow.
+ */
+export function requestText({ method, url, headers, body, isKept }: RequestParts): string | undefined {
   if (!TOKEN.test(method)) return undefined
   let head = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`
   for (const name in headers) {
@@ -21,12 +24,7 @@ export function requestBytes({ method, url, headers, body, isKept }: RequestPart
     if (!TOKEN.test(name) || BAD_VALUE.test(value)) return undefined
     head += `${name}: ${value}\r\n`
   }
-  const size = body === undefined ? 0 : Buffer.byteLength(body)
-  if (size || body !== undefined || WITH_BODY.has(method)) head += `content-length: ${size}\r\n`
-  head += isKept ? '\r\n' : 'connection: close\r\n\r\n'
-  const bytes = Buffer.allocUnsafe(head.length + size)
-  bytes.write(head, 'latin1')
-  if (typeof body === 'string') bytes.write(body, head.length, 'utf8')
-  else body?.copy(bytes, head.length)
-  return bytes
+  const bytes = body === undefined ? '' : (typeof body === 'string' ? Buffer.from(body) : body).toString('latin1')
+  if (body !== undefined || WITH_BODY.has(method)) head += `content-length: ${bytes.length}\r\n`
+  return `${head}${isKept ? '' : 'connection: close\r\n'}\r\n${bytes}`
 }
