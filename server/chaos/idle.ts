@@ -172,7 +172,10 @@ function judge(what: string, { idle, scheduled, other, recovered }: IdleTimes): 
 
 export const describeTimes = ({ idle, scheduled, other, recovered }: IdleTimes) =>
   [
-    `from idle ${median(idle)} ms, at most ${most(idle)} ms`,
+    `from idle ${median(idle)} ms, the longest ${idle
+      .toSorted((a, b) => b - a)
+      .slice(0, 3)
+      .join(', ')} ms`,
     `after its time ${median(scheduled)} ms, at most ${most(scheduled)} ms`,
     `beside another owner ${median(other)} ms, at most ${most(other)} ms`,
     `taken over after ${recovered} ms`,

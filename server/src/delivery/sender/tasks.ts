@@ -1,4 +1,5 @@
 import { type Pool, transact } from '../../db/index.ts'
+import { hearsNotifications } from '../../db/notifications.ts'
 import { every } from '../../lib/concurrency/every.ts'
 import { cancelStreams } from '../outbox/cancel.ts'
 import { countWorkers, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
@@ -46,6 +47,8 @@ export function createSenderTasks(deps: Deps) {
   const renewOwnLease = () => transact(ownDb, (tx) => renewLease(tx, worker, { leaseMs: timing.leaseMs, slowedBy: pace.slowedBy() }))
   const recover = async () => void (isDue('emailsInHand') && wakeIf(await recoverFromDeadWorkers(db, worker)))
   const wake = async () => {
+    // Otherwise a notification says so.
+    if (isDue('queuedEmails') && !hearsNotifications()) onQueued()
     if (!isDue('deferredEmails')) return
     // A million emails may be scheduled for the same minute.
     for (let count = CHUNK; count === CHUNK && !isStopping(); ) {
