@@ -165,6 +165,15 @@ describe('a message', () => {
   })
 })
 
+test('a message of two megabytes is stored byte for byte', async () => {
+  const project = await newProject()
+  const body = Array.from({ length: 40_000 }, (_, n) => `${n} ${'x'.repeat(n % 90)}\r\n`).join('')
+  const letter = project.letter({}, body)
+  expect(await submit(project.sk, letter)).toMatch(/^250 2\.0\.0 /)
+  const { raw } = (await sql<{ raw: Buffer }>`select raw from contents where project_id = ${project.id}`.execute(sterna.db)).rows[0]!
+  expect(raw.equals(Buffer.from(`${letter}\r\n`))).toBe(true)
+})
+
 describe('a refusal', () => {
   const twice = (name: string, value: string) => `${name}: ${value}\r\n${name}: ${value}\r\n`
 
@@ -179,6 +188,7 @@ describe('a refusal', () => {
     ['an unreadable From', () => 'From: news\r\n\r\nHi\r\n'],
     ['a line that is no header', (from) => `From: ${from}\r\nno header\r\n\r\nHi\r\n`],
     ['a space before the colon', (from) => `From: ${from}\r\nFrom : ceo@bank.example\r\n\r\nHi\r\n`],
+    ['a header of more than 128 KB', (from) => `From: ${from}\r\n${`X-Long: ${'x'.repeat(900)}\r\n`.repeat(150)}\r\nHi\r\n`],
     ['NUL', (from) => `From: ${from}\r\n\r\nHi\0there\r\n`],
     ['nothing', () => ''],
   ])('%s is 550 5.6.0', async (_, message) => {
