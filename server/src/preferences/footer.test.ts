@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { Parser } from 'htmlparser2'
 import { expect, test } from 'vitest'
-import { withFooter } from './footer.ts'
+import { deriveSecrets } from '../lib/secrets.ts'
+import { tokensOf, withFooter } from './footer.ts'
+import { preferenceLinks } from './link.ts'
 
 const links = {
   unsubscribeUrl: 'https://mail.example/unsubscribe/TOKEN',
@@ -146,3 +148,18 @@ test('the HTML is parsed once, up to a limited number of tags', () => {
   for (const nasty of ['<', '<!-', '<a ', '<a b="', '</', '<style>', '<div hidden>', '<a b = ', '<!-- -', '<![', '\t/\t/'])
     expect(add(`<p ${nasty.repeat(200_000)}`)).toContain(FOOTER)
 })
+
+test('links that are computed on first use are looked for once something has asked for them, also in a copy', () => {
+  const newLinks = () => preferenceLinks(deriveSecrets('a master key of more than 32 characters'), 'https://mail.example', OWNER)
+  const lazy = newLinks()
+  const recipient = Object.assign(lazy, { email: 'ada@example.com' })
+  expect(tokensOf(recipient)).toEqual([])
+  const manage = `<a href="${recipient.manageUrl}">Choose</a>`
+  expect(tokensOf(recipient)).toEqual([recipient.manageUrl.split('/').at(-1)])
+  const show = (html: string, own: typeof lazy) => withFooter({ type: 'MARKETING', html, links: own, language: 'en', sender: 'Test' })
+  expect(show(manage, recipient)).toBe(manage)
+  expect(show('<p>Hi</p>', newLinks())).toContain(newLinks().unsubscribeUrl)
+  expect(tokensOf({ ...newLinks() })).toHaveLength(2)
+})
+
+const OWNER = { projectId: '01890000-0000-7000-8000-000000000001', contactId: '01890000-0000-7000-8000-000000000002' }

@@ -1,5 +1,5 @@
 import { escapeHtml } from '../lib/text/html.ts'
-import type { PreferenceLinks } from './link.ts'
+import { linksInUse, type PreferenceLinks } from './link.ts'
 import { type Language, textsIn } from './texts.ts'
 import { readVisible } from './visible.ts'
 
@@ -18,8 +18,11 @@ export function withFooter({ type, html, links, language, sender }: FooterInput)
   return holdsToken ? html : html.slice(0, end) + footerHtml(escapeHtml(links.unsubscribeUrl), language, sender) + html.slice(end)
 }
 
-/** Texts that identify the links of a recipient by which they can unsubscribe. */
-export const tokensOf = ({ unsubscribeUrl, manageUrl }: PreferenceLinks) => [unsubscribeUrl, manageUrl].map(tokenOf)
+/** Texts that identify the links of a recipient by which they can unsubscribe, as far as the email may contain them. */
+export function tokensOf(links: PreferenceLinks) {
+  const { unsubscribeUrl, manageUrl } = linksInUse(links)
+  return [unsubscribeUrl, manageUrl].flatMap((url) => (url === undefined ? [] : tokenOf(url)))
+}
 
 /** The token is searched for instead of the URL, which may be encoded as a parameter of another URL. */
 const tokenOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)

@@ -16,6 +16,13 @@ const ID_BYTES = 16
 
 export type PreferenceLinks = Record<`${Purpose}Url`, string>
 
+/** Of links that are computed on first use: those that were computed. */
+const COMPUTED = Symbol('computed links')
+
+/** The links that an email may contain: a link that nothing has asked for is in none of its parts. */
+export const linksInUse = (links: PreferenceLinks & { [COMPUTED]?: Partial<PreferenceLinks> }): Partial<PreferenceLinks> =>
+  links[COMPUTED] ?? links
+
 /** The three links of a contact in an email. Computed on first use, because most emails show none. */
 export const preferenceLinks = (secrets: Secrets, publicUrl: string, owner: LinkOwner): PreferenceLinks => {
   const links: Partial<PreferenceLinks> = {}
@@ -23,7 +30,8 @@ export const preferenceLinks = (secrets: Secrets, publicUrl: string, owner: Link
     links[`${purpose}Url`] ??= `${publicUrl}${preferencePath(secrets, purpose, owner)}`
     return links[`${purpose}Url`]!
   }
-  return {
+  const all = {
+    [COMPUTED]: links,
     get unsubscribeUrl() {
       return link('unsubscribe')
     },
@@ -34,6 +42,7 @@ export const preferenceLinks = (secrets: Secrets, publicUrl: string, owner: Link
       return link('manage')
     },
   }
+  return all
 }
 
 export const preferencePath = (secrets: Secrets, purpose: Purpose, owner: LinkOwner) => `/${purpose}/${writeToken(secrets, purpose, owner)}`
