@@ -170,7 +170,7 @@ function judge(what: string, { idle, scheduled, other, recovered }: IdleTimes): 
   return rules.filter(([isBroken]) => isBroken).map(([, problem]) => `${what}: ${problem}`)
 }
 
-export const describeTimes = ({ idle, scheduled, other, recovered }: IdleTimes) =>
+const describeTimes = ({ idle, scheduled, other, recovered }: IdleTimes) =>
   [
     `from idle ${median(idle)} ms, the longest ${idle
       .toSorted((a, b) => b - a)

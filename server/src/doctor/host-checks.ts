@@ -22,17 +22,17 @@ export async function checkHost({ publicUrl, transportKind, dnsServers }: Config
   return [...certificate, ...(transportKind === 'smtp' ? await checkNames(dns, hostname) : [])]
 }
 
-/** `options` are for tests, whose certificates no authority has signed. */
-export async function checkCertificate(host: string, port: number, options: ConnectionOptions = {}): Promise<Check> {
+/** `options` and `now` are for tests, whose certificate no authority has signed. */
+export async function checkCertificate(host: string, port: number, options: ConnectionOptions = {}, now = Date.now()): Promise<Check> {
   const end = await certificateEnd({ ...options, host, port }).catch((err: Error) => err)
   if (end instanceof Error)
     return warn('certificate', `${host}:${port} does not answer with a valid certificate (${end.message}); check the proxy`)
-  return describeCertificate('certificate', host, end)
+  return describeCertificate('certificate', host, end, now)
 }
 
 /** One line about the end of a certificate. */
-export function describeCertificate(name: string, host: string, end: Date): Check {
-  const days = Math.floor((end.getTime() - Date.now()) / DAY)
+export function describeCertificate(name: string, host: string, end: Date, now = Date.now()): Check {
+  const days = Math.floor((end.getTime() - now) / DAY)
   const until = `the certificate of ${host} is valid until ${end.toISOString().slice(0, 10)}`
   return days < RENEWED_DAYS ? warn(name, `${until}, for ${days} days; renew it`) : ok(name, until)
 }

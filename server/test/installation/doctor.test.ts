@@ -1,9 +1,7 @@
-import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { AddressInfo, LookupFunction } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { many } from '../../src/db/index.ts'
@@ -12,8 +10,9 @@ import { describeDisk, diagnose } from '../../src/doctor/doctor.ts'
 import { checkCertificate, checkHost } from '../../src/doctor/host-checks.ts'
 import { checkReturnPath, sendRoundTrip } from '../../src/doctor/return-path.ts'
 import { loadConfig } from '../../src/lib/config.ts'
-import { HOUR } from '../../src/lib/text/units.ts'
+import { DAY, HOUR } from '../../src/lib/text/units.ts'
 import { SECRET_KEY, useApp } from '../support/app.ts'
+import { CERTIFICATE, CERTIFIED_HOST, KEY } from '../support/files/certificate.ts'
 import { verifyDomains } from '../support/project.ts'
 import { startDnsServer } from '../support/servers/dns-server.ts'
 
@@ -68,37 +67,28 @@ describe('the host of PUBLIC_URL', () => {
 })
 
 describe('a certificate', () => {
-  let folder: string
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'sterna-'))
-  })
-  afterAll(() => rmSync(folder, { recursive: true }))
-
   const lookup: LookupFunction = (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }])
+  const END = new Date(new X509Certificate(CERTIFICATE).validTo).getTime()
 
-  /** What the doctor says of a server with a certificate that is valid for so many days. */
+  /** What the doctor says of a server, so many days before the end of its certificate. */
   async function verdictFor(days: number, { isTrusted = true } = {}) {
-    const [key, cert] = [join(folder, `${days}.key`), join(folder, `${days}.cert`)]
-    const of = ['-subj', '/CN=mail.example', '-addext', 'subjectAltName=DNS:mail.example', '-days', String(days)]
-    const made = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key, '-out', cert]
-    execFileSync('openssl', ['req', ...made, ...of], { stdio: 'ignore' })
-    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }).listen(0, '127.0.0.1')
+    const server = createServer({ key: KEY, cert: CERTIFICATE }).listen(0, '127.0.0.1')
     server.on('tlsClientError', () => {})
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    const ca = isTrusted ? { ca: readFileSync(cert) } : {}
-    const { verdict, note } = await checkCertificate('mail.example', port, { lookup, ...ca })
+    const trusted = isTrusted ? { ca: CERTIFICATE } : {}
+    const { verdict, note } = await checkCertificate(CERTIFIED_HOST, port, { lookup, ...trusted }, END - days * DAY)
     server.close()
     return `${verdict}: ${note}`
   }
 
   test('is well for months, and to be renewed in its last two weeks', async () => {
-    expect(await verdictFor(90)).toMatch(/^ok: the certificate of mail\.example is valid until \d{4}-\d\d-\d\d$/)
-    expect(await verdictFor(10)).toMatch(/^warn: the certificate of mail\.example is valid until .*, for \d+ days; renew it$/)
+    expect(await verdictFor(90)).toBe('ok: the certificate of hook.example is valid until 2126-10-23')
+    expect(await verdictFor(10)).toBe('warn: the certificate of hook.example is valid until 2126-10-23, for 10 days; renew it')
   })
 
   test('that nobody trusts, and a port without one, are warnings', async () => {
-    expect(await verdictFor(90, { isTrusted: false })).toMatch(/^warn: mail\.example:\d+ does not answer with a valid certificate \(self/)
+    expect(await verdictFor(90, { isTrusted: false })).toMatch(/^warn: hook\.example:\d+ does not answer with a valid certificate \(self/)
     expect(await checkCertificate('mail.example', 1, { lookup })).toMatchObject({
       verdict: 'warn',
       note: expect.stringContaining('REFUSED'),

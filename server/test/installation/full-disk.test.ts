@@ -76,7 +76,7 @@ test('an email whose outcome could not be written while the disk was full is not
   expect(await project.messages()).toHaveLength(1)
 })
 
-test('an upload on a full disk is refused with 503, not an internal error', async () => {
+test('a file that does not fit on the disk is a 503, not an internal error', async () => {
   expectUnavailable(await sterna.call('POST', '/no-room'))
 })
 

@@ -8,6 +8,7 @@ import { createDns } from '../../src/lib/network/dns.ts'
 import { createSafeFetch, createSafeSession, type SafeFetch, type SafeRequest } from '../../src/lib/network/safe-fetch.ts'
 import { readNetworks } from '../../src/lib/network/webhook-target.ts'
 import { eventually } from '../support/eventually.ts'
+import { CERTIFICATE, KEY } from '../support/files/certificate.ts'
 import { startDnsServer } from '../support/servers/dns-server.ts'
 
 /** 127.0.0.2 stands for the public internet, 127.0.0.1 for the network that no customer may reach. Both listen on the same port. */
@@ -340,24 +341,6 @@ describe('a host that misbehaves', () => {
     expect([requests, names]).toEqual([0, ['hook.example']])
   })
 })
-
-/** Self-signed, for hook.example, and used for nothing else. */
-const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgab5KQH8uPpT/DKkr
-Q7CjqCnFstSrLD+abzBNM1brDnmhRANCAASk93S60HOMtKbzSDHV1nLQj5gKGH5y
-G2bWRSA4VvhY5NLlUbrDaIt6DQFZ31PAD/Sre0E/e9lM5VujcUBqtFJ4
------END PRIVATE KEY-----`
-const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIBnTCCAUSgAwIBAgIUJpIWBBxNHSpQg+27p4Xjy+NyKWgwCgYIKoZIzj0EAwIw
-FzEVMBMGA1UEAwwMaG9vay5leGFtcGxlMCAXDTI2MTExNjE0MzUyMloYDzIxMjYx
-MDIzMTQzNTIyWjAXMRUwEwYDVQQDDAxob29rLmV4YW1wbGUwWTATBgcqhkjOPQIB
-BggqhkjOPQMBBwNCAASk93S60HOMtKbzSDHV1nLQj5gKGH5yG2bWRSA4VvhY5NLl
-UbrDaIt6DQFZ31PAD/Sre0E/e9lM5VujcUBqtFJ4o2wwajAdBgNVHQ4EFgQUH4ho
-QJBIAV37JYpL5EafjP2LhJ8wHwYDVR0jBBgwFoAUH4hoQJBIAV37JYpL5EafjP2L
-hJ8wDwYDVR0TAQH/BAUwAwEB/zAXBgNVHREEEDAOggxob29rLmV4YW1wbGUwCgYI
-KoZIzj0EAwIDRwAwRAIgLMjkjIEcXMXTGxFigx8+hORpLxy9x1UJ726cifTC4IcC
-IH9oU4qCUB4EmxN4I2GUNdO7qvPmsmKuaRd0xixPea5V
------END CERTIFICATE-----`
 
 describe('several requests of a session', () => {
   const post = (session: ReturnType<typeof createSafeSession>, name = 'hooks.example.com') =>

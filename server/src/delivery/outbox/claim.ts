@@ -224,7 +224,7 @@ export const claimSuspect = (db: Pool, worker: number) =>
  * no lease: it would claim again and again what others recover.
  */
 export const renewLease = (tx: Tx, worker: number, { leaseMs, slowedBy }: { leaseMs: number; slowedBy: RateSlowdown | null }) =>
-  sql`
+  sql`${prepared}
     insert into senders (worker, lease_until, slowed_by)
     select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}), ${slowedBy} where ${isPresent(worker)}
     on conflict (worker) do update set lease_until = excluded.lease_until, slowed_by = excluded.slowed_by
@@ -273,7 +273,7 @@ export const wakeDeferred = (tx: Tx, limit: number) =>
  * know of them. Should the worker still process a released email, it gets no mark.
  */
 export const releaseUnheld = (tx: Tx, worker: number, heldIds: string[]) =>
-  sql`
+  sql`${prepared}
     update emails set ${ABANDONED}
     where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[]))
   `.execute(tx)

@@ -35,7 +35,7 @@ const CHUNK = 2_000
 
 /** Turns due times that have come into reactions. Returns the number of rows taken; the re-check of each contact writes its next one. */
 export const queueDue = (tx: Tx) =>
-  countAffected(tx)`
+  countAffected(tx)`${prepared}
     with taken as (
       delete from segment_due where (project_id, contact_id, segment_id) in (
         select project_id, contact_id, segment_id from segment_due
@@ -59,7 +59,7 @@ const MAX_STRETCH_SECONDS = 60
  * the millisecond `time + ms`. Returns the number of segments swept.
  */
 export const queueLeftWindows = (tx: Tx) =>
-  countAffected(tx)`
+  countAffected(tx)`${prepared}
     with swept as materialized (
       select project_id, segment_id, windows, swept_at as since,
         least(clock_timestamp(), swept_at + make_interval(secs => ${MAX_STRETCH_SECONDS})) as until

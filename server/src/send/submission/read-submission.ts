@@ -52,15 +52,19 @@ const REMOVED = /^(bcc|return-path|sender|received|resent-.*|arc-.*|authenticati
 
 const isRemoved = ({ name }: HeaderField) => REMOVED.test(name) || RELAY_HEADER.test(name)
 
-/** Applies the rules for headers. Throws a MalformedMessage with the reason of a refusal. `is8bit`: the message has bytes that are not ASCII. */
-export function readSubmission(message: Buffer, is8bit: boolean): Submission {
-  const head = readHead(message)
+/**
+ * Applies the rules for headers. Throws a MalformedMessage with the reason of a refusal. `chunks`: the message, which may be large: it is copied
+ * once. `is8bit`: it has bytes that are not ASCII.
+ */
+export function readSubmission(chunks: Buffer[], is8bit: boolean): Submission {
+  const { start, rest } = splitAfterHead(chunks)
+  const head = readHead(start)
   if (head.bodyStart > MAX_HEAD) throw new MalformedMessage('The header is too large')
   refuseTwice(head)
   const from = readFromHeader(headerOf(head, 'from'))
   if (!from) throw new MalformedMessage('From must be exactly one address')
   const kept = head.fields.filter((field) => !isRemoved(field))
-  const raw = Buffer.concat([...kept.map(({ bytes }) => endedLine(bytes)), Buffer.from('\r\n'), message.subarray(head.bodyStart)])
+  const raw = Buffer.concat([...kept.map(({ bytes }) => endedLine(bytes)), Buffer.from('\r\n'), start.subarray(head.bodyStart), ...rest])
   return {
     raw,
     form: is8bit ? formOf(raw) : '7bit',
@@ -71,6 +75,13 @@ export function readSubmission(message: Buffer, is8bit: boolean): Submission {
     idempotencyKey: readKey(head),
     wantsTracking: headerOf(head, 'x-sterna-track').toLowerCase() === 'true',
   }
+}
+
+/** `start` has the whole header, unless that is too large. */
+function splitAfterHead(chunks: Buffer[]) {
+  let [count, size] = [0, 0]
+  while (count < chunks.length && size <= MAX_HEAD) size += chunks[count++]!.length
+  return { start: Buffer.concat(chunks.slice(0, count)), rest: chunks.slice(count) }
 }
 
 function refuseTwice({ fields }: Head) {
