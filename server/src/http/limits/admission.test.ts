@@ -85,6 +85,25 @@ test('a client that floods the node does not shut out the others', async () => {
   end()
 })
 
+test('a burst of one client that takes long does not shut out the others', async () => {
+  const { get, begin, end } = newServer()
+  for (const key of ['good flood', 'good neighbour']) await get('/quick', key)
+  await begin('/held', 400, 'good flood')
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick', 'good flood')).statusCode).toBe(503)
+  for (let n = 0; n < 20; n++) expect((await get('/quick', 'good neighbour')).statusCode).toBe(200)
+  end()
+})
+
+test('many clients together are too much as well', async () => {
+  const { get, begin, end } = newServer()
+  for (let n = 0; n < 200; n++) await get('/quick', `good ${n}`)
+  for (let n = 0; n < 130; n++) await begin('/held', 1, `good ${n}`)
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick', 'good 150')).statusCode).toBe(503)
+  end()
+})
+
 test('invented keys are one client', async () => {
   const { get, begin, end } = newServer()
   await get('/quick', 'good neighbour')

@@ -71,7 +71,14 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     const limit = now - overSince < BURST_MS ? Math.max(usual, BURST) : usual
     if (inProgress < limit) return false
     const share = Math.max(1, limit / Math.max(1, byClient.size))
-    return inProgress >= limit * HARD || (byClient.get(client) ?? 0) >= share
+    return (byClient.get(client) ?? 0) >= share || countFairly(share) >= limit * HARD
+  }
+
+  /** Without what clients have beyond their share: a burst of one client does not shut out the others. */
+  function countFairly(share: number) {
+    let count = 0
+    for (const each of byClient.values()) count += Math.min(each, share)
+    return count
   }
 
   function release(req: FastifyRequest) {
