@@ -74,6 +74,22 @@ test('what stays is no burst: then 64 are the limit, or what is answered in 100 
   end()
 })
 
+test('a burst is smaller on a node that is known to be slow', async () => {
+  const { get, begin, end } = newServer()
+  await get('/quick')
+  // Busy, and 500 requests a second: in 200 ms it answers 100.
+  await begin('/held', 40)
+  for (let window = 0; window < 40; window++) {
+    for (let n = 0; n < 50; n++) await get('/quick')
+    vi.advanceTimersByTime(100)
+  }
+  await begin('/held', 59)
+  expect((await get('/quick')).statusCode).toBe(200)
+  await begin('/held', 1)
+  expect((await get('/quick')).statusCode).toBe(503)
+  end()
+})
+
 test('a client that floods the node does not shut out the others', async () => {
   const { get, begin, end } = newServer()
   for (const key of ['good flood', 'good neighbour']) await get('/quick', key)
