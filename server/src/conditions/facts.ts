@@ -5,14 +5,20 @@ import type { Expression } from './expression.ts'
 import type { ContactFacts } from './match.ts'
 import { dataKeysOf, eventsOf, staticSegmentsOf } from './references.ts'
 
-type Asked = { projectId: string; contactIds: string[]; expressions: Expression[] }
+type Asked = {
+  projectId: string
+  contactIds: string[]
+  expressions: Expression[]
+  /** The events that are asked about a contact; without it, those of all expressions. */
+  eventsFor?: (contactId: string) => EventQuery[]
+}
 
 /** The facts that the expressions need, with one query for each kind. Leaves out contacts that do not exist. */
-export async function readFacts(db: Db, { projectId, contactIds, expressions }: Asked): Promise<ContactFacts[]> {
+export async function readFacts(db: Db, { projectId, contactIds, expressions, eventsFor }: Asked): Promise<ContactFacts[]> {
   const ids = [...new Set(contactIds)]
   const [contacts, lastEvent, isMember] = await Promise.all([
     readContacts(db, { projectId, contactIds: ids, expressions }),
-    readEvents(db, { projectId, contactIds: ids, expressions }),
+    readEvents(db, { projectId, contactIds: ids, expressions, ...(eventsFor ? { eventsFor } : {}) }),
     readMemberships(db, { projectId, contactIds: ids, expressions }),
   ])
   return contacts.map((contact) => ({
@@ -33,9 +39,12 @@ const readContacts = (db: Db, { projectId, contactIds, expressions }: Asked): Pr
     from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
   `
 
-async function readEvents(db: Db, { expressions, ...asked }: Asked): Promise<(contactId: string, event: EventQuery) => Date | undefined> {
+async function readEvents(
+  db: Db,
+  { expressions, eventsFor, ...asked }: Asked,
+): Promise<(contactId: string, event: EventQuery) => Date | undefined> {
   const events = eventsOf(expressions)
-  return events.length ? readLastEvents(db, { ...asked, events }) : () => undefined
+  return events.length ? readLastEvents(db, { ...asked, eventsFor: eventsFor ?? (() => events) }) : () => undefined
 }
 
 async function readMemberships(db: Db, { projectId, contactIds, expressions }: Asked) {

@@ -5,7 +5,7 @@ import { idTime } from '../lib/id.ts'
 /** `humanOnly`: for `email.open` and `email.click`, leaves out those that a machine caused. */
 export type EventQuery = { name: string; humanOnly: boolean }
 
-type Question = { projectId: string; contactIds: string[]; events: EventQuery[] }
+type Question = { projectId: string; contactIds: string[]; eventsFor: (contactId: string) => EventQuery[] }
 type LookUp = { contactId: string; name: string }
 type Found = { n: number; id: string }
 
@@ -17,15 +17,20 @@ const MANY_NAMES = 4
 const SHORT_HISTORY = 20
 
 /** Reads when an event last happened for a contact, for many contacts and events. The time is that of the event's id. */
-export async function readLastEvents(db: Db, { projectId, contactIds, events }: Question) {
+export async function readLastEvents(db: Db, { projectId, contactIds, eventsFor }: Question) {
   const last = new Map<string, Date>()
   for (const humanOnly of [false, true]) {
-    const names = [...new Set(events.filter((event) => event.humanOnly === humanOnly).map(({ name }) => name))]
-    const histories = humanOnly || names.length < MANY_NAMES ? [] : await readShortHistories(db, { projectId, contactIds, names })
+    const asked = contactIds.map((contactId) => ({ contactId, names: namesOf(eventsFor(contactId), humanOnly) }))
+    const withMany = humanOnly ? [] : asked.filter(({ names }) => names.length >= MANY_NAMES)
+    const histories = await readShortHistories(db, {
+      projectId,
+      contactIds: withMany.map(({ contactId }) => contactId),
+      names: [...new Set(withMany.flatMap(({ names }) => names))],
+    })
     for (const { contactId, ids } of histories)
       for (const [name, id] of Object.entries(ids)) last.set(keyOf(contactId, { name, humanOnly }), idTime(id))
     const known = new Set(histories.map(({ contactId }) => contactId))
-    const lookUps = contactIds.filter((id) => !known.has(id)).flatMap((contactId) => names.map((name) => ({ contactId, name })))
+    const lookUps = asked.flatMap(({ contactId, names }) => (known.has(contactId) ? [] : names.map((name) => ({ contactId, name }))))
     for (let start = 0; start < lookUps.length; start += MAX_LOOKUPS) {
       const page = lookUps.slice(start, start + MAX_LOOKUPS)
       for (const { n, id } of await many(db, lastEventsSql(projectId, page, { humanOnly }))) {
@@ -36,6 +41,10 @@ export async function readLastEvents(db: Db, { projectId, contactIds, events }: 
   }
   return (contactId: string, event: EventQuery): Date | undefined => last.get(keyOf(contactId, event))
 }
+
+const namesOf = (events: EventQuery[], humanOnly: boolean) => [
+  ...new Set(events.flatMap((event) => (event.humanOnly === humanOnly ? event.name : []))),
+]
 
 type Histories = { projectId: string; contactIds: string[]; names: string[] }
 

@@ -22,7 +22,8 @@ describe('sending', () => {
   })
 
   test('ends an email and its address by a permanent refusal, and no other', async () => {
-    const refused = addresses('p550', 5)
+    // Fewer than the equal refusals that pause the domain, with that of the last test: whether they are the last replies is up to the worker.
+    const refused = addresses('p550', 3)
     const [bad, good] = [await send(refused), await send(addresses('ok', 45))]
     await inState(bad, 'failed')
     await inState(good, 'sent')

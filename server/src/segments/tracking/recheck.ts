@@ -1,7 +1,9 @@
 import { readFacts } from '../../conditions/facts.ts'
 import { evaluationOf, isQuick, matchesExpression, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
+import { eventsOf } from '../../conditions/references.ts'
 import { type Db, many, prepared, type Tx } from '../../db/index.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
+import type { EventQuery } from '../../events/last-events.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import { readContext } from '../evaluate.ts'
@@ -54,17 +56,18 @@ function checksOf(reactions: Reaction[]): Check[] {
 export async function recheckContacts(tx: Tx, projectId: string, checks: Check[]): Promise<MembershipChange[]> {
   const segments = await readTracked(tx, projectId, [...new Set(checks.flatMap(({ segmentIds }) => segmentIds))])
   if (!segments.size) return []
+  const checksById = new Map(checks.map(({ contactId, segmentIds }) => [contactId, segmentIds]))
   const facts = await readFacts(tx, {
     projectId,
-    contactIds: checks.map(({ contactId }) => contactId),
+    contactIds: [...checksById.keys()],
     expressions: [...segments.values()].map(({ expression }) => expression),
+    eventsFor: eventsAsked(segments, (contactId) => checksById.get(contactId)!),
   })
   const context = await readContext(tx, projectId, [...segments.values()])
   const isMember = await readMembers(tx, projectId, {
     segmentIds: [...segments.keys()],
     contactIds: facts.map(({ contact }) => contact.id),
   })
-  const checksById = new Map(checks.map(({ contactId, segmentIds }) => [contactId, segmentIds]))
   const pause = createYield()
   const changes: MembershipChange[] = []
   const due: DueCheck[] = []
@@ -83,6 +86,17 @@ export async function recheckContacts(tx: Tx, projectId: string, checks: Check[]
   }
   await saveDue(tx, projectId, due)
   return changeMemberships(tx, projectId, changes)
+}
+
+/** The events that the segments of a contact ask about. Many contacts share the array of their segments. */
+function eventsAsked(segments: Map<string, TrackedSegment>, segmentIdsFor: (contactId: string) => string[]) {
+  const known = new Map<string[], EventQuery[]>()
+  return (contactId: string) => {
+    const ids = segmentIdsFor(contactId)
+    const events = known.get(ids) ?? eventsOf(ids.flatMap((id) => segments.get(id)?.expression ?? []))
+    known.set(ids, events)
+    return events
+  }
 }
 
 type TrackedSegment = ResolvedSegment & { mayBecomeDue: boolean }

@@ -70,7 +70,7 @@ async function readTriggered(db: Db, { projectId, triggerType, triggerConfig }: 
   if (triggerType !== 'EVENT') return undefined
   const name = triggerConfig.eventName as string
   const event = { name, humanOnly: name === 'email.open' || name === 'email.click' }
-  return (await readLastEvents(db, { projectId, contactIds: [contactId], events: [event] }))(contactId, event)
+  return (await readLastEvents(db, { projectId, contactIds: [contactId], eventsFor: () => [event] }))(contactId, event)
 }
 
 const MESSAGES: Record<Explained['reason'], string> = {
