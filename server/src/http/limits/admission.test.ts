@@ -74,6 +74,24 @@ test('what stays is no burst: then 64 are the limit, or what is answered in 100 
   end()
 })
 
+test('a burst is smaller on a node that is known to be slow', async () => {
+  const { get, begin, end } = newServer()
+  await get('/quick')
+  // Busy, and 500 requests a second: in 200 ms it answers 100.
+  await begin('/held', 40)
+  for (let window = 0; window < 40; window++) {
+    for (let n = 0; n < 50; n++) await get('/quick')
+    vi.advanceTimersByTime(100)
+  }
+  await begin('/held', 59)
+  expect((await get('/quick')).statusCode).toBe(200)
+  const more = Array.from({ length: 10 }, () => get('/held'))
+  await new Promise((resolve) => setImmediate(resolve))
+  expect((await get('/quick')).statusCode).toBe(503)
+  end()
+  await Promise.all(more)
+})
+
 test('a client that floods the node does not shut out the others', async () => {
   const { get, begin, end } = newServer()
   for (const key of ['good flood', 'good neighbour']) await get('/quick', key)
@@ -82,6 +100,25 @@ test('a client that floods the node does not shut out the others', async () => {
   vi.advanceTimersByTime(300)
   expect((await get('/quick', 'good flood')).statusCode).toBe(503)
   expect((await get('/quick', 'good neighbour')).statusCode).toBe(200)
+  end()
+})
+
+test('a burst of one client that takes long does not shut out the others', async () => {
+  const { get, begin, end } = newServer()
+  for (const key of ['good flood', 'good neighbour']) await get('/quick', key)
+  await begin('/held', 400, 'good flood')
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick', 'good flood')).statusCode).toBe(503)
+  for (let n = 0; n < 20; n++) expect((await get('/quick', 'good neighbour')).statusCode).toBe(200)
+  end()
+})
+
+test('many clients together are too much as well', async () => {
+  const { get, begin, end } = newServer()
+  for (let n = 0; n < 200; n++) await get('/quick', `good ${n}`)
+  for (let n = 0; n < 130; n++) await begin('/held', 1, `good ${n}`)
+  vi.advanceTimersByTime(300)
+  expect((await get('/quick', 'good 150')).statusCode).toBe(503)
   end()
 })
 

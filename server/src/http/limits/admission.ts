@@ -20,7 +20,7 @@ declare module 'fastify' {
 const TARGET_MS = 100
 /** Requests that may be in progress at any pace. */
 const ALWAYS = 64
-/** The same for a moment, after a second without more than usual: a burst is answered soon, and no overload. */
+/** The same for a moment, after a second without more than usual: a burst is answered soon, and no overload. At most twice the target, once the pace of this node when it is busy is known. */
 const BURST = 500
 const BURST_MS = 250
 const CALM_MS = SECOND
@@ -46,7 +46,7 @@ type Options = {
  */
 export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
   const warn = createRareWarning(log)
-  const pace = createPace()
+  const pace = createPace(() => inProgress >= ALWAYS / 2)
   const byClient = new Map<string, number>()
   const known = createCache<string, true>({ maxEntries: MAX_CLIENTS_KNOWN })
   let inProgress = 0
@@ -68,10 +68,17 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     const now = performance.now()
     if (now - lastOverAt > CALM_MS) overSince = now
     lastOverAt = now
-    const limit = now - overSince < BURST_MS ? Math.max(usual, BURST) : usual
+    const limit = now - overSince < BURST_MS ? Math.max(usual, pace.burst()) : usual
     if (inProgress < limit) return false
     const share = Math.max(1, limit / Math.max(1, byClient.size))
-    return inProgress >= limit * HARD || (byClient.get(client) ?? 0) >= share
+    return (byClient.get(client) ?? 0) >= share || countFairly(share) >= limit * HARD
+  }
+
+  /** Without what clients have beyond their share: a burst of one client does not shut out the others. */
+  function countFairly(share: number) {
+    let count = 0
+    for (const each of byClient.values()) count += Math.min(each, share)
+    return count
   }
 
   function release(req: FastifyRequest) {
@@ -151,14 +158,19 @@ const OVERLOADED = new AppError('SERVICE_UNAVAILABLE', {
 })
 
 /** How many requests are answered in a second, averaged over the last windows. */
-function createPace() {
+function createPace(isBusy: () => boolean) {
   let startedAt = performance.now()
   let answered = 0
   let average = 0
+  /** The same of windows in which the node was busy: an idle one answers as many as arrive. */
+  let whenBusy = Number.POSITIVE_INFINITY
   const turn = () => {
     const elapsed = performance.now() - startedAt
     if (elapsed < WINDOW_MS) return
-    average += (answered / (elapsed / SECOND) - average) * WEIGHT
+    const rate = answered / (elapsed / SECOND)
+    average += (rate - average) * WEIGHT
+    // A longer window was idle for a part of it.
+    if (isBusy() && elapsed < 2 * WINDOW_MS) whenBusy = Number.isFinite(whenBusy) ? whenBusy + (rate - whenBusy) * WEIGHT : rate
     answered = 0
     startedAt = performance.now()
   }
@@ -168,5 +180,6 @@ function createPace() {
       turn()
     },
     perSecond: () => average,
+    burst: () => Math.min(BURST, (2 * whenBusy * TARGET_MS) / SECOND),
   }
 }
