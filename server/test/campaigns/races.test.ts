@@ -154,7 +154,9 @@ test('a campaign balances whatever is requested of it, in whatever order and at 
 })
 
 test('a reset at the same moment leaves nothing of a campaign', async () => {
-  const reset = () => project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)
+  // A 503 on a busy machine has done nothing, and is to be repeated.
+  const reset = () =>
+    eventually(async () => expect((await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)).status).toBeLessThan(300))
   await fc.assert(
     fc.asyncProperty(anySequences, async (sequences) => {
       await runAll(sequences, reset, true)
