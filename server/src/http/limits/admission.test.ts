@@ -38,9 +38,9 @@ function newServer() {
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-test('a burst of 500 requests is answered, and one more is refused until they are', async () => {
+test('a burst of 1,000 requests is answered, and one more is refused until they are', async () => {
   const { get, begin, end } = newServer()
-  const burst = await begin('/held', 500)
+  const burst = await begin('/held', 1_000)
   const refused = await get('/quick')
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1'])
   expect(refused.json()).toMatchObject({ success: false, error: { code: 'SERVICE_UNAVAILABLE', details: { retryAfter: 1 } } })
@@ -50,10 +50,10 @@ test('a burst of 500 requests is answered, and one more is refused until they ar
   expect((await get('/quick')).statusCode).toBe(200)
 })
 
-test('what stays is no burst: then 64 are the limit, or what is answered in 100 ms', async () => {
+test('what stays is no burst: then 256 are the limit, or what is answered in 200 ms', async () => {
   const { get, begin, end } = newServer()
   await get('/quick')
-  await begin('/held', 150)
+  await begin('/held', 600)
   expect((await get('/quick')).statusCode).toBe(200)
   vi.advanceTimersByTime(300)
   expect((await get('/quick')).statusCode).toBe(503)
@@ -64,10 +64,10 @@ test('what stays is no burst: then 64 are the limit, or what is answered in 100 
     for (let n = 0; n < 200; n++) await get('/quick')
     vi.advanceTimersByTime(100)
   }
-  await begin('/held', 150)
+  await begin('/held', 300)
   vi.advanceTimersByTime(300)
   expect((await get('/quick')).statusCode).toBe(200)
-  await begin('/held', 60)
+  await begin('/held', 110)
   await get('/quick')
   vi.advanceTimersByTime(300)
   expect((await get('/quick')).statusCode).toBe(503)
@@ -77,13 +77,13 @@ test('what stays is no burst: then 64 are the limit, or what is answered in 100 
 test('a burst is smaller on a node that is known to be slow', async () => {
   const { get, begin, end } = newServer()
   await get('/quick')
-  // Busy, and 500 requests a second: in 200 ms it answers 100.
-  await begin('/held', 40)
+  // Busy, and 1,000 requests a second: in 400 ms it answers 400.
+  await begin('/held', 140)
   for (let window = 0; window < 40; window++) {
-    for (let n = 0; n < 50; n++) await get('/quick')
+    for (let n = 0; n < 100; n++) await get('/quick')
     vi.advanceTimersByTime(100)
   }
-  await begin('/held', 59)
+  await begin('/held', 259)
   expect((await get('/quick')).statusCode).toBe(200)
   const more = Array.from({ length: 10 }, () => get('/held'))
   await new Promise((resolve) => setImmediate(resolve))
@@ -95,7 +95,7 @@ test('a burst is smaller on a node that is known to be slow', async () => {
 test('a client that floods the node does not shut out the others', async () => {
   const { get, begin, end } = newServer()
   for (const key of ['good flood', 'good neighbour']) await get('/quick', key)
-  await begin('/held', 120, 'good flood')
+  await begin('/held', 400, 'good flood')
   await get('/quick', 'good flood')
   vi.advanceTimersByTime(300)
   expect((await get('/quick', 'good flood')).statusCode).toBe(503)
@@ -106,7 +106,7 @@ test('a client that floods the node does not shut out the others', async () => {
 test('a burst of one client that takes long does not shut out the others', async () => {
   const { get, begin, end } = newServer()
   for (const key of ['good flood', 'good neighbour']) await get('/quick', key)
-  await begin('/held', 400, 'good flood')
+  await begin('/held', 900, 'good flood')
   vi.advanceTimersByTime(300)
   expect((await get('/quick', 'good flood')).statusCode).toBe(503)
   for (let n = 0; n < 20; n++) expect((await get('/quick', 'good neighbour')).statusCode).toBe(200)
@@ -115,17 +115,17 @@ test('a burst of one client that takes long does not shut out the others', async
 
 test('many clients together are too much as well', async () => {
   const { get, begin, end } = newServer()
-  for (let n = 0; n < 200; n++) await get('/quick', `good ${n}`)
-  for (let n = 0; n < 130; n++) await begin('/held', 1, `good ${n}`)
+  for (let n = 0; n < 700; n++) await get('/quick', `good ${n}`)
+  for (let n = 0; n < 520; n++) await begin('/held', 1, `good ${n}`)
   vi.advanceTimersByTime(300)
-  expect((await get('/quick', 'good 150')).statusCode).toBe(503)
+  expect((await get('/quick', 'good 600')).statusCode).toBe(503)
   end()
 })
 
 test('invented keys are one client', async () => {
   const { get, begin, end } = newServer()
   await get('/quick', 'good neighbour')
-  for (let n = 0; n < 120; n++) await begin('/held', 1, `bad ${n}`)
+  for (let n = 0; n < 400; n++) await begin('/held', 1, `bad ${n}`)
   await get('/quick', 'bad')
   vi.advanceTimersByTime(300)
   expect((await get('/quick', 'bad and new')).statusCode).toBe(503)
@@ -135,7 +135,7 @@ test('invented keys are one client', async () => {
 
 test('requests with limits of their own do not count', async () => {
   const { get, begin, end } = newServer()
-  await begin('/slow', 600)
+  await begin('/slow', 1_200)
   expect((await get('/quick')).statusCode).toBe(200)
   expect((await begin('/slow', 1)).length).toBe(1)
   end()
@@ -153,7 +153,7 @@ test('a known client is refused before its request is read, and its connection s
       req.end(JSON.stringify('x'.repeat(bytes)))
     })
   expect((await post(10)).statusCode).toBe(200)
-  await begin('/held', 120)
+  await begin('/held', 400)
   await get('/quick')
   vi.advanceTimersByTime(300)
   const refused = await post(200_000)

@@ -17,11 +17,11 @@ declare module 'fastify' {
 }
 
 /** Time that requests may spend in a node that is overloaded. More requests would not be answered sooner, and all of them would wait. */
-const TARGET_MS = 100
+const TARGET_MS = 200
 /** Requests that may be in progress at any pace. */
-const ALWAYS = 64
+const ALWAYS = 256
 /** The same for a moment, after a second without more than usual: a burst is answered soon, and no overload. At most twice the target, once the pace of this node when it is busy is known. */
-const BURST = 500
+const BURST = 1_000
 const BURST_MS = 250
 const CALM_MS = SECOND
 /** Clients within their share are admitted beyond the limit, up to this multiple of it. */
@@ -41,7 +41,7 @@ type Options = {
 
 /**
  * Refuses requests that would wait too long, before they are authenticated and their bodies are read: a refusal costs a fraction of a
- * request. As many may be in progress as are answered in 100 ms at the current pace, at least 64. Beyond it, clients with more than an equal
+ * request. As many may be in progress as are answered in 200 ms at the current pace, at least 256. Beyond it, clients with more than an equal
  * share of them are refused, so that a client that floods a node does not shut out the others.
  */
 export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
