@@ -73,15 +73,16 @@ export type Parts = {
   passwords?: Passwords | undefined
   newDkimKey?: (() => Promise<DomainKey>) | undefined
   onUnaudited?: ((route: string) => void) | undefined
+  admitsAll?: boolean | undefined
 }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
 /** All HTTP routes, in one list. Tests `extend` it with routes that exercise the HTTP layer. */
 export async function buildApp(
   deps: Deps,
-  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey, onUnaudited }: Options = {},
+  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey, ...others }: Options = {},
 ): Promise<App> {
-  const app = await createServer(deps, readiness, onUnaudited)
+  const app = await createServer(deps, { readiness, ...others })
   await describeApi(app, deps.config, WEBHOOK_REQUESTS)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)

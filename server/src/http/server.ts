@@ -82,8 +82,15 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
     clientErrorHandler: refuseAtSocket,
   }) satisfies FastifyHttpOptions<RawServerDefault>
 
+type Options = {
+  readiness?: Readiness
+  onUnaudited?: ((route: string) => void) | undefined
+  /** Without a limit on the requests in progress. */
+  admitsAll?: boolean | undefined
+}
+
 /** The server without routes: everything that all routes share. */
-export async function createServer(deps: Deps, readiness?: Readiness, onUnaudited?: (route: string) => void): Promise<App> {
+export async function createServer(deps: Deps, { readiness, onUnaudited, admitsAll = false }: Options = {}): Promise<App> {
   const headers = headersByCaller(await securityHeaders(deps.config))
   const app = Fastify({
     ...serverOptions(deps),
@@ -105,7 +112,7 @@ export async function createServer(deps: Deps, readiness?: Readiness, onUnaudite
     done(readiness?.isStarting && !HEALTH_PATHS.has(req.routeOptions.url ?? '') ? stillStarting() : undefined)
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
-  limitAdmission(app, { ...deps, requestIdOf: requestId, headers: headers('public-key') })
+  if (!admitsAll) limitAdmission(app, { ...deps, requestIdOf: requestId, headers: headers('public-key') })
   guardLinkHosts(app, deps)
   allowCors(app)
   authenticate(app, deps)

@@ -5,35 +5,10 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { CERTIFICATE, KEY } from '../../../test/support/files/certificate.ts'
 import { createHttpClient } from './client.ts'
 import { type HttpOutcome, httpTarget } from './connection.ts'
 import { requestText } from './request-text.ts'
-
-/** Self-signed, for hook.example, and used for nothing else. */
-const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgab5KQH8uPpT/DKkr
-Q7CjqCnFstSrLD+abzBNM1brDnmhRANCAASk93S60HOMtKbzSDHV1nLQj5gKGH5y
-G2bWRSA4VvhY5NLlUbrDaIt6DQFZ31PAD/Sre0E/e9lM5VujcUBqtFJ4
------END PRIVATE KEY-----`
-const { CERTIFICATE } = vi.hoisted(() => ({
-  CERTIFICATE: `-----BEGIN CERTIFICATE-----
-MIIBnTCCAUSgAwIBAgIUJpIWBBxNHSpQg+27p4Xjy+NyKWgwCgYIKoZIzj0EAwIw
-FzEVMBMGA1UEAwwMaG9vay5leGFtcGxlMCAXDTI2MTExNjE0MzUyMloYDzIxMjYx
-MDIzMTQzNTIyWjAXMRUwEwYDVQQDDAxob29rLmV4YW1wbGUwWTATBgcqhkjOPQIB
-BggqhkjOPQMBBwNCAASk93S60HOMtKbzSDHV1nLQj5gKGH5yG2bWRSA4VvhY5NLl
-UbrDaIt6DQFZ31PAD/Sre0E/e9lM5VujcUBqtFJ4o2wwajAdBgNVHQ4EFgQUH4ho
-QJBIAV37JYpL5EafjP2LhJ8wHwYDVR0jBBgwFoAUH4hoQJBIAV37JYpL5EafjP2L
-hJ8wDwYDVR0TAQH/BAUwAwEB/zAXBgNVHREEEDAOggxob29rLmV4YW1wbGUwCgYI
-KoZIzj0EAwIDRwAwRAIgLMjkjIEcXMXTGxFigx8+hORpLxy9x1UJ726cifTC4IcC
-IH9oU4qCUB4EmxN4I2GUNdO7qvPmsmKuaRd0xixPea5V
------END CERTIFICATE-----`,
-}))
-const trust = vi.hoisted(() => ({ isOn: false }))
-vi.mock('node:tls', async (original) => {
-  const tls = await original<typeof import('node:tls')>()
-  const connect = (options: object) => tls.connect({ ...options, ...(trust.isOn ? { ca: CERTIFICATE } : {}) })
-  return { ...tls, default: { ...tls, connect }, connect }
-})
 
 const HOST = '127.0.0.1'
 /** For hosts that never finish. */
@@ -43,7 +18,6 @@ const LONG_MS = 20_000
 const servers: Server[] = []
 const sockets = new Set<Socket>()
 afterEach(() => {
-  trust.isOn = false
   for (const socket of sockets) socket.destroy()
   for (const server of servers.splice(0)) server.close()
 })
@@ -67,16 +41,20 @@ async function serve(talk: (socket: Socket) => void, { isTls = false } = {}) {
 const answering = (bytes: string) => (socket: Socket) => void socket.on('data', () => socket.write(bytes, 'latin1'))
 const reply = (head: string, body = '') => `HTTP/1.1 ${head}\r\n\r\n${body}`
 
-type Call = { port: number; isTls?: boolean; servername?: string; body?: string; timeoutMs?: number }
+type Call = { port: number; isTls?: boolean; servername?: string; ca?: string; body?: string; timeoutMs?: number }
 
 function askWith(
   client: ReturnType<typeof createHttpClient>,
-  { port, isTls = false, servername, body = '{}', timeoutMs = LONG_MS }: Call,
+  { port, isTls = false, servername, ca, body = '{}', timeoutMs = LONG_MS }: Call,
   mayRepeat = true,
 ) {
   const url = new URL(`http://${HOST}:${port}/in`)
   const text = requestText({ method: 'POST', url, headers: {}, body, isKept: mayRepeat })!
-  return client.request(httpTarget({ ip: HOST, port, isTls, servername }), { text, isHead: false, timeoutMs }, mayRepeat)
+  return client.request(
+    httpTarget({ ip: HOST, port, isTls, servername, ...(ca ? { ca } : {}) }),
+    { text, isHead: false, timeoutMs },
+    mayRepeat,
+  )
 }
 
 const CLOSED = new Set(['CLOSED', 'ECONNRESET', 'EPIPE'])
@@ -88,7 +66,7 @@ const classOf = (code: string) => {
 const told = (outcome: HttpOutcome) => ('reply' in outcome ? [outcome.reply.status, outcome.reply.retryAfter] : classOf(outcome.error.code))
 
 /** What the client of Node says to the same. */
-const askNode = ({ port, isTls, servername, body = '{}', timeoutMs = LONG_MS }: Call) =>
+const askNode = ({ port, isTls, servername, ca, body = '{}', timeoutMs = LONG_MS }: Call) =>
   new Promise<unknown>((resolve) => {
     const end = (outcome: unknown) => {
       clearTimeout(timer)
@@ -103,7 +81,7 @@ const askNode = ({ port, isTls, servername, body = '{}', timeoutMs = LONG_MS }: 
       agent: false,
       headers: { 'content-length': body.length },
       ...(servername ? { servername } : {}),
-      ...(trust.isOn ? { ca: CERTIFICATE } : {}),
+      ...(ca ? { ca } : {}),
     })
     const timer = setTimeout(() => end('TIMED_OUT'), timeoutMs)
     sent.on('response', ({ statusCode, headers }) => end([statusCode, headers['retry-after']]))
@@ -203,8 +181,7 @@ describe('the same outcome as with the client of Node', () => {
         }),
       { isTls: true },
     )
-    trust.isOn = isTrusted
-    const call = { port, isTls: true, ...(servername ? { servername } : {}) }
+    const call = { port, isTls: true, ...(servername ? { servername } : {}), ...(isTrusted ? { ca: CERTIFICATE } : {}) }
     const client = createHttpClient()
     const expected = await askNode(call)
     requests = 0

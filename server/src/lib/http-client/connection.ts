@@ -4,8 +4,11 @@ import { KB, SECOND } from '../text/units.ts'
 import type { ResponseHead } from './response-head.ts'
 import { createResponseParser } from './response-parser.ts'
 
-/** Where to connect to. `servername`: the name that the certificate must have; without one, that is the address. `key`: all of it as one text. */
-export type HttpTarget = { ip: string; port: number; isTls: boolean; servername: string | undefined; key: string }
+/**
+ * Where to connect to. `servername`: the name that the certificate must have; without one, that is the address. `key`: all of it as one text.
+ * `ca`: for tests, whose certificate no authority has signed.
+ */
+export type HttpTarget = { ip: string; port: number; isTls: boolean; servername: string | undefined; key: string; ca?: string }
 
 export const httpTarget = (target: Omit<HttpTarget, 'key'>): HttpTarget => ({
   ...target,
@@ -151,10 +154,10 @@ export function openConnection(target: HttpTarget, { onFree, onClosed }: { onFre
   }
 }
 
-function open({ ip, port, isTls, servername }: HttpTarget, receive: (bytes: Buffer, count: number) => void): Socket {
+function open({ ip, port, isTls, servername, ca }: HttpTarget, receive: (bytes: Buffer, count: number) => void): Socket {
   const address = { host: ip, port, family: isIP(ip) }
   if (isTls) {
-    const socket = connectTls({ ...address, ...(servername ? { servername } : {}), ALPNProtocols: ['http/1.1'] })
+    const socket = connectTls({ ...address, ...(servername ? { servername } : {}), ...(ca ? { ca } : {}), ALPNProtocols: ['http/1.1'] })
     return socket.setNoDelay(true).on('data', (bytes: Buffer) => receive(bytes, bytes.length))
   }
   // One buffer for all reads: a buffer and an event for each would take as long as the rest of a request.
