@@ -140,7 +140,7 @@ async function measureAll({ db, url, sink, tenants: [greedy, other], workers, se
   const before = await many<{ worker: number }>(db)`select worker from senders`
   victim!.signal('SIGKILL')
   const killedAt = Date.now()
-  // Whoever takes over the claims of a dead worker removes its lease.
+  // The worker that takes over the claims of a dead one removes its lease.
   await until('the claims of the killed worker are taken over', ARRIVES_MS, async () => {
     const leases = await many(db)`select 1 from senders where worker = any(${before.map(({ worker }) => worker)}::int[])`
     return leases.length < before.length

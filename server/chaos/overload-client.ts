@@ -17,7 +17,7 @@ export type LoadOutcome = {
   /** What was answered with 2xx: ids of emails, and addresses of contacts. */
   emails: string[]
   contacts: string[]
-  /** Requests without an answer: nobody knows whether they took effect. */
+  /** Requests without an answer: it is unknown whether they took effect. */
   unanswered: number
 }
 export type OverloadPlan = { port: number; tenants: OverloadTenant[] }

@@ -29,7 +29,7 @@ const BOUNDS = { p99: 20, recoveredP99: 2, recoveredMs: 30_000, memoryMb: 512, c
 /** On a machine without other work the p99 is below this; half of it more or less is no difference. */
 const RESOLUTION_MS = 10
 
-/** Offers ten times what one API node can answer, and compares what it says with what it has stored. */
+/** Offers up to ten times what one API node can answer, as far as 500 connections allow, and compares what it says with what it has stored. */
 export async function overload({ seconds, say }: Plan) {
   const folder = newTestFolder()
   const log = createLog('silent')

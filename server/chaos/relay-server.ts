@@ -31,7 +31,7 @@ type Session = Envelope & {
   inMessage: boolean
   busy: boolean
   retired: boolean
-  /** Not read yet. Of a message only the bytes that its end may begin with. */
+  /** Bytes that are not parsed yet. Inside a message, only the last few: the mark of its end may begin in them. */
   received: Buffer
   /** The first bytes of the message. */
   head: Buffer

@@ -65,7 +65,7 @@ export async function sendRoundTrip({ config, db, url, secrets }: Deps, from: st
   }
 }
 
-/** Random: nobody has it, and no earlier bounce has suppressed it. */
+/** Random, so that it does not exist and no earlier bounce has suppressed it. */
 function unknownAddress({ bounceDomain }: Config, transport: TransportKind | undefined) {
   const name = randomBytes(8).toString('hex')
   return transport === 'ses' ? `bounce+${name}@simulator.amazonses.com` : `doctor-${name}@${bounceDomain}`
@@ -115,7 +115,7 @@ async function followEmail(db: Pool, email: Followed, { config, timing }: { conf
     progress = await readProgress(db, email)
     if (progress.leftMs !== null && !hadLeft) until = performance.now() + timing.backMs
   }
-  // The address belongs to nobody: its suppression would only be one more line in the project's list.
+  // The address does not exist, so its suppression would only be one more line in the project's list.
   if (progress.backMs !== null) await transact(db, (tx) => removeSuppression(tx, email.projectId, email.to))
   return describeProgress(progress, email, { config, timing })
 }

@@ -12,7 +12,7 @@ type Found = { n: number; id: string }
 /** In one statement: each look-up probes an index in every partition, and a statement may take 5 s. */
 const MAX_LOOKUPS = 5_000
 
-/** From this many names on, the whole history of a contact is read if it has at most so many events: that takes as long as one or two look-ups. */
+/** For this many event names or more, all events of a contact are read, if it has at most SHORT_HISTORY: that takes as long as one or two look-ups. */
 const MANY_NAMES = 4
 const SHORT_HISTORY = 20
 

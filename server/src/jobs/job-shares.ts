@@ -77,9 +77,9 @@ const ownerOf = ({ flags }: Pick<Job, 'flags'>) =>
 /** Longest wait of a slot for the look of another one: a look that hangs must not stop the others. */
 const MAX_LOOK_MS = 5_000
 /**
- * Of the jobs with one queue name only one runs at a time. After each the slot looks for the next job at once, but the name is unlocked only
- * meanwhile, without a notice, and the next job of that name was found by the next poll, after up to ten seconds. So the slot looks again after these
- * times; the sweep (liveness.ts) finds what they miss.
+ * Only one job of a queue name runs at a time. When it ends, the slot looks for the next job at once, but at that moment the queue may not have
+ * unlocked the name yet, and it does not notify anybody when it does. Then only the next poll would find the next job, up to ten seconds later. So
+ * the slot looks again after these times; the sweep (liveness.ts) finds the jobs that these looks miss.
  */
 const UNLOCKED_AFTER_MS = [10, 50, 250]
 

@@ -171,7 +171,8 @@ async function freezePage(tx: Tx, key: CampaignKey, { mayExist }: { mayExist: bo
   const startedAt = performance.now()
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
-  // A page that a crash of the database loses is written again: its position is lost with it, and a mark, which is not, comes after its page.
+  // If the database crashes it may lose this page and the position after it, both together; the page is then written again. No email of a lost page
+  // was sent: the mark that comes before sending is flushed to disk, and with it everything committed earlier.
   if (end !== undefined) await sql`set local synchronous_commit = off`.execute(tx)
   const recipients = await writePage(tx, campaign, { after, end, mayExist })
   if (campaign.hasCap && recipients > campaign.reserved!) throw new BeyondReservationError(campaign.reservedFor === 'all')

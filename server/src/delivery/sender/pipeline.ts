@@ -98,7 +98,8 @@ export function createPipeline(deps: Deps) {
     crash('settled')
     const feedback = outcome.is === 'accepted' ? (outcome.feedback ?? []) : []
     for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(email), each))
-    log.debug({ ...logged(email), outcome: disposition.action, reason: disposition.reason }, 'attempted an email')
+    if (log.isLevelEnabled('debug'))
+      log.debug({ ...logged(email), outcome: disposition.action, reason: disposition.reason }, 'attempted an email')
   }
 
   return { prepare, transmit, settle, close: builder.close }

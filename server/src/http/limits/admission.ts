@@ -20,7 +20,10 @@ declare module 'fastify' {
 const TARGET_MS = 200
 /** Requests that may be in progress at any pace. */
 const ALWAYS = 256
-/** The same for a moment, after a second without more than usual: a burst is answered soon, and no overload. At most twice the target, once the pace of this node when it is busy is known. */
+/**
+ * Requests that may be in progress during a burst, which is the first moment after a calm second. Once the pace of the busy node is known, at most
+ * what it answers in twice the target.
+ */
 const BURST = 1_000
 const BURST_MS = 250
 const CALM_MS = SECOND
