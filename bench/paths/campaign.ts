@@ -211,7 +211,7 @@ async function timeStatements(product: Product, databaseUrl: string, count: numb
   const db = connect({ url: databaseUrl, max: 4, log: createLog('warn'), settings: KEYED_PLANS })
   try {
     await queueEmails(client, product.projectId, count, 'CAMPAIGN', CAMPAIGN)
-    const contentsOf = createContents(db)
+    const contentsOf = createContents(db).find
     const mark = createMark(db, WORKER)
     const settle = createSettle(db, new AbortController().signal)
     const micros = (work: () => Promise<void>) => cpuPerEmail(count, work, product.pid)

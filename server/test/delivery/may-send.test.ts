@@ -204,7 +204,7 @@ describe('one and the same person', () => {
     await sql`insert into senders (worker, lease_until) values (${worker}, 'infinity')`.execute(sterna.db)
     const claimed = await createClaim(sterna.db, worker)(PRIORITIES.bulk, { limit: 1_000, except: [] })
     const emails = people.map(({ id }) => claimed.find((email) => email.campaignId === campaignId && email.contactId === id)!)
-    const { admitted, refused } = await passGate(sterna.db, emails, createContents(sterna.db))
+    const { admitted, refused } = await passGate(sterna.db, emails, createContents(sterna.db).find)
     expect(admitted.length + refused.length).toBe(people.length)
     const reasons = people.map(({ id }) => refused.find(({ email }) => email.contactId === id)?.error ?? null)
     expect(reasons).toEqual(expected('MARKETING'))

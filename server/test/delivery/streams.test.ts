@@ -295,7 +295,7 @@ describe('the mark of an email', () => {
 })
 
 describe('the gate', () => {
-  const pass = (emails: ClaimedEmail[]) => passGate(sterna.db, emails, createContents(sterna.db))
+  const pass = (emails: ClaimedEmail[]) => passGate(sterna.db, emails, createContents(sterna.db).find)
 
   test('defers an email of a campaign whose domain is no longer verified, and fails any other', async () => {
     const other = await newProject()

@@ -1,60 +1,82 @@
 import { columns, type RowOf } from '../../db/columns.ts'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
-import { MB } from '../../lib/text/units.ts'
+import { KB, MB } from '../../lib/text/units.ts'
 import type { Attachment } from '../../mime/compose.ts'
 import { resolveFromName } from '../../templates/outgoing-html.ts'
 import type { findTemplate } from '../../templates/template.ts'
 import type { EmailType } from '../rules/may-send.ts'
 import type { ClaimedEmail } from './claim.ts'
 import type { NewContent } from './enqueue.ts'
+import { readLargeParts } from './large-content.ts'
 
 const FROM = ['fromAddress', 'fromName', 'replyTo'] as const
-const RAW_COLUMNS = columns('contents', 'c', ['raw', 'rawForm', 'rawTracked'])
-const COLUMNS = columns('contents', 'c', ['projectId', 'id', 'type', 'subject', 'previewText', 'body', ...FROM, 'headers', 'templateId'])
+const RAW_COLUMNS = columns('contents', 'c', ['rawForm', 'rawTracked'])
+const COLUMNS = columns('contents', 'c', ['projectId', 'id', 'type', 'subject', 'previewText', ...FROM, 'headers', 'templateId'])
 
 export type Content = RowOf<typeof COLUMNS> & {
   type: EmailType
   fromName: string
   headers: Record<string, string>
   projectLanguage: string
+  body: string
   attachments: Attachment[]
   /** A message that is sent as it is, instead of the body. */
   raw: RawContent | null
+  /** False for a large content whose body, attachments and message are not read yet. */
+  isComplete: boolean
 }
 /** `form`: what it needs of servers on its way. `isTracked`: its sender asked for the tracking of opens and clicks. */
 export type RawContent = { bytes: Uint8Array; form: '7bit' | '8bit' | 'utf8'; isTracked: boolean }
 
 /** Enough for the contents of many streams at once; bounds memory whatever their size. */
 const MAX_KEPT = 64 * MB
+/** Bytes of body, attachments and message up to which they are read with the rest. Hundreds of emails may be claimed at once. */
+const LARGE = 256 * KB
+
+export type Contents = ReturnType<typeof createContents>
 
 /** Caches contents, which never change. */
 export function createContents(db: Db) {
   const kept = createCache<string, Content>({ maxWeight: MAX_KEPT })
 
-  return async (emails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) => {
-    const found = new Map<string, Content>()
-    const missing = new Map<string, string>()
-    for (const { projectId, contentId } of emails) {
-      const known = kept.get(contentId)
-      if (known) found.set(contentId, known)
-      else missing.set(contentId, projectId)
-    }
-    for (const content of await loadContents(db, missing)) {
-      found.set(content.id, content)
-      kept.set(content.id, content, sizeOf(content))
-    }
-    return (email: Pick<ClaimedEmail, 'contentId'>) => found.get(email.contentId)
+  function keep(content: Content) {
+    kept.set(content.id, content, sizeOf(content))
+    return content
+  }
+
+  return {
+    /** The contents of emails. Those that are large are not complete. */
+    async find(emails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) {
+      const found = new Map<string, Content>()
+      const missing = new Map<string, string>()
+      for (const { projectId, contentId } of emails) {
+        const known = kept.get(contentId)
+        if (known) found.set(contentId, known)
+        else missing.set(contentId, projectId)
+      }
+      for (const content of await loadContents(db, missing)) found.set(content.id, keep(content))
+      return (email: Pick<ClaimedEmail, 'contentId'>) => found.get(email.contentId)
+    },
+    /** The same content with its body, attachments and message. */
+    async complete(content: Content): Promise<Content> {
+      const known = kept.get(content.id) ?? content
+      return known.isComplete ? known : keep({ ...known, ...(await readLargeParts(db, known)), isComplete: true })
+    },
   }
 }
 
 /** Bytes in memory, roughly. */
-const sizeOf = ({ body, attachments, raw }: Content) =>
-  attachments.reduce((sum, { content }) => sum + content.length, 1_000 + 2 * body.length + (raw?.bytes.length ?? 0))
+const sizeOf = (content: Content) => 1_000 + 2 * content.body.length + filesSizeOf(content)
+
+/** Bytes of the attachments and the message of a content. */
+export const filesSizeOf = ({ attachments, raw }: Pick<Content, 'attachments' | 'raw'>) =>
+  attachments.reduce((sum, { content }) => sum + content.length, raw?.bytes.length ?? 0)
 
 type ContentRow = Omit<Content, 'attachments' | 'fromName' | 'raw'> & { fromName: string | null; projectName: string } & RowOf<
     typeof RAW_COLUMNS
   > & {
+    raw: Buffer | null
     rawForm: RawContent['form'] | null
   }
 type AttachmentRow = { contentId: string; filename: string; contentType: string; cid: string | null; inline: boolean; bytes: Buffer }
@@ -63,16 +85,23 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
   if (!wanted.size) return []
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
   const contents = many<ContentRow>(db)`${prepared}
-    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage"
+    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage", s.bytes <= ${LARGE} as "isComplete",
+      case when s.bytes <= ${LARGE} then c.body else '' end as body, case when s.bytes <= ${LARGE} then c.raw end as raw
     from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
     join contents c on c.project_id = k."projectId" and c.id = k.id
     join projects p on p.id = c.project_id
+    cross join lateral (
+      select octet_length(c.body) + coalesce(octet_length(c.raw), 0) + coalesce(sum(octet_length(a.bytes)), 0) as bytes
+      from attachments a where a.project_id = c.project_id and a.content_id = c.id) as s
   `
   const files = many<AttachmentRow>(db)`${prepared}
-    select a.content_id as "contentId", a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes
-    from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
-    join attachments a on a.project_id = k."projectId" and a.content_id = k.id
-    order by a.content_id, a.position
+    select a.* from (
+      select a.content_id as "contentId", a.position, a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes,
+        sum(octet_length(a.bytes)) over (partition by a.content_id) as sum
+      from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
+      join attachments a on a.project_id = k."projectId" and a.content_id = k.id) as a
+    where a.sum <= ${LARGE}
+    order by a."contentId", a.position
   `
   const [found, attachments] = await Promise.all([contents, files])
   return found.map(({ fromName, projectName, raw, rawForm, rawTracked, ...content }) => ({

@@ -6,7 +6,7 @@ import { NIL_ID } from '../../lib/id.ts'
 import { DAY } from '../../lib/text/units.ts'
 import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content, createContents } from '../outbox/content.ts'
+import type { Content, Contents } from '../outbox/content.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
 import { fewRows } from '../outbox/keyed-plans.ts'
 import { addressFactsSql, type RecipientFacts, verdict } from '../rules/may-send.ts'
@@ -56,8 +56,8 @@ const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * DAY
  * Checks right before sending whether each email may leave: project, contact, suppression and domain may have changed since it was queued.
  * One query for all emails. A refused email gets the error code that the project will see.
  */
-export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: ReturnType<typeof createContents>) {
-  const [contentOf, rows, testContactOf] = await Promise.all([contentsOf(emails), readFacts(db, emails), findTestContacts(db, emails)])
+export async function passGate(db: Db, emails: ClaimedEmail[], findContents: Contents['find']) {
+  const [contentOf, rows, testContactOf] = await Promise.all([findContents(emails), readFacts(db, emails), findTestContacts(db, emails)])
   const facts = new Map(rows.map((fact) => [fact.id, fact]))
   const signers = await findSigners(db, emails, contentOf)
   const admitted: Admitted[] = []

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createWakeSignal } from '../../lib/concurrency/wake-signal.ts'
 import { crash } from '../../lib/crash-point.ts'
 import type { ClaimedEmail, createClaim } from '../outbox/claim.ts'
@@ -11,8 +10,6 @@ import type { SenderShared } from './shared.ts'
 
 /** Wait for a wake signal before the queue is asked again without one. */
 export const POLL_MS = 1_000
-/** Poll interval while too many bytes are ready. */
-const READY_FULL_MS = 20
 /** Shortest time between two claims that only find excluded projects. Each costs a statement, and every email may bring a wake signal. */
 const NO_OTHERS_MS = 25
 
@@ -98,6 +95,8 @@ export function createIntake(deps: Deps) {
     if (failure && !isStopping()) throw failure.reason
   }
 
+  const hasRoom = (batch: ClaimedEmail[], isLarge: boolean) => !ledger.isTooMuchReady(batch, isLarge)
+
   /** Builds the batches of a row one after the other. */
   async function buildRow(batches: ClaimedEmail[][]) {
     const unbuilt = new Set(batches.flat())
@@ -108,12 +107,8 @@ export function createIntake(deps: Deps) {
     }
     try {
       for (const batch of batches) {
-        const untilRoom = async () => {
-          while (ledger.isTooMuchReady(batch) && !isStopping()) await sleep(READY_FULL_MS)
-        }
-        await untilRoom()
         if (isStopping()) return
-        await prepare(batch, { onPrepared, isStopped: isStopping, untilRoom })
+        await prepare(batch, { onPrepared, isStopped: isStopping, hasRoom })
       }
     } finally {
       ledger.abandonBuild(priority, unbuilt)

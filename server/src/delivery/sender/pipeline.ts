@@ -46,12 +46,12 @@ export type Pipeline = ReturnType<typeof createPipeline>
 export function createPipeline(deps: Deps) {
   const { db, ownDb, health, log, worker, transport, refusalTiming, until } = deps
   const timeouts = createTimeouts()
-  const contentsOf = createContents(db)
+  const contents = createContents(db)
   const mark = createMark(ownDb, worker)
   const settle = createSettle(ownDb, until, refusalTiming)
-  const passGateAgain = createSecondGate(db, contentsOf)
+  const passGateAgain = createSecondGate(db, contents.find)
   const builder = createEmailBuilder({ ...deps, timeouts })
-  const prepare = createPrepare({ db, health, log, contentsOf, settle, builder, timeouts })
+  const prepare = createPrepare({ ...deps, contents, settle, builder, timeouts })
 
   /** The settlement of an email that may no longer leave; undefined when it may. */
   async function checkAgain({ email, domain, probe, checkedAt, needsConsent }: ReadyEmail): Promise<Settlement | undefined> {

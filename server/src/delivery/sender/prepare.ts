@@ -1,53 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../db/index.ts'
+import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import type { Log } from '../../lib/log.ts'
+import { MINUTE } from '../../lib/text/units.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { renderEmails, StoppedError } from '../../templates/render.ts'
 import type { Rendered } from '../../templates/rendered-email.ts'
 import type { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content, createContents } from '../outbox/content.ts'
+import type { Content, Contents } from '../outbox/content.ts'
 import type { createSettle, Settlement } from '../outbox/settle.ts'
 import type { createEmailBuilder, ReadyEmail } from './build-email.ts'
 import { type Admitted, passGate } from './gate.ts'
+import type { OwnerOf } from './limits/capacity.ts'
 import type { Health } from './limits/health.ts'
 import { createRenderedSizes } from './limits/rendered-sizes.ts'
 import { holdBack, settlementOfRefused } from './settlements.ts'
 
 /** Called once per prepared group of emails, with those of them that are ready. The others are settled. */
 type OnPrepared = (emails: ClaimedEmail[], ready: ReadyEmail[]) => void
-type PrepareContext = { probes: Set<ClaimedEmail>; checkedAt: number; isStopped: () => boolean; untilRoom: () => Promise<void> }
-type PrepareOptions = {
+/** `hasRoom`: backpressure while messages that have not left take too much memory. */
+type Waiting = { hasRoom: (emails: ClaimedEmail[], isLarge: boolean) => boolean; isStopped: () => boolean }
+type PrepareContext = Waiting & { probes: Set<ClaimedEmail>; checkedAt: number }
+type PrepareOptions = Partial<Waiting> & {
   onPrepared: OnPrepared
   isStopped: () => boolean
   /** Sent although their sender domain is paused, to find out whether it works again. */
   asProbes?: boolean
-  /** Backpressure: resolves when more may be rendered and built. Awaited between the groups of a content whose emails are large. */
-  untilRoom?: () => Promise<void>
 }
 
 type Deps = {
   db: Pool
   health: Health
   log: Log
-  contentsOf: ReturnType<typeof createContents>
+  ownerOf: OwnerOf
+  contents: Contents
   settle: ReturnType<typeof createSettle>
   builder: ReturnType<typeof createEmailBuilder>
   timeouts: ReturnType<typeof createTimeouts>
 }
 
+/**
+ * Large contents that are read and built at once, each with up to 40 MB in memory several times. Owners take turns: one alone has one of two.
+ * The waits end when the process stops; the emails are then given back.
+ */
+const LARGE_AT_ONCE = { slots: 2, maxWaiting: 10_000, maxWaitMs: 10 * MINUTE }
+/** Poll interval while there is no room. */
+const FULL_MS = 20
+
 /** The first half of the pipeline: gate, render, build. */
-export function createPrepare({ db, health, log, contentsOf, settle, builder, timeouts }: Deps) {
+export function createPrepare({ db, health, log, ownerOf, contents, settle, builder, timeouts }: Deps) {
   const sizes = createRenderedSizes()
+  const large = createFairQueue(LARGE_AT_ONCE)
 
   /**
    * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
    * them; then each content is rendered and built on its own, so that a slow template does not delay the others.
    */
-  async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, asProbes = false, untilRoom = async () => {} }: PrepareOptions) {
+  async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, asProbes = false, hasRoom = () => true }: PrepareOptions) {
+    await untilRoom({ hasRoom, isStopped }, emails)
     const checkedAt = performance.now()
-    const { admitted, refused } = await passGate(db, emails, contentsOf)
+    const { admitted, refused } = await passGate(db, emails, contents.find)
     // In place, because the ledger knows an email by its object.
     for (const { email, address } of admitted) email.toAddress = address
     await health.meet([...new Set(admitted.map(({ email }) => email.projectId))])
@@ -56,7 +71,7 @@ export function createPrepare({ db, health, log, contentsOf, settle, builder, ti
       : await checkHealth(health, admitted)
     const passing = new Set(emailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
-      prepareContent(part, { probes, checkedAt, isStopped, untilRoom }, onPrepared),
+      prepareContent(part, { probes, checkedAt, isStopped, hasRoom }, onPrepared),
     )
     const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settle)).then(() =>
       onPrepared(
@@ -72,10 +87,27 @@ export function createPrepare({ db, health, log, contentsOf, settle, builder, ti
   /** Renders the emails of one content together, unless they are large. Throws when the process stops: the emails are then given back. */
   async function prepareContent([...waiting]: Admitted[], context: PrepareContext, onPrepared: OnPrepared) {
     const { content } = waiting[0]!
+    if (!content.isComplete) return prepareLarge(waiting, context, onPrepared)
     for (let isFirst = true; waiting.length; isFirst = false) {
-      if (!isFirst) await context.untilRoom()
+      if (!isFirst) await untilRoom(context, emailsOf(waiting))
       const together = waiting.splice(0, sizes.countTogether(content))
       onPrepared(emailsOf(together), await prepareTogether(together, context))
+    }
+  }
+
+  /** Reads the content for each group of emails again, unless it is kept: while emails wait, nothing of them is in memory. */
+  async function prepareLarge(waiting: Admitted[], context: PrepareContext, onPrepared: OnPrepared) {
+    const { content, email } = waiting[0]!
+    const prepareGroup = async () => {
+      // Another may have taken the room meanwhile.
+      if (context.isStopped() || !context.hasRoom([email], true)) return
+      const complete = await contents.complete(content)
+      const together = waiting.splice(0, sizes.countTogether(complete)).map((each) => ({ ...each, content: complete }))
+      onPrepared(emailsOf(together), await prepareTogether(together, context))
+    }
+    while (waiting.length) {
+      await untilRoom(context, [email], true)
+      await large.run(ownerOf(email.projectId), email.priority, prepareGroup)
     }
   }
 
@@ -104,6 +136,12 @@ export function createPrepare({ db, health, log, contentsOf, settle, builder, ti
   }
 
   return prepare
+}
+
+/** Throws when the process stops. */
+async function untilRoom({ hasRoom, isStopped }: Waiting, emails: ClaimedEmail[], isLarge = false) {
+  while (!isStopped() && !hasRoom(emails, isLarge)) await sleep(FULL_MS)
+  if (isStopped()) throw new StoppedError()
 }
 
 /** A message that is sent as it is has nothing to render. */

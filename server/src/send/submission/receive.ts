@@ -52,8 +52,8 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     client.hasTurn = false
     const held = holdBody(client.project.id)
     try {
-      const { chunks, is8bit } = await readAll(stream, held, { limits, owner: client.project.owner, count: pace() })
-      const submission = readSubmission(chunks, is8bit)
+      // The pieces are garbage as soon as they are one message: it is in memory only once while it is stored.
+      const submission = readSubmission(...(await readAll(stream, held, { limits, owner: client.project.owner, count: pace() })))
       return await accept(client, recipients, submission)
     } finally {
       held.release()
@@ -120,7 +120,7 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
   const problem = check.problem()
   if (refusal) throw refusal
   if (problem) throw new Refusal(550, `5.6.0 ${problem}`)
-  return { chunks, is8bit: check.is8bit() }
+  return [chunks, check.is8bit()] as const
 }
 
 /** As on /v1/send: most mail programs show only the name. */

@@ -70,10 +70,10 @@ test('the second gate asks once for all emails that leave together, and stops th
   const claimed = await createClaim(sterna.db, worker)(PRIORITIES.bulk, { limit: 30, except: [] })
   expect(claimed).toHaveLength(30)
   const batches: number[] = []
-  const contentsOf = createContents(sterna.db)
+  const contents = createContents(sterna.db)
   const passAgain = createSecondGate(sterna.db, (emails) => {
     batches.push(emails.length)
-    return contentsOf(emails)
+    return contents.find(emails)
   })
   const gone = claimed.find(({ id }) => id === ids[7])!
   gone.contactId = newId()

@@ -42,6 +42,18 @@ function start() {
   }
 }
 
+test('messages count until they have left', () => {
+  const { startBuilding, finishBuild, sendAll, freeSlot, isTooMuchReady } = start()
+  const [large, next] = emails(2) as [LedgerEmail, LedgerEmail]
+  startBuilding(transactional, [large])
+  finishBuild(transactional, [large], [{ email: large, outgoing: { message: new Uint8Array(33 * 1024 * 1024) } }])
+  expect(isTooMuchReady([next])).toBe(true)
+  expect(sendAll()).toEqual([large])
+  expect(isTooMuchReady([next])).toBe(true)
+  freeSlot(large)
+  expect(isTooMuchReady([next])).toBe(false)
+})
+
 describe('held emails', () => {
   test('are those from the claim to the release; one settled during the build is released with it', () => {
     const { startBuilding, finishBuild, release, heldIds } = start()

@@ -101,6 +101,7 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
     takeSlot: wire.takeSlot,
     freeSlot(email: Email, hasReply?: boolean) {
       wire.freeSlot(email, hasReply)
+      ready.left(email)
       count(email)
     },
     isOnWire: wire.has,

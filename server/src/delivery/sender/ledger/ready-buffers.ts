@@ -10,6 +10,8 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
 ) {
   type Email = Built['email']
   const buffers = new Map<number, Built[]>(Object.values(PRIORITIES).map((priority) => [priority, []]))
+  /** Emails on the wire whose messages are in memory until they have left. */
+  const leaving = new Map<Email, Built>()
 
   /** One email of the silent streams of an owner is enough to try whether there are replies again. */
   function isSurplus({ email, probe }: Built) {
@@ -53,7 +55,10 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     },
     /** Whether there is an email whose stream gets replies. */
     hasAnswering: (priority: number) => buffers.get(priority)!.some(({ email }) => !lingering.isSilent(email)),
-    isTooMuch: (batch: Email[]) => isTooMuchReady([...buffers.values()].flat(), batch, ownerOf),
+    isTooMuch: (batch: Email[], isLarge = false) =>
+      isTooMuchReady([...[...buffers.values()].flat(), ...leaving.values()], { batch, ownerOf, isLarge }),
+    /** The email is on the wire no longer. */
+    left: (email: Email) => void leaving.delete(email),
     drop() {
       for (const buffer of buffers.values()) buffer.splice(0)
     },
@@ -64,7 +69,9 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     takeNext({ mayTake, preferred }: { mayTake?: () => boolean; preferred?: (email: Email) => boolean } = {}): Built | undefined {
       const next = (preferred && findNext(preferred)) ?? findNext()
       if (!next || mayTake?.() === false) return undefined
-      return next.buffer.splice(next.index, 1)[0]
+      const [built] = next.buffer.splice(next.index, 1) as [Built]
+      leaving.set(built.email, built)
+      return built
     },
   }
 }

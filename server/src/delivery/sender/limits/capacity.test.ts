@@ -107,15 +107,21 @@ describe('ready messages', () => {
     outgoing: { message: new Uint8Array(megabytes * MB) },
   })
 
-  const isTooMuch = (ready: ReturnType<typeof readyMessage>[], batch: ReturnType<typeof emails>) => isTooMuchReady(ready, batch, ownerOf)
+  const isTooMuch = (ready: ReturnType<typeof readyMessage>[], batch: ReturnType<typeof emails>, isLarge = false) =>
+    isTooMuchReady(ready, { batch, ownerOf, isLarge })
 
   test('hold up the owner they belong to, and no other', () => {
-    expect(isTooMuch([readyMessage('a', 17)], emails('a', 3))).toBe(true)
-    expect(isTooMuch([readyMessage('a', 15)], emails('a', 3))).toBe(false)
-    expect(isTooMuch([readyMessage('a1', 9), readyMessage('a2', 8)], emails('a3', 3))).toBe(true)
-    expect(isTooMuch([readyMessage('a', 16), readyMessage('b', 17)], emails('a', 3))).toBe(true)
-    expect(isTooMuch([readyMessage('a', 16), readyMessage('b', 17)], emails('c', 3))).toBe(false)
-    expect(isTooMuch([readyMessage('a', 17)], [...emails('a', 3), ...emails('b', 1)])).toBe(false)
+    expect(isTooMuch([readyMessage('a', 33)], emails('a', 3))).toBe(true)
+    expect(isTooMuch([readyMessage('a', 31)], emails('a', 3))).toBe(false)
+    expect(isTooMuch([readyMessage('a1', 17), readyMessage('a2', 16)], emails('a3', 3))).toBe(true)
+    expect(isTooMuch([readyMessage('a', 32), readyMessage('b', 33)], emails('a', 3))).toBe(true)
+    expect(isTooMuch([readyMessage('a', 32), readyMessage('b', 33)], emails('c', 3))).toBe(false)
+    expect(isTooMuch([readyMessage('a', 33)], [...emails('a', 3), ...emails('b', 1)])).toBe(false)
+  })
+
+  test('hold up every owner of a large message while there is no room', () => {
+    expect(isTooMuch([readyMessage('a', 32), readyMessage('b', 33)], emails('c', 1), true)).toBe(true)
+    expect(isTooMuch([readyMessage('a', 32), readyMessage('b', 32)], emails('c', 1), true)).toBe(false)
   })
 
   test('are sent in turn: first those of the owner with the fewest on the wire, and of its project with the fewest', () => {

@@ -92,13 +92,19 @@ function chunksOf<Item>(items: Item[], size: number) {
   return chunks
 }
 
-/** Bytes of ready messages kept in memory: attachments may have megabytes. One owner may use half. */
-const MAX_READY_BYTES = 32 * MB
+/** Bytes of built messages kept in memory until they have left: attachments may have megabytes. One owner may use half. */
+const MAX_READY_BYTES = 64 * MB
 
 export type BuiltMessage = { email: ClaimRef; outgoing: { message: Uint8Array }; probe?: boolean }
 
-/** Whether a batch has to wait until ready messages have left. An owner without ready messages does not wait for others. */
-export function isTooMuchReady(ready: BuiltMessage[], batch: ClaimRef[], ownerOf: OwnerOf) {
+/**
+ * Whether a batch has to wait until messages have left that are ready or on the wire. An owner without such messages does not wait for others,
+ * unless its own are large: many owners may have one.
+ */
+export function isTooMuchReady(
+  ready: BuiltMessage[],
+  { batch, ownerOf, isLarge }: { batch: ClaimRef[]; ownerOf: OwnerOf; isLarge: boolean },
+) {
   const bytes = new Map<string, number>()
   let all = 0
   for (const { email, outgoing } of ready) {
@@ -108,7 +114,7 @@ export function isTooMuchReady(ready: BuiltMessage[], batch: ClaimRef[], ownerOf
   }
   return batch.every(({ projectId }) => {
     const own = bytes.get(ownerOf(projectId)) ?? 0
-    return own > MAX_READY_BYTES / 2 || (own > 0 && all > MAX_READY_BYTES)
+    return own > MAX_READY_BYTES / 2 || ((own > 0 || isLarge) && all > MAX_READY_BYTES)
   })
 }
 

@@ -1,13 +1,13 @@
 import { createCache } from '../../../lib/cache.ts'
 import { KB, MB } from '../../../lib/text/units.ts'
+import { type Content, filesSizeOf } from '../../outbox/content.ts'
 
-/** Characters of HTML that may be rendered and built together for one content. */
+/** Characters of HTML, and bytes of files, that may be rendered and built together for one content. */
 const MAX_TOGETHER = 2 * MB
 /** A body up to this size without Liquid tags stays about as large when it is rendered. */
 const SMALL = 64 * KB
 const MAX_REMEMBERED = 1_000
 
-type Content = { id: string; body: string; raw?: { bytes: Uint8Array } | null }
 type Result = { ok: true; html: string } | { ok: false }
 
 /**
@@ -18,13 +18,14 @@ export function createRenderedSizes() {
   const largest = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
 
   return {
-    countTogether({ id, body, raw }: Content) {
-      if (raw) return Math.max(1, Math.floor(MAX_TOGETHER / raw.bytes.length))
+    countTogether(content: Pick<Content, 'id' | 'body' | 'attachments' | 'raw'>) {
+      const { id, body, raw } = content
       const size = largest.get(id)
-      if (size !== undefined) return Math.max(1, Math.floor(MAX_TOGETHER / size))
-      return body.length > SMALL || body.includes('{%') ? 1 : Number.POSITIVE_INFINITY
+      if (!raw && size === undefined && (body.length > SMALL || body.includes('{%'))) return 1
+      const bytes = filesSizeOf(content) + (size ?? 0)
+      return bytes ? Math.max(1, Math.floor(MAX_TOGETHER / bytes)) : Number.POSITIVE_INFINITY
     },
-    note({ id }: Content, results: Result[]) {
+    note({ id }: Pick<Content, 'id'>, results: Result[]) {
       const size = Math.max(largest.get(id) ?? 1, ...results.map((result) => (result.ok ? result.html.length : 1)))
       largest.set(id, size)
     },
