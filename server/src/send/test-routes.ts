@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
-import { contentFrom } from '../delivery/outbox/content.ts'
+import { contentFrom } from '../delivery/outbox/contents/content.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import type { App, Deps } from '../http/server.ts'

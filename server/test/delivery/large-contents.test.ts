@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
-import { createContents } from '../../src/delivery/outbox/content.ts'
+import { createContents } from '../../src/delivery/outbox/contents/content.ts'
 import { insertAttachments, insertContents } from '../../src/delivery/outbox/enqueue.ts'
 import { newId } from '../../src/lib/id.ts'
 import { useSharedApp } from '../support/app.ts'

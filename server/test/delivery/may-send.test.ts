@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { freezeNextPage } from '../../src/campaigns/sending/freeze.ts'
 import { many } from '../../src/db/index.ts'
 import { createClaim } from '../../src/delivery/outbox/claim.ts'
-import { createContents } from '../../src/delivery/outbox/content.ts'
+import { createContents } from '../../src/delivery/outbox/contents/content.ts'
 import { createMark } from '../../src/delivery/outbox/mark.ts'
 import { PRIORITIES } from '../../src/delivery/outbox/streams/stream-of.ts'
 import {

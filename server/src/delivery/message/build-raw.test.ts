@@ -8,7 +8,7 @@ import { createLog } from '../../lib/log.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
 import { bytesOf } from '../../mime/compose.ts'
 import { anyMime } from '../../mime/raw/mime-tree.arbitrary.ts'
-import type { RawContent } from '../outbox/content.ts'
+import type { RawContent } from '../outbox/contents/content.ts'
 import { type BuildRequest, createMessageBuilder } from './build.ts'
 import { readClickToken } from './tracking-token.ts'
 

@@ -3,7 +3,7 @@ import { plainHeader } from '../../mime/encode.ts'
 import { changeBodyHtml } from '../../mime/raw/body-html.ts'
 import { readHead } from '../../mime/raw/head.ts'
 import { recodeTo7bit } from '../../mime/raw/recode.ts'
-import type { RawContent } from '../outbox/content.ts'
+import type { RawContent } from '../outbox/contents/content.ts'
 import type { BuildRequest } from './build.ts'
 
 /**

@@ -7,7 +7,7 @@ import { type ComposedMessage, compose, composeAround } from '../../mime/compose
 import { type DkimKey, dkimSignature } from '../../mime/dkim.ts'
 import type { FilledSkeleton, Skeleton } from '../../templates/outgoing-html.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content, RawContent } from '../outbox/content.ts'
+import type { Content, RawContent } from '../outbox/contents/content.ts'
 import { composeRaw } from './build-raw.ts'
 import { createTracking, isTracked, type TrackingSetting, untrackedPrefixes } from './tracking.ts'
 import { sharedEmailToken, sharedTargetToken, TOKEN_LENGTHS, tokensFor } from './tracking-token.ts'

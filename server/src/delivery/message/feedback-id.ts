@@ -1,5 +1,5 @@
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content } from '../outbox/content.ts'
+import type { Content } from '../outbox/contents/content.ts'
 
 const HEADER = 'Feedback-ID'
 /** Limits of Gmail for the last part, which names the sender. */

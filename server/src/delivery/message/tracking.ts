@@ -2,7 +2,7 @@ import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import type { HtmlParts } from '../../mime/compiled/compiled-html.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content } from '../outbox/content.ts'
+import type { Content } from '../outbox/contents/content.ts'
 import { TRAP, tokensFor } from './tracking-token.ts'
 
 export type TrackingSetting = 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'

@@ -6,7 +6,7 @@ import { randomDigits } from '../../lib/id.ts'
 import { KB } from '../../lib/text/units.ts'
 import { METERED } from '../../projects/email-counts.ts'
 import type { EmailType } from '../rules/may-send.ts'
-import type { RawContent } from './content.ts'
+import type { RawContent } from './contents/content.ts'
 import { insertAcceptedSql } from './email-ledger.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './streams/stream-of.ts'
 

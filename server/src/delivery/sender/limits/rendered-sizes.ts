@@ -1,6 +1,6 @@
 import { createCache } from '../../../lib/cache.ts'
 import { KB, MB } from '../../../lib/text/units.ts'
-import { type Content, filesSizeOf } from '../../outbox/content.ts'
+import { type Content, filesSizeOf } from '../../outbox/contents/content.ts'
 
 /** Characters of HTML, and bytes of files, that may be rendered and built together for one content. */
 const MAX_TOGETHER = 2 * MB

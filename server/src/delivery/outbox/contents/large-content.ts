@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { type Db, many, maybeOne } from '../../db/index.ts'
-import { MB } from '../../lib/text/units.ts'
-import type { Attachment } from '../../mime/compose.ts'
+import { type Db, many, maybeOne } from '../../../db/index.ts'
+import { MB } from '../../../lib/text/units.ts'
+import type { Attachment } from '../../../mime/compose.ts'
 import type { Content, RawContent } from './content.ts'
 
 type Key = Pick<Content, 'projectId' | 'id'>
