@@ -49,6 +49,16 @@ test('refused requests do not count, and a new window starts with the first requ
   expect(rows).toEqual([{ leased: LIMIT }])
 })
 
+test('a window ends when the clock of the database is set back', async () => {
+  const { sk, id } = await sterna.newProject()
+  await sql`insert into rate_windows (project_id, started_at, leased, granted) values (${id}, now() + interval '1 hour', ${LIMIT}, 0)`.execute(
+    sterna.db,
+  )
+  const answer = await call(sk)
+  expect([answer.status, header(answer, 'remaining')]).toEqual([200, LIMIT - 1])
+  expect(header(answer, 'reset')).toBeLessThanOrEqual(60)
+})
+
 test('errors of a valid key count and have the rate limit headers; unknown keys have none', async () => {
   const { sk, pk } = await sterna.newProject()
   const invalid = await sterna.call('POST', '/probe/once', { key: sk, body: { fail: 1 } })

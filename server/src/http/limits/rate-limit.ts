@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { one, type Pool } from '../../db/index.ts'
 import { countPresent } from '../../db/presence.ts'
 import { isMissingReference } from '../../db/sql-state.ts'
@@ -87,14 +88,17 @@ export function createRateLimiter(db: Pool, limit: number) {
   return { take, giveBack }
 }
 
+/** Also when the clock of the database was set back: otherwise the window would last until that time has come again. */
+const IS_OVER = sql`(w.started_at <= now() - interval '60 s' or w.started_at > now() + interval '5 s')`
+
 const leaseShare = (db: Pool, { projectId, share, limit }: { projectId: string; share: number; limit: number }) =>
   one<Lease>(db)`
     insert into rate_windows as w (project_id, started_at, leased, granted)
     values (${projectId}, now(), ${share}, ${share})
     on conflict (project_id) do update set
-      started_at = case when w.started_at <= now() - interval '60 s' then now() else w.started_at end,
-      granted = case when w.started_at <= now() - interval '60 s' then ${share} else greatest(0, least(${share}::int, ${limit}::int - w.leased)) end,
-      leased = case when w.started_at <= now() - interval '60 s' then ${share} else least(w.leased + ${share}::int, ${limit}::int) end
+      started_at = case when ${IS_OVER} then now() else w.started_at end,
+      granted = case when ${IS_OVER} then ${share} else greatest(0, least(${share}::int, ${limit}::int - w.leased)) end,
+      leased = case when ${IS_OVER} then ${share} else least(w.leased + ${share}::int, ${limit}::int) end
     returning granted, leased, (extract(epoch from started_at + interval '60 s' - now()) * 1000)::float8 as "remainingMs"
   `
 
