@@ -25,10 +25,10 @@ import { queuedReply } from './replies.ts'
 export const SUBMISSION_ENDPOINT = 'SMTP submission'
 
 /**
- * Bytes of the large messages of one owner per second. Reading them takes a fifth of a processor; without a limit, a few connections would take
+ * Bytes of the large messages of one owner per second. Reading them takes a tenth of a processor; without a limit, a few connections would take
  * all of it. Small messages never wait.
  */
-const INTAKE = { perSecond: 32 * MB, step: MB, free: 256 * KB }
+const INTAKE = { perSecond: 16 * MB, step: MB, free: 256 * KB }
 
 const TOO_LARGE = new Refusal(552, '5.3.4 The message is larger than 40 MB')
 const TOO_MUCH = new Refusal(452, '4.3.1 Too many large messages at once. Try again shortly')
