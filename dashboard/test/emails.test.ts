@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { button, fillAndSubmit, heading, rows, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, rows, startDashboard, typeShortcut } from './support/dashboard.ts'
 
 const { openProject, takeErrors } = startDashboard()
 
@@ -45,7 +45,7 @@ test('an email is followed from the log to its story and its content, and read i
   await page.getByText('Campaign: Spring news').waitFor()
   await heading(page, 'Nothing matches these filters')
 
-  await page.keyboard.type('gi')
+  await typeShortcut(page, 'gi')
   await heading(page, 'Sandbox')
   await button(page, 'Send a test').click()
   const link = 'Read https://example.com/a'

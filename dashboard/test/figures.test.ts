@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findPageProblems } from './support/checks.ts'
-import { button, fillAndSubmit, heading, rows, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, rows, startDashboard, typeShortcut } from './support/dashboard.ts'
 
 const { openProject, takeErrors, countEmails, whileMetered } = startDashboard()
 
@@ -22,7 +22,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await fillAndSubmit(page, { 'Emails per period': '10' }, 'Save the cap')
   await page.getByText('of 10 (0%)').waitFor()
   await countEmails(project.id, 'campaigns', 10)
-  await page.keyboard.type('go')
+  await typeShortcut(page, 'go')
   await page.getByText('The cap of campaigns is reached.').waitFor()
 
   await page.goto(`/app/p/${project.id}/campaigns/${campaign.id}`)
@@ -53,7 +53,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await page.getByText('All rates are healthy.').waitFor()
   await page.getByText('This project was never stopped.').waitFor()
 
-  await page.keyboard.type('ga')
+  await typeShortcut(page, 'ga')
   await heading(page, 'Activity')
   await button(page, 'Filter').click()
   await button(page, 'Kind').click()
@@ -65,7 +65,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await page.getByRole('link', { name: 'Open it', exact: true }).click()
   await heading(page, 'Capped')
 
-  await page.keyboard.type('gn')
+  await typeShortcut(page, 'gn')
   await heading(page, 'Analytics')
   await button(page, '7 days').click()
   await page.waitForURL(/days=7/)

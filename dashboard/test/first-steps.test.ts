@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { PASSWORD } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
-import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, startDashboard, typeShortcut } from './support/dashboard.ts'
 
 const { open, openProject } = startDashboard()
 
@@ -41,7 +41,7 @@ test('a new user gets from signing up to a tested template: first email, domain,
   await page.getByRole('dialog').getByRole('button', { name: 'Add domain' }).click()
   await button(page, 'Delete journey.example.com').waitFor()
 
-  await page.keyboard.type('gc')
+  await typeShortcut(page, 'gc')
   await page.getByRole('link', { name: 'Import' }).click()
   const csv = 'Kontakt;Vorname;Tarif;Notiz\r\nada@example.com;Ada;pro;x\r\nkein@@example;Nemo;free;y\r\n'
   await page.getByLabel('Choose a file').setInputFiles({ name: 'kunden.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
@@ -56,7 +56,7 @@ test('a new user gets from signing up to a tested template: first email, domain,
   await page.getByRole('main').getByText('1 created, 1 failed').waitFor()
   await page.getByRole('row', { name: /kein@@example/ }).waitFor()
 
-  await page.keyboard.type('gt')
+  await typeShortcut(page, 'gt')
   await button(page, 'Write your first template').click()
   await page.getByText('Paste HTML', { exact: true }).click()
   await fillAndSubmit(page, { Name: 'Hello', HTML: '<p>Hello {{ firstName ?? "you" }}, plan {{ Tarif }}</p>' }, 'Create template')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { button, fillAndSubmit, heading, startDashboard, untilClosed } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, startDashboard, typeShortcut, untilClosed } from './support/dashboard.ts'
 import { seedProject } from './support/seed.ts'
 
 const { openProject } = startDashboard()
@@ -115,7 +115,7 @@ test('an event that is tracked appears in the list and in the timeline, and the 
   await page.keyboard.press('Enter')
   await heading(page, 'ada@example.com')
   await page.getByText('trial started', { exact: true }).waitFor()
-  await page.keyboard.type('gd')
+  await typeShortcut(page, 'gd')
   await heading(page, 'Domains')
 
   await button(page, 'Add domain').click()

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { button, fillAndSubmit, heading, rows, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, rows, startDashboard, typeShortcut } from './support/dashboard.ts'
 
 const { openProject } = startDashboard()
 
@@ -35,7 +35,7 @@ test('a marketer builds a segment, starts a campaign to it from a starter, accep
   await button(page, 'Create segment').click()
   await heading(page, 'Swiss or large')
 
-  await page.keyboard.type('gm')
+  await typeShortcut(page, 'gm')
   await button(page, 'Write your first campaign').click()
   await page.getByText('Announcement', { exact: true }).click()
   await fillAndSubmit(page, { Name: 'New plans' }, 'Create draft')

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { findPageProblems } from './support/checks.ts'
-import { button, fillAndSubmit, heading, OWNER, rows, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, OWNER, rows, startDashboard, typeShortcut } from './support/dashboard.ts'
 
 const { openProject: openAnyProject, takeErrors } = startDashboard()
 
@@ -78,7 +78,7 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
   await page.getByText('It sends Hello.').waitFor()
   await button(page, 'Turn on').click()
   await button(page, 'Turn off').waitFor()
-  await page.keyboard.type('go')
+  await typeShortcut(page, 'go')
   await button(page, /Done Send for real/).waitFor()
   await page.goBack()
   await page.getByRole('link', { name: 'Executions' }).click()
@@ -107,7 +107,7 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
   await page.getByText('2 executions were cancelled').first().waitFor()
   await heading(page, 'Nothing matches these filters')
 
-  await page.keyboard.type('gw')
+  await typeShortcut(page, 'gw')
   await page.getByRole('link', { name: '0 in it now' }).waitFor()
   await page.getByRole('link', { name: '2 entered in 30 days' }).click()
   await page.waitForURL(/started=/)

@@ -62,3 +62,12 @@ export async function fillAndSubmit(page: Page, fields: Record<string, string>, 
 export async function untilClosed(page: Page, role: 'menu' | 'dialog') {
   await expect.poll(() => page.getByRole(role).count()).toBe(0)
 }
+
+/** Types a shortcut of the page, as soon as the focus has left what has keys of its own. */
+export async function typeShortcut(page: Page, keys: string) {
+  const hasOwnKeys = () =>
+    document.activeElement?.closest('input:not([type=checkbox],[type=radio]),textarea,select,[role=dialog],[role=menu],[role=listbox]') !=
+    null
+  await expect.poll(() => page.evaluate(hasOwnKeys)).toBe(false)
+  await page.keyboard.type(keys)
+}

@@ -85,7 +85,7 @@ function handleKey(event: KeyboardEvent) {
   if (!key) return
   const withModifier = key.startsWith('mod+')
   if (!withModifier && (isTyping(event.target) || isInPopup(event.target) || !areShortcutsOn())) return
-  const sequence = pending && Date.now() - pending.at < SEQUENCE_MS ? `${pending.key} ${key}` : undefined
+  const sequence = pending && event.timeStamp - pending.at < SEQUENCE_MS ? `${pending.key} ${key}` : undefined
   pending = undefined
   for (const wanted of sequence ? [sequence, key] : [key]) {
     for (const { keys, run } of layers.flat()) {
@@ -94,7 +94,7 @@ function handleKey(event: KeyboardEvent) {
       return
     }
   }
-  if (layers.flat().some(({ keys }) => keys.startsWith(`${key} `))) pending = { key, at: Date.now() }
+  if (layers.flat().some(({ keys }) => keys.startsWith(`${key} `))) pending = { key, at: event.timeStamp }
 }
 
 type Pressed = Pick<KeyboardEvent, 'key' | 'metaKey' | 'ctrlKey' | 'altKey'>
