@@ -37,6 +37,9 @@ afterAll(async () => {
   await database.drop()
 })
 
+/** Projects that a dispatcher works on at once, as in dispatch.ts. */
+const UNDER_WAY = 4
+
 type Batch = { projectId: string; reactions: Reaction[] }
 type Options = { isHeld?: () => boolean; pollMs?: number; handlers?: Record<string, ReactionHandler>; pool?: Pool }
 
@@ -358,16 +361,16 @@ describe('several dispatchers', () => {
 describe('projects', () => {
   test('with few reactions do not wait for one with many', async () => {
     const busy = await Promise.all(times(4, () => newProject()))
-    const idle = await Promise.all(times(4, () => newProject()))
+    const idle = await Promise.all(times(12, () => newProject()))
     for (const projectId of busy) await react(projectId, 2_000)
     for (const projectId of idle) await react(projectId)
     const { batches } = await start()
     for (const projectId of [...busy, ...idle]) await untilEmpty(projectId)
     const order = batches.map(({ projectId }) => projectId)
-    // Every project had its first turn before any had its third.
-    const firsts = Math.max(...[...busy, ...idle].map((projectId) => order.indexOf(projectId)))
+    // Every project began its first turn before any began its third. Turns are noted at their end: those under way then come later.
     const thirds = busy.map((projectId) => order.indexOf(projectId, order.indexOf(projectId, order.indexOf(projectId) + 1) + 1))
-    expect(firsts).toBeLessThan(Math.min(...thirds))
+    const later = idle.filter((projectId) => order.indexOf(projectId) > Math.min(...thirds))
+    expect(later.length).toBeLessThanOrEqual(UNDER_WAY)
   })
 
   test('whose handlers hang leave room for others', async () => {
