@@ -81,23 +81,26 @@ function read(connection: Connection, chunk: string) {
   finish(connection, answer)
 }
 
-/**
- * Opens connections, and makes one request over each: only then the server has accepted it. Node accepts one connection per turn of its event
- * loop, so that new ones wait long while a node is overloaded.
- */
+/** Connections that are opened at once. The rest of them would wait for seconds in the queue of the operating system. */
+const OPENED_AT_ONCE = 100
+
+/** Opens the connections that are missing. The server may have closed some that were idle. */
 async function open(count: number) {
-  await Promise.all(
-    Array.from({ length: Math.max(0, count - idle.length) }, async () => {
-      const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
-      const connection: Connection = { socket, received: '', onAnswer: undefined }
-      socket.setEncoding('latin1')
-      socket.on('data', (chunk: string) => read(connection, chunk))
-      socket.on('error', () => {})
-      socket.on('close', () => finish(connection, undefined))
-      await ask(connection, `GET /health HTTP/1.1\r\nHost: x${HEADERS_END}`)
-      idle.push(connection)
-    }),
-  )
+  idle.splice(0, idle.length, ...idle.filter(({ socket }) => !socket.destroyed))
+  while (idle.length < count) await Promise.all(Array.from({ length: Math.min(OPENED_AT_ONCE, count - idle.length) }, openOne))
+}
+
+/** Makes one request: only then the server has accepted the connection. */
+async function openOne() {
+  const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
+  const connection: Connection = { socket, received: '', onAnswer: undefined }
+  socket.setEncoding('latin1')
+  socket.on('data', (chunk: string) => read(connection, chunk))
+  socket.on('error', () => {})
+  socket.on('close', () => finish(connection, undefined))
+  const answer = await ask(connection, `GET /health HTTP/1.1\r\nHost: x${HEADERS_END}`)
+  if (!answer) throw new Error('the server refused a connection')
+  idle.push(connection)
 }
 
 async function carryOut({ perSecond, seconds, connections }: LoadOrder): Promise<LoadOutcome> {

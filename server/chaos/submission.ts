@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { connect, many, type Pool } from '../src/db/index.ts'
+import { connect, many, one, type Pool, transact } from '../src/db/index.ts'
+import { holdSending, resumeSending } from '../src/db/nodes/sending-hold.ts'
 import { createLog } from '../src/lib/log.ts'
 import { MB } from '../src/lib/text/units.ts'
 import { freePort } from '../test/support/process.ts'
@@ -133,6 +134,36 @@ export async function largeSubmissions({ messages, bytes }: LargePlan) {
       ...refused.map((reply) => `a small message of another project got: ${reply}`),
     ]
     return { accepted, busy, peakMb: memory.stop(), beforeMb: memory.before, longestWaitMs: Math.round(waited), problems }
+  } finally {
+    await db.destroy()
+    await cluster.destroy()
+  }
+}
+
+/** Workers look every five seconds whether sending is held. */
+const HELD_MS = 7_000
+const SENT_MS = 300_000
+
+/** Large messages of two projects that wait until sending goes on. Peak memory of the node while they are built and leave, in MB. */
+export async function largeBacklog({ messages, bytes }: LargePlan) {
+  const { cluster, place, db } = await startPlace()
+  try {
+    const body = `${'x'.repeat(998)}\r\n`.repeat(Math.floor(bytes / 1_000) - 1)
+    const large = letter('large', body)
+    const theirs = Buffer.from(large.toString('latin1').replace(DOMAIN, NEIGHBOUR), 'latin1')
+    const submitters = [createSubmitter(place), createSubmitter({ ...place, key: await newNeighbour(db, cluster) })]
+    await transact(db, (tx) => holdSending(tx, 'the run of messages that wait'))
+    await sleep(HELD_MS)
+    for (let n = 0; n < messages; n++) await submitters[n % 2]!.submit(TO, n % 2 ? theirs : large)
+    for (const submitter of submitters) submitter.end()
+    const { waiting } = await one<{ waiting: number }>(db)`select count(*)::int as waiting from emails where state = 'queued'`
+    const memory = watchResident(cluster.main.pid())
+    await transact(db, resumeSending)
+    await until('every large message has left', SENT_MS, async () => {
+      const { sent } = await one<{ sent: number }>(db)`select count(*)::int as sent from emails where state = 'sent'`
+      return sent === messages
+    })
+    return { waiting, peakMb: memory.stop(), beforeMb: memory.before, problems: cluster.problems }
   } finally {
     await db.destroy()
     await cluster.destroy()
