@@ -13,6 +13,7 @@ import { explainBudget, readConnectionBudget } from './db/nodes/connection-budge
 import { checkDatabaseIdentity } from './db/nodes/sending-hold.ts'
 import { checkDatabase, type Database, openDatabase } from './db/open.ts'
 import { announce, type Presence } from './db/presence.ts'
+import { isDatabaseUnavailable } from './db/unavailable.ts'
 import { type WhenReachable, whenReachable } from './db/when-reachable.ts'
 import { syncWithTransport } from './domains/sync-with-transport.ts'
 import type { Readiness } from './http/health.ts'
@@ -233,6 +234,9 @@ function exitOnSignals(stop: () => Promise<void>, abort: () => void, { log, with
   }
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
+      // The job queue does not wait for its notes that jobs have ended. A database that is away must not end the process.
+      if (event === 'unhandledRejection' && isDatabaseUnavailable(err))
+        return log.error({ err }, 'the database was away, and nothing waited for it')
       log.fatal({ err }, event)
       if (!stopping) drain({ event }, 1)
       stopping = true

@@ -18,7 +18,8 @@ import type { Log } from '../lib/log.ts'
 import type { Jobs } from './enqueue.ts'
 import { failExhausted } from './job.ts'
 import { shareSlots } from './job-shares.ts'
-import { announceDueJobs, freeDeadWorkers } from './liveness.ts'
+import { announceDueJobs, announceJobs, freeDeadWorkers } from './liveness.ts'
+import { freeLostJobs, watchRunningJobs } from './lost-jobs.ts'
 import { queuePool } from './queue-pool.ts'
 
 /** A job without a handler does not compile. */
@@ -70,6 +71,7 @@ export async function startEngine({
   const workerIds: string[] = []
   events.on('pool:create', ({ workerPool }) => workerIds.push(workerPool.id))
   const shares = shareSlots(events, SLOTS)
+  const runningJobs = watchRunningJobs(events)
   const pgPool = queuePool({ url, max: CONCURRENCY + 1, log })
   const start = () =>
     run({
@@ -107,7 +109,7 @@ export async function startEngine({
     if (!isHeld()) return stopClaiming()
     if (!mustSweep()) return
     const workers = workerIds.length
-    await sweepJobs(db, { workerIds, livenessKey })
+    await sweepJobs(db, { workerIds, livenessKey, runningJobs })
     swept = { at: performance.now(), workers }
   }
   const sweep = every(SWEEP_MS, 'sweep jobs', sweepIfDue, log)
@@ -128,8 +130,13 @@ export async function startEngine({
   }
 }
 
-async function sweepJobs(db: Pool, living: { workerIds: string[]; livenessKey: number }) {
+async function sweepJobs(db: Pool, living: { workerIds: string[]; livenessKey: number; runningJobs: () => string[] }) {
   await freeDeadWorkers(db, living)
+  // Asked after a statement: by then this process knows the jobs that it had taken, however late it is.
+  const held = { workerIds: living.workerIds, running: living.runningJobs() }
+  await transact(db, async (tx) => {
+    if (await freeLostJobs(tx, held)) await announceJobs(tx)
+  })
   await transact(db, (tx) => failExhausted(tx))
   await transact(db, (tx) => announceDueJobs(tx, DUE_MS))
 }

@@ -29,11 +29,13 @@ export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenes
     await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(tx)
     await sql`delete from job_workers where worker_id = any(${ids}::text[])`.execute(tx)
     // Unlocking does not notify: other workers would find the jobs only at their next poll.
-    await sql`select ${ANNOUNCE}`.execute(tx)
+    await announceJobs(tx)
   })
 
-/** Makes workers of all nodes look for jobs now. */
 const ANNOUNCE = sql`pg_notify('jobs:insert', '{"count":100}')`
+
+/** Makes workers of all nodes look for jobs now. */
+export const announceJobs = (tx: Tx) => sql`select ${ANNOUNCE}`.execute(tx)
 
 /**
  * The queue polls every ten seconds, and nothing announces that a job comes due, or that the name of its queue is unlocked. All our jobs have

@@ -350,6 +350,31 @@ describe('jobs', () => {
       .toEqual([])
   })
 
+  test('whose end could not be noted run again, and their worker goes on', async () => {
+    const project = await newProject()
+    await haveWorkers(1)
+    const [worker] = [...workers.values()]
+    const said = worker!.output().length
+    // Ends the connection of the queue when it removes the first job.
+    await sql`
+      create sequence notes;
+      create function lose_note() returns trigger language plpgsql as $$ begin
+        if nextval('notes') = 1 then perform pg_terminate_backend(pg_backend_pid()), pg_sleep(10); end if;
+        return old;
+      end $$;
+      create trigger lose_note before delete on graphile_worker._private_jobs for each row execute function lose_note()
+    `.execute(db)
+    const jobId = await project.upload(fileOf(0, 100))
+    const result = await finished(project, jobId)
+    expect(result.state).toBe('completed')
+    await expect
+      .poll(() => many(db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${project.id}`))
+      .toEqual([])
+    expect(await statusOf(project, jobId)).toEqual(result)
+    expect([worker!.child.exitCode, worker!.output().slice(said)]).toEqual([null, expect.stringContaining('the database was away')])
+    await sql`drop trigger lose_note on graphile_worker._private_jobs; drop function lose_note; drop sequence notes`.execute(db)
+  })
+
   test('whose row is locked for a moment are completed', async () => {
     const project = await newProject()
     await haveWorkers(1)
