@@ -21,6 +21,8 @@ const TASKS = {
   campaignsAtWork: sql`
     campaigns where status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null order by project_id, id`,
   reactions: sql`reactions`,
+  dueContactsOfSegments: sql`segment_due where due_at <= now() order by due_at`,
+  windowsOfSegments: sql`tracked_segments where windows <> '[]' and swept_at < now() order by swept_at`,
   executions: sql`workflow_executions where due_at <= now() and webhook_host is null order by due_at`,
   webhookSteps: sql`workflow_executions where webhook_host is not null order by project_id, webhook_host, due_at`,
   firings: sql`workflows where next_firing_at <= now() order by next_firing_at`,

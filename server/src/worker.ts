@@ -214,7 +214,7 @@ export async function startWorker(
     isHeld: () => maySend() && dueIf('queuedAccountEmails', 'keptAccountEmails', 'accountEmailsInHand')(),
   })
   const notifications = startNotifications(deps, intervals.notificationsMs, dueIf('notifications'))
-  const segmentSweep = startSweep(deps.db, deps.log, isHeld)
+  const segmentSweep = startSweep(deps.db, deps.log, heldAndDue('dueContactsOfSegments', 'windowsOfSegments'))
   const campaignWork = startCampaignWork({
     ...deps,
     isHeld: heldAndDue('scheduledCampaigns', 'campaignsAtWork'),
