@@ -4,7 +4,7 @@ import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import type { Log } from '../../lib/log.ts'
-import { MINUTE } from '../../lib/text/units.ts'
+import { MB, MINUTE } from '../../lib/text/units.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { renderEmails, StoppedError } from '../../templates/render.ts'
 import type { Rendered } from '../../templates/rendered-email.ts'
@@ -43,10 +43,11 @@ type Deps = {
 }
 
 /**
- * Large contents that are read and built at once, each with up to 40 MB in memory several times. Owners take turns: one alone has one of two.
- * The waits end when the process stops; the emails are then given back.
+ * Large contents that are read and built at once, and very large ones: a message of 40 MB is in memory several times. Owners take turns. The waits
+ * end when the process stops; the emails are then given back.
  */
-const LARGE_AT_ONCE = { slots: 2, maxWaiting: 10_000, maxWaitMs: 10 * MINUTE }
+const LARGE_AT_ONCE = { slots: 4, maxWaiting: 10_000, maxWaitMs: 10 * MINUTE }
+const VERY_LARGE = 4 * MB
 /** Poll interval while there is no room. */
 const FULL_MS = 20
 
@@ -54,6 +55,7 @@ const FULL_MS = 20
 export function createPrepare({ db, health, log, ownerOf, contents, settle, builder, timeouts }: Deps) {
   const sizes = createRenderedSizes()
   const large = createFairQueue(LARGE_AT_ONCE)
+  const veryLarge = createFairQueue({ ...LARGE_AT_ONCE, slots: 1 })
 
   /**
    * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
@@ -87,7 +89,7 @@ export function createPrepare({ db, health, log, ownerOf, contents, settle, buil
   /** Renders the emails of one content together, unless they are large. Throws when the process stops: the emails are then given back. */
   async function prepareContent([...waiting]: Admitted[], context: PrepareContext, onPrepared: OnPrepared) {
     const { content } = waiting[0]!
-    if (!content.isComplete) return prepareLarge(waiting, context, onPrepared)
+    if (content.unreadBytes) return prepareLarge(waiting, context, onPrepared)
     for (let isFirst = true; waiting.length; isFirst = false) {
       if (!isFirst) await untilRoom(context, emailsOf(waiting))
       const together = waiting.splice(0, sizes.countTogether(content))
@@ -107,7 +109,7 @@ export function createPrepare({ db, health, log, ownerOf, contents, settle, buil
     }
     while (waiting.length) {
       await untilRoom(context, [email], true)
-      await large.run(ownerOf(email.projectId), email.priority, prepareGroup)
+      await (content.unreadBytes > VERY_LARGE ? veryLarge : large).run(ownerOf(email.projectId), email.priority, prepareGroup)
     }
   }
 

@@ -23,8 +23,8 @@ export type Content = RowOf<typeof COLUMNS> & {
   attachments: Attachment[]
   /** A message that is sent as it is, instead of the body. */
   raw: RawContent | null
-  /** False for a large content whose body, attachments and message are not read yet. */
-  isComplete: boolean
+  /** Bytes of the body, the attachments and the message of a large content while they are not read; 0 when they are. */
+  unreadBytes: number
 }
 /** `form`: what it needs of servers on its way. `isTracked`: its sender asked for the tracking of opens and clicks. */
 export type RawContent = { bytes: Uint8Array; form: '7bit' | '8bit' | 'utf8'; isTracked: boolean }
@@ -46,7 +46,7 @@ export function createContents(db: Db) {
   }
 
   return {
-    /** The contents of emails. Those that are large are not complete. */
+    /** The contents of emails. Those that are large come without their body, attachments and message. */
     async find(emails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) {
       const found = new Map<string, Content>()
       const missing = new Map<string, string>()
@@ -61,7 +61,7 @@ export function createContents(db: Db) {
     /** The same content with its body, attachments and message. */
     async complete(content: Content): Promise<Content> {
       const known = kept.get(content.id) ?? content
-      return known.isComplete ? known : keep({ ...known, ...(await readLargeParts(db, known)), isComplete: true })
+      return known.unreadBytes ? keep({ ...known, ...(await readLargeParts(db, known)), unreadBytes: 0 }) : known
     },
   }
 }
@@ -85,7 +85,7 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
   if (!wanted.size) return []
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
   const contents = many<ContentRow>(db)`${prepared}
-    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage", s.bytes <= ${LARGE} as "isComplete",
+    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage", case when s.bytes > ${LARGE} then s.bytes::int else 0 end as "unreadBytes",
       case when s.bytes <= ${LARGE} then c.body else '' end as body, case when s.bytes <= ${LARGE} then c.raw end as raw
     from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
     join contents c on c.project_id = k."projectId" and c.id = k.id
