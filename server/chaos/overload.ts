@@ -19,8 +19,8 @@ const TENANTS = 4
 const FACTOR = 10
 const MODERATE = 0.1
 const CLOSED = { seconds: 8, connections: 64 }
-/** Ten times the rate has this many requests under way when an answer takes 0.3 s. */
-const OPEN_CONNECTIONS = 5_000
+/** Enough for ten times the rate. With more than 1,024 that have something to read, Node runs no timers for seconds. */
+const OPEN_CONNECTIONS = 1_000
 const MODERATE_SECONDS = 15
 /** Windows in which the node is measured after the overload. */
 const WINDOW_SECONDS = 2

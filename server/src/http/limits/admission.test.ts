@@ -29,10 +29,10 @@ function newServer() {
     while (held.length < before + count) await new Promise((resolve) => setImmediate(resolve))
     return answers
   }
-  const end = () => {
-    for (const release of held.splice(0)) release()
+  const end = (count = held.length) => {
+    for (const release of held.splice(0, count)) release()
   }
-  return { app, get, begin, end }
+  return { app, get, begin, end, held }
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -50,7 +50,7 @@ test('a burst of 1,000 requests is answered, and one more is refused until they 
   expect((await get('/quick')).statusCode).toBe(200)
 })
 
-test('what stays is no burst: then 256 are the limit, or what is answered in 200 ms', async () => {
+test('what stays is no burst: then 128 are the limit, or what is answered in 200 ms', async () => {
   const { get, begin, end } = newServer()
   await get('/quick')
   await begin('/held', 600)
@@ -74,16 +74,48 @@ test('what stays is no burst: then 256 are the limit, or what is answered in 200
   end()
 })
 
+/**
+ * Six seconds in which 1,500 requests a second arrive. `answered`: how many of those in progress are answered in 20 ms. Returns how many are in
+ * progress in the end.
+ */
+async function overload({ get, end, held }: ReturnType<typeof newServer>, answered: (inProgress: number) => number) {
+  for (let step = 0; step < 300; step++) {
+    end(answered(held.length))
+    for (let n = 0; n < 30; n++) void get('/held')
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    vi.advanceTimersByTime(20)
+  }
+  return held.length
+}
+
+test('when an overload lasts, fewer may be in progress; when it is over, as many as before', async () => {
+  const server = newServer()
+  await server.get('/quick')
+  // 500 a second, however many are in progress: 30 of them take 60 ms.
+  expect(await overload(server, () => 10)).toBeLessThan(40)
+  vi.advanceTimersByTime(1_100)
+  await server.begin('/held', 120)
+  server.end()
+})
+
+test('they are not fewer when that only means fewer answers', async () => {
+  const server = newServer()
+  await server.get('/quick')
+  // Each takes a second.
+  expect(await overload(server, (inProgress) => Math.ceil(inProgress / 50))).toBeGreaterThan(120)
+  server.end()
+})
+
 test('a burst is smaller on a node that is known to be slow', async () => {
   const { get, begin, end } = newServer()
   await get('/quick')
   // Busy, and 1,000 requests a second: in 400 ms it answers 400.
-  await begin('/held', 140)
+  await begin('/held', 100)
   for (let window = 0; window < 40; window++) {
     for (let n = 0; n < 100; n++) await get('/quick')
     vi.advanceTimersByTime(100)
   }
-  await begin('/held', 259)
+  await begin('/held', 299)
   expect((await get('/quick')).statusCode).toBe(200)
   const more = Array.from({ length: 10 }, () => get('/held'))
   await new Promise((resolve) => setImmediate(resolve))

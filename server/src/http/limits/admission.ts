@@ -16,10 +16,17 @@ declare module 'fastify' {
   }
 }
 
-/** Time that requests may spend in a node that is overloaded. More requests would not be answered sooner, and all of them would wait. */
-const TARGET_MS = 200
-/** Requests that may be in progress at any pace. */
-const ALWAYS = 256
+/**
+ * Time that requests may spend in a node that is overloaded: more requests would not be answered sooner, and all of them would wait. And requests
+ * that may be in progress at any pace.
+ */
+const USUAL = { always: 128, targetMs: 200 }
+/**
+ * When an overload lasts for half a second, fewer may be in progress: refusing the others takes most of the node's time, and each step of a
+ * request waits for it. Where requests wait for something else, such as a slow database, fewer at once would only mean fewer answers; so if the
+ * pace falls, the limit is the usual one again until the overload is over.
+ */
+const STRICT = { afterMs: SECOND / 2, always: 16, targetMs: 60, leastPace: 0.5 }
 /**
  * Requests that may be in progress during a burst, which is the first moment after a calm second. Once the pace of the busy node is known, at most
  * what it answers in twice the target.
@@ -27,9 +34,11 @@ const ALWAYS = 256
 const BURST = 1_000
 const BURST_MS = 250
 const CALM_MS = SECOND
+/** A node with this many requests in progress is busy: its pace is what it can answer. */
+const BUSY = 32
 /** Clients within their share are admitted beyond the limit, up to this multiple of it. */
 const HARD = 2
-/** The pace is measured in windows of this length, and each counts for a quarter. */
+/** The pace is measured in windows of this length, and each counts for a quarter; longer ones count for as many. */
 const WINDOW_MS = 100
 const WEIGHT = 1 / 4
 const MAX_CLIENTS_KNOWN = 10_000
@@ -44,12 +53,12 @@ type Options = {
 
 /**
  * Refuses requests that would wait too long, before they are authenticated and their bodies are read: a refusal costs a fraction of a
- * request. As many may be in progress as are answered in 200 ms at the current pace, at least 256. Beyond it, clients with more than an equal
+ * request. As many may be in progress as are answered in 200 ms at the current pace, at least 128; fewer while an overload lasts. Beyond it, clients with more than an equal
  * share of them are refused, so that a client that floods a node does not shut out the others.
  */
 export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
   const warn = createRareWarning(log)
-  const pace = createPace(() => inProgress >= ALWAYS / 2)
+  const pace = createPace(() => inProgress >= BUSY)
   const byClient = new Map<string, number>()
   const known = createCache<string, true>({ maxEntries: MAX_CLIENTS_KNOWN })
   let inProgress = 0
@@ -64,11 +73,14 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
   let overSince = Number.NEGATIVE_INFINITY
   let lastOverAt = Number.NEGATIVE_INFINITY
 
+  const strict = createStrictness(pace.answered)
+
   function isTooMuch(client: string) {
-    if (inProgress < ALWAYS) return false
-    const usual = Math.max(ALWAYS, (pace.perSecond() * TARGET_MS) / SECOND)
-    if (inProgress < usual) return false
+    if (inProgress < STRICT.always) return false
     const now = performance.now()
+    const { always, targetMs } = strict.isOn(now, now - lastOverAt <= CALM_MS) ? STRICT : USUAL
+    const usual = Math.max(always, (pace.perSecond() * targetMs) / SECOND)
+    if (inProgress < usual) return false
     if (now - lastOverAt > CALM_MS) overSince = now
     lastOverAt = now
     const limit = now - overSince < BURST_MS ? Math.max(usual, pace.burst()) : usual
@@ -103,7 +115,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
   const handle = app.server.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void
   app.server.removeListener('request', handle)
   app.server.on('request', (req: IncomingMessage, res: ServerResponse) => {
-    const client = inProgress < ALWAYS ? undefined : knownClientOf(req.headers)
+    const client = inProgress < STRICT.always ? undefined : knownClientOf(req.headers)
     if (client === undefined || !isTooMuch(client)) return handle(req, res)
     note()
     const requestId = requestIdOf(req)
@@ -160,10 +172,36 @@ const OVERLOADED = new AppError('SERVICE_UNAVAILABLE', {
   retryAfter: RETRY_SECONDS,
 })
 
+/** Decides whether the limit of a lasting overload applies. `answered`: the number of all answers so far. */
+function createStrictness(answered: () => number) {
+  /** As of the last check; the pace before the limit became strict is 0 until it is known. */
+  let state: { isOn: boolean; at: number; answered: number; usualPace: number } | undefined
+
+  function check(now: number) {
+    state ??= { isOn: false, at: now, answered: answered(), usualPace: 0 }
+    const passed = now - state.at
+    if (passed < (state.usualPace ? SECOND : STRICT.afterMs)) return state.isOn
+    const perSecond = (answered() - state.answered) / (passed / SECOND)
+    const usualPace = state.usualPace || perSecond
+    const isOn = perSecond >= STRICT.leastPace * usualPace
+    // Never again in this overload.
+    state = { isOn, at: now, answered: answered(), usualPace: isOn ? usualPace : Number.POSITIVE_INFINITY }
+    return isOn
+  }
+
+  return {
+    isOn(now: number, isOverloaded: boolean) {
+      if (!isOverloaded) state = undefined
+      return isOverloaded && check(now)
+    },
+  }
+}
+
 /** How many requests are answered in a second, averaged over the last windows. */
 function createPace(isBusy: () => boolean) {
   let startedAt = performance.now()
   let answered = 0
+  let answeredInAll = 0
   let average = 0
   /** The same of windows in which the node was busy: an idle one answers as many as arrive. */
   let whenBusy = Number.POSITIVE_INFINITY
@@ -171,7 +209,7 @@ function createPace(isBusy: () => boolean) {
     const elapsed = performance.now() - startedAt
     if (elapsed < WINDOW_MS) return
     const rate = answered / (elapsed / SECOND)
-    average += (rate - average) * WEIGHT
+    average += (rate - average) * (1 - (1 - WEIGHT) ** (elapsed / WINDOW_MS))
     // A longer window was idle for a part of it.
     if (isBusy() && elapsed < 2 * WINDOW_MS) whenBusy = Number.isFinite(whenBusy) ? whenBusy + (rate - whenBusy) * WEIGHT : rate
     answered = 0
@@ -180,9 +218,11 @@ function createPace(isBusy: () => boolean) {
   return {
     count() {
       answered++
+      answeredInAll++
       turn()
     },
     perSecond: () => average,
-    burst: () => Math.min(BURST, (2 * whenBusy * TARGET_MS) / SECOND),
+    answered: () => answeredInAll,
+    burst: () => Math.min(BURST, (2 * whenBusy * USUAL.targetMs) / SECOND),
   }
 }

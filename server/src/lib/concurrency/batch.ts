@@ -24,7 +24,13 @@ type Options<Item, Result> = {
   maxPendingWeight: number
 }
 
-type Waiting<Item, Result> = { item: Item; weight: number; resolve: (result: Result) => void; reject: (error: unknown) => void }
+type Waiting<Item, Result> = {
+  item: Item
+  weight: number
+  since: number
+  resolve: (result: Result) => void
+  reject: (error: unknown) => void
+}
 
 /** Combines concurrent calls into batches. Each call gets its own result. */
 export function createBatcher<Item, Result>(options: Options<Item, Result>) {
@@ -46,7 +52,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
     pending++
     pendingWeight += weight
     return new Promise<Result>((resolve, reject) => {
-      queue.push({ item, weight, resolve, reject })
+      queue.push({ item, weight, since: performance.now(), resolve, reject })
       queuedWeight += weight
       start()
     }).finally(() => {
@@ -56,11 +62,16 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
     })
   }
 
-  /** Starts full batches in free lanes, and a timer for the items that remain. */
+  /**
+   * Starts batches that are full, or whose first item has waited, in free lanes; and a timer for the items that remain. Not the timer alone: Node
+   * runs none for seconds while thousands of connections have something to read.
+   */
   function start() {
-    while (busy < lanes && (queue.length >= maxItems || queuedWeight >= maxWeight)) launch()
+    while (busy < lanes && (queue.length >= maxItems || queuedWeight >= maxWeight || hasWaited())) launch()
     if (busy < lanes && queue.length && !timer) timer = setTimeout(launchWaiting, maxWaitMs)
   }
+
+  const hasWaited = () => queue.length > 0 && performance.now() - queue[0]!.since >= maxWaitMs
 
   function launchWaiting() {
     timer = undefined
