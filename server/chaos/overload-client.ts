@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** A tenant that sends emails and adds contacts. */
+/** A tenant that sends emails and looks contacts up. */
 export type OverloadTenant = { secret: string; domain: string }
 /** `perSecond`: requests at a steady rate, whether earlier ones were answered or not. Without it each connection waits for its answer. */
 export type LoadOrder = { perSecond?: number; seconds: number; connections: number }
@@ -14,9 +14,8 @@ export type LoadOutcome = {
   resets: number
   p50: number
   p99: number
-  /** What was answered with 2xx: ids of emails, and addresses of contacts. */
+  /** The ids of the emails that were answered with 2xx. */
   emails: string[]
-  contacts: string[]
   /** Requests without an answer: it is unknown whether they took effect. */
   unanswered: number
 }
@@ -35,7 +34,7 @@ const HEADERS_END = '\r\n\r\n'
 const plan = JSON.parse(process.argv[2]!) as OverloadPlan
 let number = 0
 
-type Request = { text: string; address: string; isSend: boolean }
+type Request = { text: string; isSend: boolean }
 type Answer = { status: string; head: string; body: string }
 type Connection = { socket: Socket; received: string; onAnswer: ((answer: Answer | undefined) => void) | undefined }
 
@@ -49,7 +48,7 @@ function nextRequest(): Request {
   const isSend = Math.floor(n / plan.tenants.length) % 2 === 0
   const body = isSend ? JSON.stringify({ to: address, from: `news@${domain}`, subject: `News ${n}`, body: BODY }) : LOOKUP
   const head = `POST ${isSend ? '/v1/send' : '/contacts/lookup'} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\nContent-Type: application/json`
-  return { text: `${head}\r\nContent-Length: ${Buffer.byteLength(body)}${HEADERS_END}${body}`, address, isSend }
+  return { text: `${head}\r\nContent-Length: ${Buffer.byteLength(body)}${HEADERS_END}${body}`, isSend }
 }
 
 /** Resolves without an answer if the server closes the connection. */
@@ -109,7 +108,7 @@ async function carryOut({ perSecond, seconds, connections }: LoadOrder): Promise
   const mine = idle.splice(0, connections)
   const counts = { offered: 0, skipped: 0, withoutRetryAfter: 0, resets: 0, unanswered: 0 }
   const statuses: Record<string, number> = {}
-  const [emails, contacts]: [string[], string[]] = [[], []]
+  const emails: string[] = []
   const times: number[] = []
   const endsAt = performance.now() + seconds * 1_000
   let underWay = 0
@@ -162,7 +161,7 @@ async function carryOut({ perSecond, seconds, connections }: LoadOrder): Promise
   for (const until = performance.now() + DRAIN_MS; underWay && performance.now() < until; ) await sleep(50)
   times.sort((a, b) => a - b)
   const quantile = (share: number) => times[Math.floor((times.length - 1) * share)] ?? 0
-  return { ...counts, unanswered: counts.unanswered + underWay, statuses, p50: quantile(0.5), p99: quantile(0.99), emails, contacts }
+  return { ...counts, unanswered: counts.unanswered + underWay, statuses, p50: quantile(0.5), p99: quantile(0.99), emails }
 }
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, ms)))

@@ -53,8 +53,8 @@ type Options = {
 
 /**
  * Refuses requests that would wait too long, before they are authenticated and their bodies are read: a refusal costs a fraction of a
- * request. As many may be in progress as are answered in 200 ms at the current pace, at least 128; fewer while an overload lasts. Beyond it, clients with more than an equal
- * share of them are refused, so that a client that floods a node does not shut out the others.
+ * request. As many may be in progress as are answered in 200 ms at the current pace, at least 128; fewer while an overload lasts. Beyond it, clients
+ * with more than an equal share of them are refused, so that a client that floods a node does not shut out the others.
  */
 export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
   const warn = createRareWarning(log)
@@ -184,7 +184,7 @@ function createStrictness(answered: () => number) {
     const perSecond = (answered() - state.answered) / (passed / SECOND)
     const usualPace = state.usualPace || perSecond
     const isOn = perSecond >= STRICT.leastPace * usualPace
-    // Never again in this overload.
+    // Once it was given up, it stays so in this overload.
     state = { isOn, at: now, answered: answered(), usualPace: isOn ? usualPace : Number.POSITIVE_INFINITY }
     return isOn
   }

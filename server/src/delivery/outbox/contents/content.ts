@@ -85,7 +85,8 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
   if (!wanted.size) return []
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
   const contents = many<ContentRow>(db)`${prepared}
-    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage", case when s.bytes > ${LARGE} then s.bytes::int else 0 end as "unreadBytes",
+    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage",
+      case when s.bytes > ${LARGE} then s.bytes::int else 0 end as "unreadBytes",
       case when s.bytes <= ${LARGE} then c.body else '' end as body, case when s.bytes <= ${LARGE} then c.raw end as raw
     from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
     join contents c on c.project_id = k."projectId" and c.id = k.id
