@@ -46,14 +46,12 @@ export const findUserOfSession = async (db: Db, tokenHashes: Buffer[]) =>
   )?.userId
 
 /** Newest first. */
-export async function listSessions(db: Db, { userId, tokenHash }: Owner): Promise<z.output<typeof SessionView>[]> {
-  const rows = await many<Omit<z.output<typeof SessionView>, 'createdAt' | 'expiresAt'> & { createdAt: Date; expiresAt: Date }>(db)`
+export const listSessions = (db: Db, { userId, tokenHash }: Owner) =>
+  many<z.output<typeof SessionView>>(db)`
     select ${SESSION_ID} as id, token_hash = ${tokenHash} as "isCurrent", network, user_agent as "userAgent", created_at as "createdAt",
       expires_at as "expiresAt"
     from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, 1 limit ${MAX_SESSIONS}
   `
-  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() }))
-}
 
 /** False when the user has no such session. */
 export const closeSessionById = async (tx: Tx, { userId }: Owner, id: string) =>
