@@ -153,6 +153,12 @@ export const scalar =
   async (text, ...values) =>
     Object.values(await one<Record<string, Value>>(db)(text, ...values))[0]!
 
+/** The first column of every row. */
+export const scalars =
+  <Value>(db: Db): InPlace<Value[]> =>
+  async (text, ...values) =>
+    (await many<Record<string, Value>>(db)(text, ...values)).map((row) => Object.values(row)[0]!)
+
 /** The number of rows of a query, which limits how many are counted. */
 export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar<number>(db)`select count(*)::int from (${query}) as counted`
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { many, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { AppError, fail } from '../lib/errors.ts'
@@ -194,8 +194,8 @@ const PAGES = 1_000
 
 /** Scans the whole table page by page: an index by age would cost every request that has a key. */
 export async function dropExpiredKeys(db: Pool, ttlHours: number) {
-  const { pages } = await one<{ pages: number }>(db)`
-    select (pg_relation_size('idempotency_keys') / current_setting('block_size')::int)::int as pages
+  const pages = await scalar<number>(db)`
+    select (pg_relation_size('idempotency_keys') / current_setting('block_size')::int)::int
   `
   for (let page = 0; page < pages; page += PAGES) {
     await transact(db, (tx) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { isGlobalAddress, refusalOfAddress, refusalOfHeader, refusalOfUrl } from './webhook-target.ts'
 
-const nothing = { allowed: [], ownHost: 'mail.example.com' }
+const nothing = { allowed: [] as string[], ownHost: 'mail.example.com' }
 const refusal = (url: string, target = nothing) => {
   const read = refusalOfUrl(url, target)
   return 'refusal' in read ? read.refusal : undefined
