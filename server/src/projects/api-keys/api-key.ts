@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { countAffected, countRows, type Db, many, maybeOne, scalar, type Tx } from '../../db/index.ts'
 import type { SealedColumn } from '../../db/sealed-columns.ts'
-import { type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
 import { SCOPES } from '../../http/auth/scopes.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { fail } from '../../lib/errors.ts'
@@ -153,10 +153,8 @@ export const SEALED_KEY_HASHES: SealedColumn = {
   hash: 'hash',
 }
 
-const ofDeletedProject = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
-
 /** Keys survive a reset. Deleted with them: their hashes. */
-export const wipeApiKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'api_keys', scope, { which: ofDeletedProject })
+export const wipeApiKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'api_keys', scope, { which: OF_DELETED_PROJECT })
 
 /** Of grace periods that are over. */
 export const dropOldKeyHashes = (tx: Tx) => sql`delete from api_key_hashes where valid_until < now() - interval '1 day'`.execute(tx)
