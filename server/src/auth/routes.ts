@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Caller } from '../http/auth/auth.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
-import { readSessionCookie } from '../http/auth/session-cookie.ts'
+import { findSession, readSessionCookie } from '../http/auth/session-cookie.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -21,7 +21,6 @@ import {
   closeOtherSessions,
   closeSession,
   closeSessionById,
-  findUserOfSession,
   listSessions,
   openSession,
   SessionView,
@@ -126,9 +125,8 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
       response: z.object({ user: UserView.nullable() }),
     },
     async (req) => {
-      const token = readSessionCookie(req, publicUrl)
-      const userId = token && (await findUserOfSession(db, secrets.hashes('session', token)))
-      return { user: userId ? await findUser(userId) : null }
+      const person = await findSession(req, deps)
+      return { user: person ? await findUser(person.userId) : null }
     },
   )
 

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
-import { writeSessionCookie } from '../http/auth/session-cookie.ts'
+import { countAffected, type Db, many, type Tx } from '../db/index.ts'
+import { type Person, writeSessionCookie } from '../http/auth/session-cookie.ts'
 import { Timestamp } from '../http/validate.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
@@ -35,18 +35,8 @@ export const SessionView = z
 const SESSION_ID = sql<string>`encode(substring(token_hash from 2 for 16), 'hex')`
 const MAX_SESSIONS = 200
 
-type Owner = { userId: string; tokenHash: Buffer }
-
-/** Undefined when the session does not exist or has expired. */
-export const findUserOfSession = async (db: Db, tokenHashes: Buffer[]) =>
-  (
-    await maybeOne<{ userId: string }>(db)`
-      select user_id as "userId" from sessions where token_hash = any(${tokenHashes}) and expires_at > now()
-    `
-  )?.userId
-
 /** Newest first. */
-export const listSessions = (db: Db, { userId, tokenHash }: Owner) =>
+export const listSessions = (db: Db, { userId, tokenHash }: Person) =>
   many<z.output<typeof SessionView>>(db)`
     select ${SESSION_ID} as id, token_hash = ${tokenHash} as "isCurrent", network, user_agent as "userAgent", created_at as "createdAt",
       expires_at as "expiresAt"
@@ -54,11 +44,11 @@ export const listSessions = (db: Db, { userId, tokenHash }: Owner) =>
   `
 
 /** False when the user has no such session. */
-export const closeSessionById = async (tx: Tx, { userId }: Owner, id: string) =>
+export const closeSessionById = async (tx: Tx, { userId }: Person, id: string) =>
   (await countAffected(tx)`delete from sessions where user_id = ${userId} and ${SESSION_ID} = ${id}`) > 0
 
 /** Returns how many. */
-export const closeOtherSessions = (tx: Tx, { userId, tokenHash }: Owner) =>
+export const closeOtherSessions = (tx: Tx, { userId, tokenHash }: Person) =>
   countAffected(tx)`delete from sessions where user_id = ${userId} and token_hash <> ${tokenHash}`
 
 export const closeSession = (tx: Tx, tokenHashes: Buffer[]) => sql`delete from sessions where token_hash = any(${tokenHashes})`.execute(tx)

@@ -50,7 +50,7 @@ export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }:
   const firsts = new Map<string, KeyClaim>()
   for (const claim of claims) if (!firsts.has(keyName(claim))) firsts.set(keyName(claim), claim)
 
-  const claimed = await insertKeys(tx, [...firsts.values()], ttlHours).catch((err) =>
+  const claimed = await many(tx, claimKeysSql([...firsts.values()], ttlHours)).catch((err) =>
     Promise.reject(isLockTimeout(err) && alone ? stillRunning(claims[0]!) : err),
   )
 
@@ -69,20 +69,15 @@ export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 
 
 export const keyName = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
 
-const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
-  many<{ projectId: string; key: string }>(tx)`${prepared} ${claimKeysSql(claims, ttlHours)}`
-
-/** Optimistic insert: fails as a whole if any key exists, also an expired one. */
-export const requireKeys = (claims: KeyClaim[]) => sql`${prepared} ${insertKeysSql(claims)}`
-
-const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql`${insertKeysSql(claims)}
+const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql<{ projectId: string; key: string }>`${requireKeys(claims)}
       on conflict (project_id, key) do update set
         request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now(),
         lives_from = excluded.lives_from, body_hash = excluded.body_hash
       where coalesce(k.lives_from, k.created_at) <= now() - make_interval(hours => ${ttlHours})
       returning project_id as "projectId", key`
 
-const insertKeysSql = (claims: KeyClaim[]) => sql`
+/** Optimistic insert: fails as a whole if any key exists, also an expired one. */
+export const requireKeys = (claims: KeyClaim[]) => sql`${prepared}
       insert into idempotency_keys as k (project_id, key, request, status_code, result, lives_from, body_hash)
       select "projectId", key, request, 200, result, "livesFrom", decode("bodyHash", 'hex')
       from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c(
