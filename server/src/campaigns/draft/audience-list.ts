@@ -6,7 +6,7 @@ import { countWithin } from '../../http/limits/bounded-read.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { likePattern } from '../../lib/text/like-pattern.ts'
+import { addressPattern } from '../../lib/text/like-pattern.ts'
 import { scanContacts } from '../../projects/scans.ts'
 import { audienceOf, audienceSql, resolveAudience } from './audience.ts'
 import { type CampaignRow, EXCLUSION_REASONS } from './campaign.ts'
@@ -38,7 +38,7 @@ export async function listAudience(db: Pool, secrets: Secrets, campaign: Campaig
   const { part, search = '', cursor } = query
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const inAudience = await audienceSql(db, audience, { projectId })
-  const bySearch = search.trim() ? sql`and contacts.email like ${likePattern(search.trim().normalize('NFC').toLowerCase())}` : sql``
+  const bySearch = search.trim() ? sql`and contacts.email like ${addressPattern(search)}` : sql``
   const reason = verdictSql(type)
   const inPart = part === undefined ? sql`true` : part === 'recipients' ? sql`${reason} is null` : sql`${reason} = ${part}`
   const rows = sql`
