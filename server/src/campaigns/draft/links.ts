@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Db, many, maybeOne, type Pool } from '../../db/index.ts'
+import { type Db, many, maybeScalar, type Pool } from '../../db/index.ts'
 import { CAUSED_BY_HUMAN } from '../../events/last-events.ts'
 import { searchWithin } from '../../http/limits/bounded-read.ts'
 import { LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
@@ -42,10 +42,6 @@ export const readClickedLinks = (db: Db, { projectId, id, startedAt }: Clicked):
     group by 1 order by people desc, clicks desc, link limit ${MAX_LINKS}
   `
 
-/** As they were when the counters were closed; undefined before. */
-const readClosedLinks = async (db: Db, { projectId, id }: Clicked) =>
-  (
-    await maybeOne<{ links: CampaignLinkJson[] | null }>(db)`
-      select closed_links as links from campaigns where project_id = ${projectId} and id = ${id}
-    `
-  )?.links ?? undefined
+/** As they were when the counters were closed; none before. */
+const readClosedLinks = (db: Db, { projectId, id }: Clicked) =>
+  maybeScalar<CampaignLinkJson[] | null>(db)`select closed_links from campaigns where project_id = ${projectId} and id = ${id}`

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
 import { insertAcceptedSql } from '../../delivery/outbox/email-ledger.ts'
 import { enqueueAudienceSql } from '../../delivery/outbox/enqueue.ts'
@@ -204,12 +204,8 @@ const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
 type Range = { after: string; end: string | undefined; mayExist: boolean }
 
 /** The last contact of the page; undefined if the page is the last one. Reads only the index. */
-async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) {
-  const row = await maybeOne<{ id: string }>(tx)`
-    select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1
-  `
-  return row?.id
-}
+const findPageEnd = (tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) =>
+  maybeScalar<string>(tx)`select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1`
 
 /** Contacts created after the start are never among them, nor are events and memberships after it. Returns the number of recipients. */
 async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Range): Promise<number> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
 import { listenForNotifications } from '../../db/notifications.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
@@ -113,10 +113,10 @@ const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
 
 /** After 1 s, 2 s, 4 s, … The last attempt ends it, so that no execution stays in limbo. */
 async function postponeExecution(tx: Tx, projectId: string, id: string) {
-  const postponed = await maybeOne<{ attempts: number }>(tx)`
+  const attempts = await maybeScalar<number>(tx)`
     update workflow_executions set attempts = attempts + 1, due_at = now() + make_interval(secs => power(2, attempts)), updated_at = now()
     where project_id = ${projectId} and id = ${id} and due_at <= now()
     returning attempts
   `
-  if (postponed && postponed.attempts >= MAX_ATTEMPTS) await failExecution(tx, projectId, { id, reason: 'internal_error' })
+  if (attempts !== undefined && attempts >= MAX_ATTEMPTS) await failExecution(tx, projectId, { id, reason: 'internal_error' })
 }
