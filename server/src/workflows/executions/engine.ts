@@ -2,24 +2,16 @@ import { sql } from 'kysely'
 import { many, maybeOne, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
 import { listenForNotifications } from '../../db/notifications.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
-import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
+import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
-import type { Log } from '../../lib/log.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
 import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
 import { isBeingWiped } from './wiped.ts'
 
-type Deps = {
-  db: Pool
-  url: string
-  log: Log
-  isHeld: () => boolean
-  timeoutAfterMs?: number | undefined
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; url: string; timeoutAfterMs?: number | undefined }
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 2

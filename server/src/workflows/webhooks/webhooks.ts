@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
+import type { LoopDeps } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
 import { crash } from '../../lib/crash-point.ts'
-import type { Log } from '../../lib/log.ts'
 import type { SafeFetch } from '../../lib/network/safe-fetch.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -19,15 +19,7 @@ import { decideWebhook, type WebhookAnswer } from '../steps/webhook.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from '../steps/webhook-request.ts'
 import { getWebhookSecret } from './webhook-secret.ts'
 
-type Deps = {
-  db: Pool
-  secrets: Secrets
-  log: Log
-  isHeld: () => boolean
-  safeFetch: SafeFetch
-  pollMs?: number
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; secrets: Secrets; safeFetch: SafeFetch; pollMs?: number }
 
 type DueHost = WaitingWork & { host: string }
 type AtWebhook = ActiveExecution & Running<WebhookConfig>
