@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Pool } from '../../db/index.ts'
+import type { Pool, Tx } from '../../db/index.ts'
 import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { countWithin } from '../../http/limits/bounded-read.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
@@ -27,8 +27,6 @@ export const AudienceQuery = CursorQuery.extend({
   search: z.string().max(255).optional().describe('Part of an address.'),
 })
 
-type Row = z.output<typeof AudienceContact>
-
 /** Totals are exact up to this number; beyond it, or when counting takes longer, they are estimates. */
 const COUNT = { upTo: 10_000, ms: 2_000 }
 
@@ -44,19 +42,15 @@ export async function listAudience(db: Pool, secrets: Secrets, campaign: Campaig
   const rows = sql`
     from contacts ${SUPPRESSION_JOINS}
     where contacts.project_id = ${projectId} and ${inAudience} and ${inPart} ${bySearch}`
-  const page = await scanContacts(
-    db,
-    { projectId, ms: LONG_STATEMENT_MS },
-    (tx) =>
-      readKeysetPage(tx, secrets, {
-        scope: JSON.stringify(['audience', projectId, id, part, search.trim()]),
-        query,
-        select: ({ after, limit }) => sql<Row>`
-          select contacts.id as "contactId", contacts.email, ${reason} as reason ${rows} ${after ? sql`and contacts.id > ${after[0]}` : sql``}
-          order by contacts.id limit ${limit}`,
-        positionOf: ({ contactId }) => [contactId],
-      }),
-    failTooSlow,
-  )
+  const readPage = (tx: Tx) =>
+    readKeysetPage(tx, secrets, {
+      scope: JSON.stringify(['audience', projectId, id, part, search.trim()]),
+      query,
+      select: ({ after, limit }) => sql<z.output<typeof AudienceContact>>`
+        select contacts.id as "contactId", contacts.email, ${reason} as reason ${rows} ${after ? sql`and contacts.id > ${after[0]}` : sql``}
+        order by contacts.id limit ${limit}`,
+      positionOf: ({ contactId }) => [contactId],
+    })
+  const page = await scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, readPage, failTooSlow)
   return cursor === undefined ? { ...page, total: await countWithin(db, sql`select 1 ${rows}`, COUNT) } : page
 }
