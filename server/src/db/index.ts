@@ -153,7 +153,13 @@ export const scalar =
   async (text, ...values) =>
     Object.values(await one<Record<string, Value>>(db)(text, ...values))[0]!
 
-/** The first column of every row. */
+/** The first column of the first row, if there is one. */
+export const maybeScalar =
+  <Value>(db: Db): InPlace<Value | undefined> =>
+  async (text, ...values) =>
+    Object.values((await maybeOne<Record<string, Value>>(db)(text, ...values)) ?? {})[0]
+
+/** The first column of each row. */
 export const scalars =
   <Value>(db: Db): InPlace<Value[]> =>
   async (text, ...values) =>
