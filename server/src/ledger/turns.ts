@@ -1,4 +1,5 @@
 import { createCache } from '../lib/cache.ts'
+import { addTo } from '../lib/concurrency/add-to.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** Work that waits for a slot. `key` names what may fail, hang and be worked on by itself: a campaign, a host of a project, a project. */
@@ -58,9 +59,9 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
 
   function countSlot({ owner, projectId, key }: WaitingWork, by: 1 | -1) {
     busy += by
-    add(ofOwner, owner, by)
-    add(ofProject, projectId, by)
-    add(ofKey, key, by)
+    addTo(ofOwner, owner, by)
+    addTo(ofProject, projectId, by)
+    addTo(ofKey, key, by)
   }
 
   return {
@@ -111,10 +112,4 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
     /** Leaves a key alone for a moment, because another process works on it. */
     rest: (key: string, ms: number) => void restsUntil.set(key, now() + ms),
   }
-}
-
-const add = (counts: Map<string, number>, key: string, by: 1 | -1) => {
-  const count = (counts.get(key) ?? 0) + by
-  if (count) counts.set(key, count)
-  else counts.delete(key)
 }

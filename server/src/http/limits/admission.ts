@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/cache.ts'
+import { addTo } from '../../lib/concurrency/add-to.ts'
 import { tryLater } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { overloadRefusals } from '../../lib/process/metrics.ts'
@@ -101,9 +102,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     if (client === null) return
     req.admittedFor = null
     inProgress--
-    const left = byClient.get(client)! - 1
-    if (left) byClient.set(client, left)
-    else byClient.delete(client)
+    addTo(byClient, client, -1)
   }
 
   function note() {
@@ -135,7 +134,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     }
     req.admittedFor = client
     inProgress++
-    byClient.set(client, (byClient.get(client) ?? 0) + 1)
+    addTo(byClient, client, 1)
     // Only for a client that disconnects while it sends: a complete request is still processed, and counts until that ends.
     reply.raw.once('close', () => req.raw.complete || release(req))
     done()

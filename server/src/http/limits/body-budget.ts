@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addTo } from '../../lib/concurrency/add-to.ts'
 import type { Config } from '../../lib/config.ts'
 import { tryLater } from '../../lib/errors.ts'
 import { KB, MB } from '../../lib/text/units.ts'
@@ -156,14 +157,12 @@ function createBudget(total: number) {
       const mine = byOwner.get(owner) ?? 0
       if ((held && held + bytes > total) || (mine && mine + bytes > total * share)) return false
       held += bytes
-      byOwner.set(owner, mine + bytes)
+      addTo(byOwner, owner, bytes)
       return true
     },
     give(owner: string, bytes: number) {
       held -= bytes
-      const left = (byOwner.get(owner) ?? 0) - bytes
-      if (left > 0) byOwner.set(owner, left)
-      else byOwner.delete(owner)
+      addTo(byOwner, owner, -bytes)
     },
   }
 }

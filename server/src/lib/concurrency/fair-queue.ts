@@ -1,4 +1,5 @@
 import { tryLater } from '../errors.ts'
+import { addTo } from './add-to.ts'
 
 type Options = {
   /** Pieces of work that run at once. */
@@ -29,12 +30,6 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
 
   const countOf = (counts: Map<string, number>, key: string) => counts.get(key) ?? 0
 
-  function add(counts: Map<string, number>, key: string, change: 1 | -1) {
-    const count = countOf(counts, key) + change
-    if (count) counts.set(key, count)
-    else counts.delete(key)
-  }
-
   function mayStart(key: string) {
     if (busy >= slots) return false
     const own = countOf(running, key)
@@ -60,12 +55,12 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
 
   function enter(key: string) {
     busy++
-    add(running, key, 1)
+    addTo(running, key, 1)
   }
 
   function leave(key: string) {
     busy--
-    add(running, key, -1)
+    addTo(running, key, -1)
     while (busy < slots && startNext());
   }
 
@@ -76,7 +71,7 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
       const settle = (then: () => void) => () => {
         clearTimeout(patience)
         waitingInAll--
-        add(waiting, key, -1)
+        addTo(waiting, key, -1)
         then()
       }
       const call: Call = {
@@ -97,7 +92,7 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
       if (calls) calls.push(call)
       else queue.set(key, [call])
       waitingInAll++
-      add(waiting, key, 1)
+      addTo(waiting, key, 1)
     })
 
   return {

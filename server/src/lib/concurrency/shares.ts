@@ -1,3 +1,4 @@
+import { addTo } from './add-to.ts'
 import type { Rests } from './rests.ts'
 
 type Options = {
@@ -28,14 +29,12 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
 
   function enter(owner: string) {
     all++
-    running.set(owner, runningOf(owner) + 1)
+    addTo(running, owner, 1)
   }
 
   function leave(owner: string) {
     all--
-    const left = runningOf(owner) - 1
-    if (left) running.set(owner, left)
-    else running.delete(owner)
+    addTo(running, owner, -1)
   }
 
   function beginWaiting() {

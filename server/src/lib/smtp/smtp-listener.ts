@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { SMTPServer, SMTPServerAddress, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
+import { addTo } from '../concurrency/add-to.ts'
 import { ConfigError } from '../config.ts'
 import type { Log } from '../log.ts'
 import { networkOf } from '../network/network.ts'
@@ -70,21 +71,16 @@ export type SmtpSockets = ReturnType<typeof createSmtpSockets>
 export function createSmtpSockets({ connectionMs, connectionsOfOne }: SocketLimits) {
   const open = new Set<Socket>()
   const counts = new Map<string, number>()
-  const count = (network: string, change: number) => {
-    const total = (counts.get(network) ?? 0) + change
-    if (total) counts.set(network, total)
-    else counts.delete(network)
-  }
   return {
     add(socket: Socket) {
       const network = networkOf(socket.remoteAddress ?? '')
       const deadline = setTimeout(() => socket.destroy(), connectionMs).unref()
       open.add(socket)
-      count(network, 1)
+      addTo(counts, network, 1)
       socket.once('close', () => {
         clearTimeout(deadline)
         open.delete(socket)
-        count(network, -1)
+        addTo(counts, network, -1)
       })
     },
     isOverLimit: (ip: string) => (counts.get(networkOf(ip)) ?? 0) > connectionsOfOne,

@@ -1,3 +1,4 @@
+import { addTo } from '../../../lib/concurrency/add-to.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { BULK_SHARE, type BuiltMessage, type OwnerOf } from '../limits/capacity.ts'
 import type { createSlots } from '../limits/slots.ts'
@@ -26,12 +27,6 @@ export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof creat
   const isSilent = (email: StreamEmail) => silent.size > 0 && silent.has(keyOf(email))
 
   const countOf = (owner: string) => counts.get(owner) ?? 0
-
-  function change(owner: string, by: 1 | -1) {
-    const count = countOf(owner) + by
-    if (count) counts.set(owner, count)
-    else counts.delete(owner)
-  }
 
   /**
    * Emails of an owner that may be on the wire or linger, once one of them lingers. The more owners have such emails, the fewer; the share of
@@ -67,13 +62,13 @@ export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof creat
       if (lingering.size >= most) return false
       const owner = ownerOfEmail(email)
       lingering.set(email, owner)
-      change(owner, 1)
+      addTo(counts, owner, 1)
       return true
     },
     /** The email has ended. A reply shows that its stream is not silent; so does the end of the last email that had none. */
     remove(email: StreamEmail, { onWire, hasReply }: { onWire: Set<StreamEmail>; hasReply: boolean }) {
       const owner = lingering.get(email)
-      if (owner !== undefined) change(owner, -1)
+      if (owner !== undefined) addTo(counts, owner, -1)
       lingering.delete(email)
       if (!isSilent(email)) return
       const isOther = (other: StreamEmail) => other !== email && keyOf(other) === keyOf(email)
