@@ -25,6 +25,12 @@ export function wipeSql(table: keyof Schema, scope: WipeScope, { key = ['id'], w
       select ${columns} from ${sql.table(table)} t where t.project_id = ${scope.projectId} and (${which}) limit ${scope.limit})`
 }
 
+/** Deletes some of the rows with a condition, of all projects. Returns their number. */
+export const dropRows = (tx: Tx, table: keyof Schema, which: RawBuilder<unknown>, limit: number) =>
+  countAffected(tx)`
+    delete from ${sql.table(table)} where ctid = any(array(select ctid from ${sql.table(table)} where ${which} limit ${limit}))
+  `
+
 /** Returns the number of rows deleted: 0 when none is left. */
 export const wipeRows = (tx: Tx, table: keyof Schema, scope: WipeScope, selection?: Selection) =>
   countAffected(tx, wipeSql(table, scope, selection))
