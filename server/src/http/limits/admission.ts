@@ -8,6 +8,7 @@ import { overloadRefusals } from '../../lib/process/metrics.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import { SECOND } from '../../lib/text/units.ts'
 import { envelope } from '../errors.ts'
+import { isHealthPath } from '../health.ts'
 import type { App } from '../server.ts'
 
 declare module 'fastify' {
@@ -154,7 +155,7 @@ const credentialsOf = ({ authorization, cookie }: IncomingHttpHeaders) => author
 
 /** Routes that are always answered, and those whose requests take long and have limits of their own. */
 const isExempt = ({ routeOptions: { url, config } }: FastifyRequest) =>
-  url === '/health' || url === '/ready' || config.slowRead !== undefined || config.formFile !== undefined
+  isHealthPath(url) || config.slowRead !== undefined || config.formFile !== undefined
 
 const REFUSAL_HEADERS = { 'retry-after': String(RETRY_SECONDS), 'content-type': 'application/json' }
 
