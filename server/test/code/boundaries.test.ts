@@ -259,7 +259,7 @@ function duplicateExports(files: Source[]) {
 }
 
 const WRITE =
-  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows|dropRows)\((?:tx, )?'(\w+)'/g
+  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?'(\w+)'/g
 
 const foreignWrites = (files: Source[]) =>
   files.flatMap(({ file, code }) =>
