@@ -4,7 +4,8 @@
  */
 export type OwnVariables = { as: { id: string; email: string; subscribed: boolean; createdAt: string }; data: Record<string, unknown> }
 
-type Person = { id: string; email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> }
+/** A contact as templates see it. */
+export type Person = { id: string; email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> }
 
 /** The person whose data fills the template. `contact` is the recipient's. */
 export function variablesFor(contact: Person, { onlyVars, vars }: { onlyVars: boolean; vars: Record<string, unknown> | null }): Person {
