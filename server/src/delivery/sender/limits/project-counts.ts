@@ -1,6 +1,6 @@
 export type ProjectCounts = ReadonlyMap<string, number>
 
-/** Numbers of emails by project, changed as emails come and go: they are read for every email that leaves. */
+/** Numbers of emails by project, or by owner, changed as emails come and go: they are read for every email that leaves. */
 export function createProjectCounts() {
   const counts = new Map<string, number>()
   return {
