@@ -13,7 +13,7 @@ import {
   type NewAttachment,
   type NewContent,
 } from '../delivery/outbox/enqueue.ts'
-import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
+import { notifyQueuedSql } from '../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
 import { needsConsent } from '../delivery/rules/may-send.ts'
 import { requireVerified } from '../domains/verified.ts'
@@ -102,7 +102,7 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   return (call: SendCall) => answer(call, (projectId, email) => ({ id: find(projectId, email) }), now)
 }
 
-const NOTIFY_QUEUED = sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`
+const NOTIFY_QUEUED = notifyQueuedSql(PRIORITIES.transactional)
 
 /** Equal contents of a batch are stored once: a template may be sent a thousand times a second. */
 function shareContents(calls: SendCall[]) {
