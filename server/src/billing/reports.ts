@@ -121,16 +121,10 @@ export const listStuckReports = (db: Db, limit: number, categories: string[] = [
   `
 
 /** What an operator found out at Stripe about a report whose outcome was unknown. False if there is none. */
-export const resolveReport = async (tx: Tx, identifier: string, isThere: boolean) =>
-  (await countAffected(
-    tx,
-    isThere
-      ? sql`update usage_reports set state = 'sent', sent_at = now() where identifier = ${identifier} and state = 'unknown'`
-      : sql`
-          update usage_reports set state = 'waiting', uncertain_since = null, due_at = now()
-          where identifier = ${identifier} and state = 'unknown'
-        `,
-  )) > 0
+export async function resolveReport(tx: Tx, identifier: string, isThere: boolean) {
+  const state = isThere ? sql`state = 'sent', sent_at = now()` : sql`state = 'waiting', uncertain_since = null, due_at = now()`
+  return (await countAffected(tx)`update usage_reports set ${state} where identifier = ${identifier} and state = 'unknown'`) > 0
+}
 
 /** Reports that were sent are kept for a year, to explain invoices. */
 export const dropOldReports = (tx: Tx, limit: number) =>

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
-import { countAffected, countRows, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, scalar, type Tx } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { lock } from '../ledger/locks.ts'
@@ -49,10 +49,9 @@ export async function queueJob(tx: Tx, name: WatchedJob, { projectId, type, inpu
 /** Counts under a lock of the project, so that concurrent requests cannot exceed a limit together. */
 export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: string; type: string }) {
   await lock(tx, 'unfinished jobs', projectId)
-  const { count } = await one<{ count: number }>(tx)`
-    select count(*)::int as count from jobs where project_id = ${projectId} and type = ${type} and finished_at is null
+  return scalar<number>(tx)`
+    select count(*)::int from jobs where project_id = ${projectId} and type = ${type} and finished_at is null
   `
-  return count
 }
 
 /** Of any type, or of one of these. */
@@ -188,13 +187,10 @@ export const saveFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =
   sql`insert into job_files (project_id, job_id, content) values (${projectId}, ${jobId}, ${content})`.execute(tx)
 
 /** Bytes of the file; empty after its end. */
-export const readFileSlice = async (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
-  (
-    await maybeOne<{ piece: Buffer }>(db)`
-      select substring(content from ${from + 1}::int for ${length}::int) as piece from job_files
-      where project_id = ${projectId} and job_id = ${jobId}
-    `
-  )?.piece
+export const readFileSlice = (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
+  maybeScalar<Buffer>(db)`
+    select substring(content from ${from + 1}::int for ${length}::int) from job_files where project_id = ${projectId} and job_id = ${jobId}
+  `
 
 export type RowError = Pick<Schema['job_errors'], 'row' | 'subject' | 'error'>
 

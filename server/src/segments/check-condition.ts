@@ -4,7 +4,7 @@ import { eventsOf, referencesOf } from '../conditions/references.ts'
 import { type ConditionTree, readCondition } from '../conditions/schema.ts'
 import { many, type Tx } from '../db/index.ts'
 import { AppError, failPlainly, invalid } from '../lib/errors.ts'
-import { loadLookup } from './expressions.ts'
+import { dependentsCte, loadLookup } from './expressions.ts'
 
 const FIELD = 'condition'
 
@@ -44,12 +44,8 @@ type Dependant = { id: string; name: string }
 /** Segments that refer to this one, directly or not. */
 const listDependants = (tx: Tx, projectId: string, id: string) =>
   many<Dependant>(tx)`
-    with recursive dependants (id) as (
-      select ${id}::uuid
-      union
-      select s.id from dependants d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
-    )
-    select s.id, s.name from segments s join dependants using (id) where s.project_id = ${projectId} and s.id <> ${id}
+    with recursive ${dependentsCte(projectId, id)}
+    select s.id, s.name from segments s join dependents using (id) where s.project_id = ${projectId} and s.id <> ${id}
   `
 
 function checkDependant({ id, name }: Dependant, lookup: SegmentLookup) {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ConditionTree } from '../conditions/schema.ts'
-import { many, maybeOne, one, type Tx } from '../db/index.ts'
+import { maybeOne, one, scalars, type Tx } from '../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../http/if-match.ts'
 import { newId } from '../lib/id.ts'
 import { checkReferences, usesOf } from './check-condition.ts'
@@ -47,11 +47,10 @@ const asJson = (value: object | null) => (value === null ? null : JSON.stringify
 /** Under the lock of the project's segments, so that it is still free when it is inserted. */
 async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; name: string; id: string }) {
   const candidates = slugCandidates(name, id)
-  const rows = await many<{ slug: string }>(tx)`
+  const taken = await scalars<string>(tx)`
     select slug from segments where project_id = ${projectId} and slug = any(${candidates}::text[])
   `
-  const taken = new Set(rows.map(({ slug }) => slug))
-  return candidates.find((slug) => !taken.has(slug))!
+  return candidates.find((slug) => !taken.includes(slug))!
 }
 
 type SegmentChanges = {

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, transact } from '../db/index.ts'
+import type { LoopDeps } from '../ledger/project-loop.ts'
 import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
-import type { Log } from '../lib/log.ts'
 import { createSafeSession, type SafeFetch, type SafeOutcome } from '../lib/network/safe-fetch.ts'
 import { isTracing, recordEmailStep } from '../lib/process/tracing.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -24,16 +24,7 @@ import { createMessageBodies } from './message-bodies.ts'
 import { payloadOf, type WebhookPayload } from './payload.ts'
 import { type Attempted, settleDeliveries } from './settle-deliveries.ts'
 
-type Deps = {
-  db: Pool
-  secrets: Secrets
-  log: Log
-  isHeld: () => boolean
-  safeFetch: SafeFetch
-  accountEmails: AccountEmailDeps
-  pollMs?: number | undefined
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; secrets: Secrets; safeFetch: SafeFetch; accountEmails: AccountEmailDeps; pollMs?: number | undefined }
 
 /** Deliveries that are read, made and settled together. */
 const BATCH = 500

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
+import { type Db, many, maybeOne, maybeScalar, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -179,14 +179,14 @@ export async function deleteEndpoint(tx: Tx, { projectId, id }: EndpointKey) {
   return deleted !== undefined
 }
 
-/** False if it is disabled already. A job ends its deliveries as failed: they can be replayed. */
+/** Returns its URL; undefined if it is disabled already. A job ends its deliveries as failed: they can be replayed. */
 export async function disableEndpoint(tx: Tx, { projectId, id }: EndpointKey, reason: DisabledReason) {
-  const disabled = await maybeOne<{ url: string }>(tx)`
+  const url = await maybeScalar<string>(tx)`
     update webhook_endpoints set enabled = false, disabled_reason = ${reason}, updated_at = now()
     where project_id = ${projectId} and id = ${id} and enabled returning url
   `
-  if (disabled) await enqueue(tx, 'webhooks.abandon', { projectId, endpointId: id })
-  return disabled
+  if (url !== undefined) await enqueue(tx, 'webhooks.abandon', { projectId, endpointId: id })
+  return url
 }
 
 /** A reset keeps them. */

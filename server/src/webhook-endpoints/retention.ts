@@ -30,12 +30,12 @@ const nameOf = (table: Table, day: Date) => `${table}_${day.toISOString().slice(
 /** Creates the partitions of today and the next days. Safe to run on several nodes at once. */
 export async function createWebhookPartitions(db: Pool, log: Log, now = new Date()) {
   for (const table of Object.keys(PARTITIONED) as Table[]) {
-    const existing = new Set((await listPartitions(db, table)).map(({ name }) => name))
+    const existing = await listPartitions(db, table)
     const { column, bound } = PARTITIONED[table]
     for (let offset = 0; offset < AHEAD; offset++) {
       const [first, next] = [dayAt(now, offset), dayAt(now, offset + 1)]
       const name = nameOf(table, first)
-      if (existing.has(name)) continue
+      if (existing.includes(name)) continue
       // Without a partition the rows go to the default one, which is only slower: no reason not to start.
       await transact(db, (tx) => createRangePartition(tx, { table, column, name, first: bound(first), next: bound(next) })).catch(
         (err: Error) => log.error({ reason: err.message, partition: name }, 'could not create a partition of webhooks; will retry'),
@@ -59,10 +59,10 @@ export async function dropOldWebhooks(db: Pool, now = new Date()) {
 async function dropOldDays(db: Pool, table: Table, now: Date, beforeDrop: (before: Date) => Promise<void> = async () => {}) {
   const { column, bound, days } = PARTITIONED[table]
   const kept = dayAt(now, -days)
-  const old = (await listPartitions(db, table)).filter(({ name }) => /_\d{4}_\d\d_\d\d$/.test(name) && name < nameOf(table, kept))
+  const old = (await listPartitions(db, table)).filter((name) => /_\d{4}_\d\d_\d\d$/.test(name) && name < nameOf(table, kept))
   const strays = sql`${sql.ref(column)} < ${bound(kept)}`
   if (old.length || (await hasStrays(db, table, strays))) await beforeDrop(kept)
-  for (const { name } of old)
+  for (const name of old)
     await transact(db, async (tx) => {
       await limitLockWait(tx)
       await dropTable(tx, name)

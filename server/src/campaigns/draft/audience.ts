@@ -26,11 +26,7 @@ export function readAudience({ audienceType: type, segmentId, audienceCondition 
   return { type, condition: condition ?? invalid(FIELD, 'Required for this audience.', 'required') }
 }
 
-export function audienceOf({
-  audienceType: type,
-  segmentId,
-  audienceCondition,
-}: Pick<CampaignRow, keyof Given & keyof CampaignRow>): Audience {
+export function audienceOf({ audienceType: type, segmentId, audienceCondition }: CampaignRow): Audience {
   if (type === 'SEGMENT' && segmentId) return { type, segmentId }
   return type === 'FILTERED' && audienceCondition ? { type, condition: audienceCondition } : { type: 'ALL' }
 }
@@ -53,7 +49,7 @@ export async function resolveAudience(db: Db, projectId: string, audience: Audie
   const tree = audience.type === 'FILTERED' ? audience.condition : memberOf(audience.segmentId)
   const segments = await loadReachable(db, projectId, referencesOf(tree).segments)
   if (audience.type === 'SEGMENT' && !segments[audience.segmentId]) notFound('segment', audience.segmentId)
-  toExpression(tree, lookupIn(segments), { path: FIELD })
+  expressionOf({ tree, segments })
   return { tree, segments }
 }
 
@@ -67,8 +63,7 @@ const lookupIn =
   (id) =>
     Object.hasOwn(segments, id) ? segments[id] : undefined
 
-const expressionOf = (audience: NonNullable<ResolvedAudience>): Expression =>
-  toExpression(audience.tree, lookupIn(audience.segments), { path: FIELD })
+const expressionOf = ({ tree, segments }: NonNullable<ResolvedAudience>) => toExpression(tree, lookupIn(segments), { path: FIELD })
 
 /** `at`: the start of the campaign; without it, the present. */
 type Moment = { projectId: string; at?: Date }

@@ -49,6 +49,8 @@ export async function createCampaign(tx: Tx, projectId: string, content: Campaig
 }
 
 const COPY = ' (Copy)'
+const COPIED = sql`description, subject, body, design, preview_text, from_address, from_name, reply_to, type, template_id, audience_type, segment_id,
+  audience_condition, uses, rate_per_minute`
 
 /** Copies content and audience into a new draft. Undefined when there is no such campaign. */
 export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow | undefined> {
@@ -56,10 +58,8 @@ export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey):
   await lockSegments(tx, projectId)
   const copyId = newId()
   const copied = await maybeOne(tx)`
-    insert into campaigns (project_id, id, name, description, subject, body, design, preview_text, from_address, from_name, reply_to, type, template_id,
-      audience_type, segment_id, audience_condition, uses, rate_per_minute)
-    select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, design, preview_text, from_address,
-      from_name, reply_to, type, template_id, audience_type, segment_id, audience_condition, uses, rate_per_minute
+    insert into campaigns (project_id, id, name, ${COPIED})
+    select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, ${COPIED}
     from campaigns where project_id = ${projectId} and id = ${id} and deleted_at is null
     returning id
   `

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, one, type Pool } from '../../db/index.ts'
+import { type Db, maybeScalar, one, type Pool } from '../../db/index.ts'
 import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
@@ -120,8 +120,8 @@ type Rates = { ratePerMinute: number | null; ratePerSecond: number | undefined }
 async function rateOf(db: Db, { ratePerMinute, ratePerSecond }: Rates): Promise<number | null> {
   const limits = [ratePerMinute, ratePerSecond && ratePerSecond * 60].filter((limit) => typeof limit === 'number')
   if (limits.length) return Math.max(1, Math.floor(Math.min(...limits)))
-  const reached = await maybeOne<{ sent: number }>(db)`
-    select sum(sent)::int as sent from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1
+  const reached = await maybeScalar<number>(db)`
+    select sum(sent)::int from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1
   `
-  return reached?.sent ?? null
+  return reached ?? null
 }

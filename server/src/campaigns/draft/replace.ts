@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, scalar, type Tx } from '../../db/index.ts'
+import { countAffected, maybeOne, scalar, type Tx } from '../../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../../http/if-match.ts'
 import { invalid } from '../../lib/errors.ts'
 import { type Actor, recordAction } from './audit.ts'
@@ -51,11 +51,11 @@ export const recordSchedule = (tx: Tx, key: CampaignKey, { scheduledFor, actor }
 type Locked = Pick<CampaignRow, 'status'> & { updatedAt: Date; deletedAt: Date | null }
 
 /** Holds the row until the end of the transaction: one change of a campaign at a time. */
-export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Locked | undefined> {
-  const { rows } = await sql<Locked>`
+export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey) {
+  const campaign = await maybeOne<Locked>(tx)`
     select status, updated_at as "updatedAt", deleted_at as "deletedAt" from campaigns where project_id = ${projectId} and id = ${id} for update
-  `.execute(tx)
-  return rows[0]?.deletedAt ? undefined : rows[0]
+  `
+  return campaign?.deletedAt ? undefined : campaign
 }
 
 /** By the clock of the database, which also decides when a schedule is due. */

@@ -1,16 +1,17 @@
 import { sql } from 'kysely'
-import { countAffected, maybeOne, type Tx } from '../../db/index.ts'
+import { countAffected, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { pauseStream, resumeStream, setStreamRate } from '../../delivery/outbox/streams/streams.ts'
 import { nextRevision } from '../../http/if-match.ts'
-import { fail } from '../../lib/errors.ts'
+import { AppError, fail } from '../../lib/errors.ts'
 import { assertSomeRoom } from '../../projects/caps.ts'
 import { recordFacts } from '../../webhooks/facts.ts'
-import { type Actor, recordAction } from '../draft/audit.ts'
+import { type Actor, recordAction, SYSTEM } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
 /** A pause that needs a resume. The last two also stop the writing of recipients. */
-export type StoredPause = 'person' | 'spike' | 'billing_limit' | 'audience_failed'
+type StoredPause = 'person' | 'spike' | 'billing_limit' | 'audience_failed'
+type Pause = { reason: StoredPause; actor: Actor }
 
 const STOPS_FREEZE = sql.raw(`('billing_limit', 'audience_failed')`)
 
@@ -18,11 +19,7 @@ const STOPS_FREEZE = sql.raw(`('billing_limit', 'audience_failed')`)
 export const UNFROZEN = sql`(status = 'SENDING' and frozen_at is null and (paused_reason is null or paused_reason not in ${STOPS_FREEZE}))`
 
 /** Once committed, no email of the campaign is handed over any more. A second pause changes nothing. */
-export async function pauseCampaign(
-  tx: Tx,
-  key: CampaignKey,
-  { reason, actor }: { reason: StoredPause; actor: Actor },
-): Promise<CampaignRow> {
+export async function pauseCampaign(tx: Tx, key: CampaignKey, { reason, actor }: Pause): Promise<CampaignRow> {
   await lockSending(tx, key, 'paused')
   const paused = await countAffected(tx)`
     update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))},
@@ -40,6 +37,12 @@ export async function pauseCampaign(
   }
   return (await findCampaign(tx, key))!
 }
+
+/** It may have ended meanwhile. */
+export const pauseBySystem = (db: Pool, key: CampaignKey, reason: StoredPause) =>
+  transact(db, (tx) => pauseCampaign(tx, key, { reason, actor: SYSTEM })).catch((err) => {
+    if (!(err instanceof AppError)) throw err
+  })
 
 export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
   await lockSending(tx, key, 'resumed')

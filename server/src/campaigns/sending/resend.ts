@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
 import { requeueFailed } from '../../delivery/outbox/requeue.ts'
 import { openStream } from '../../delivery/outbox/streams/streams.ts'
 import { nextRevision } from '../../http/if-match.ts'
@@ -49,12 +49,12 @@ export async function continueResends(db: Pool) {
 }
 
 async function resendPage(tx: Tx, { projectId, id }: CampaignKey) {
-  const [campaign] = await many<{ resending: string }>(tx)`
+  const resending = await maybeScalar<string>(tx)`
     select resending from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and resending is not null
     for no key update skip locked
   `
-  if (!campaign) return
-  const includeUnknown = campaign.resending === 'failed_or_unknown'
+  if (!resending) return
+  const includeUnknown = resending === 'failed_or_unknown'
   const queued = await requeueFailed(tx, { projectId, campaignId: id, includeUnknown, limit: PAGE })
   if (queued < PAGE) await sql`update campaigns set resending = null where project_id = ${projectId} and id = ${id}`.execute(tx)
 }

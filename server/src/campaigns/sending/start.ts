@@ -71,15 +71,10 @@ async function countRecipients(db: Pool, campaign: CampaignRow, limit: number): 
   const { projectId, type } = campaign
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const { joins, matches } = await audienceScanSql(db, audience, { projectId })
-  return scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) =>
-    countRows(
-      tx,
-      sql`
-          select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
-          where contacts.project_id = ${projectId} and ${matches} and ${maySendSql(type)} limit ${limit}
-        `,
-    ),
-  )
+  const recipients = sql`
+    select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
+    where contacts.project_id = ${projectId} and ${matches} and ${maySendSql(type)} limit ${limit}`
+  return scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) => countRows(tx, recipients))
 }
 
 type Start = {

@@ -1,7 +1,7 @@
 import { readFacts } from '../../conditions/facts.ts'
 import { evaluationOf, isQuick, matchesExpression, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
 import { eventsOf } from '../../conditions/references.ts'
-import { type Db, many, prepared, type Tx } from '../../db/index.ts'
+import { type Db, many, prepared, scalars, type Tx } from '../../db/index.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
 import type { EventQuery } from '../../events/last-events.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
@@ -103,14 +103,10 @@ type TrackedSegment = ResolvedSegment & { mayBecomeDue: boolean }
 
 /** Without segments whose earlier memberships are still being deleted: their recomputation follows. */
 async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Map<string, TrackedSegment>> {
-  const rows = await many<{ id: string }>(db)`${prepared}
-    select segment_id as id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
+  const tracked = await scalars<string>(db)`${prepared}
+    select segment_id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
   `
-  const resolved = await resolveSegments(
-    db,
-    projectId,
-    rows.map(({ id }) => id),
-  )
+  const resolved = await resolveSegments(db, projectId, tracked)
   return new Map(resolved.map((segment) => [segment.id, { ...segment, mayBecomeDue: mayBecomeDue(segment.expression) }]))
 }
 

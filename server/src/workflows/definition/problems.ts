@@ -1,4 +1,4 @@
-import { type Db, many } from '../../db/index.ts'
+import { type Db, many, maybeOne, scalars } from '../../db/index.ts'
 import { type Graph, selfEndingWaits, triggerOf, unreachableSteps } from './graph.ts'
 import { nextFiringOf } from './schedule.ts'
 import { segmentsOfStep } from './uses.ts'
@@ -47,10 +47,10 @@ async function findTriggerProblems(db: Db, workflow: WorkflowRow, stepId: string
   if (name.startsWith('email.') && !EMAIL_EVENTS.has(name)) return problem(`Sterna records no event "${name}".`)
   const [, slug] = /^segment\.(.+)\.(?:entry|exit)$/s.exec(name) ?? []
   if (slug === undefined) return []
-  const tracked = await many(db)`
+  const tracked = await maybeOne(db)`
     select 1 from segments where project_id = ${workflow.projectId} and slug = ${slug} and track_membership limit 1
   `
-  return tracked.length ? [] : problem(`No segment with the slug "${slug}" tracks its membership.`)
+  return tracked ? [] : problem(`No segment with the slug "${slug}" tracks its membership.`)
 }
 
 async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph): Promise<Problem[]> {
@@ -75,11 +75,10 @@ async function findSegmentProblems(db: Db, { projectId, triggerType, triggerConf
   )
   if (triggerType === 'SCHEDULE') uses.push({ stepId: null, segmentId: triggerConfig.segmentId as string })
   if (!uses.length) return []
-  const found = await many<{ id: string }>(db)`
+  const known = await scalars<string>(db)`
     select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])
   `
-  const known = new Set(found.map(({ id }) => id))
   return uses
-    .filter(({ segmentId }) => !known.has(segmentId))
+    .filter(({ segmentId }) => !known.includes(segmentId))
     .map(({ stepId }) => ({ stepId, code: 'segment_missing', message: 'The segment does not exist.' }))
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { maybeOne, one, type Tx } from '../../db/index.ts'
+import { maybeScalar, one, type Tx } from '../../db/index.ts'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
 import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { type FieldIssue, fail, invalid } from '../../lib/errors.ts'
@@ -72,7 +72,7 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
   const own = new Set([...before.steps, ...before.transitions].map((each) => each.id))
   const added = [...graph.steps, ...graph.transitions].map((each) => each.id).filter((each) => !own.has(each))
   if (!added.length) return
-  const taken = await maybeOne<{ id: string }>(tx)`
+  const taken = await maybeScalar<string>(tx)`
     select own.id from workflow_graphs g cross join lateral jsonb_array_elements_text(g.uses -> 'ids') as own(id)
     where g.project_id = ${projectId} and g.workflow_id <> ${id}
       and (g.pinned or exists (select from workflows w where w.project_id = g.project_id and w.id = g.workflow_id and w.version = g.version))
@@ -80,8 +80,8 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
     limit 1
   `
   if (!taken) return
-  const isStep = graph.steps.some((step) => step.id === taken.id)
-  const index = (isStep ? graph.steps : graph.transitions).findIndex((each) => each.id === taken.id)
+  const isStep = graph.steps.some((step) => step.id === taken)
+  const index = (isStep ? graph.steps : graph.transitions).findIndex((each) => each.id === taken)
   invalid(`${isStep ? 'steps' : 'transitions'}.${index}.id`, 'Another workflow has this id.')
 }
 

@@ -1,4 +1,4 @@
-import { many, type Tx } from '../../db/index.ts'
+import { scalars, type Tx } from '../../db/index.ts'
 import { invalid } from '../../lib/errors.ts'
 import { loadLookup } from '../../segments/expressions.ts'
 import { kindOf } from '../steps/kinds.ts'
@@ -41,10 +41,9 @@ export async function checkGraphReferences(tx: Tx, projectId: string, steps: Gra
 async function checkTemplates(tx: Tx, projectId: string, steps: GraphStep[], pathOf: (step: GraphStep) => string) {
   const ids = unique(steps.flatMap(({ templateId }) => templateId ?? []))
   if (!ids.length) return
-  const rows = await many<{ id: string }>(tx)`
+  const known = await scalars<string>(tx)`
     select id from templates where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id for key share
   `
-  const known = new Set(rows.map(({ id }) => id))
-  const wrong = steps.find(({ templateId }) => templateId !== null && !known.has(templateId))
+  const wrong = steps.find(({ templateId }) => templateId !== null && !known.includes(templateId))
   if (wrong) invalid(`${pathOf(wrong)}config.templateId`, 'No such template.')
 }

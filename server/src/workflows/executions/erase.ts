@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { countAffected, many, type Pool, scalars, type Tx, transact } from '../../db/index.ts'
 import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { workInPieces } from '../../jobs/job.ts'
@@ -13,8 +13,8 @@ import { VISIT_OUTCOME } from './visit-outcome.ts'
 /** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
 export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
-  const deleted = await many<{ id: string }>(tx)`${wipeSql('workflows', scope)} returning id`
-  for (const { id } of deleted) await stopListening(tx, { projectId, id })
+  const deleted = await scalars<string>(tx)`${wipeSql('workflows', scope)} returning id`
+  for (const id of deleted) await stopListening(tx, { projectId, id })
   return deleted.length
 }
 
@@ -63,8 +63,8 @@ export const continueErasing = (db: Pool, workflow: ErasedWorkflow) =>
 async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Promise<number> {
   const which = sql`t.workflow_id = ${workflowId}`
   const scope = (limit: number): WipeScope => ({ projectId, before: 'infinity', limit })
-  const executions = await many<{ id: string }>(tx)`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`
-  await dropStepsSql(executions.map(({ id }) => ({ projectId, id }))).execute(tx)
+  const executions = await scalars<string>(tx)`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`
+  await dropStepsSql(executions.map((id) => ({ projectId, id }))).execute(tx)
   return (
     executions.length ||
     (await deleteWorkflowTemplates(tx, { projectId, workflowId, limit: TEMPLATES_CHUNK })) ||

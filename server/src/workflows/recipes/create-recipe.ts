@@ -1,4 +1,4 @@
-import { type Db, maybeOne, one, type Tx } from '../../db/index.ts'
+import { type Db, maybeOne, maybeScalar, scalar, type Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import type { WebhookTarget } from '../../lib/network/webhook-target.ts'
 import { readOwnCondition } from '../../segments/check-condition.ts'
@@ -59,16 +59,16 @@ async function contentOf(tx: Tx, projectId: string, { name, subject, previewText
 
 /** The sender of the template that was changed last, else one of the first verified domain. */
 async function findSender(db: Db, projectId: string): Promise<Sender> {
-  const { name } = await one<{ name: string }>(db)`select name from projects where id = ${projectId}`
+  const fromName = await scalar<string>(db)`select name from projects where id = ${projectId}`
   const last = await maybeOne<Sender>(db)`
     select from_address as "from", from_name as "fromName" from templates
     where project_id = ${projectId} and from_address is not null order by updated_at desc limit 1
   `
   if (last) return last
-  const domain = await maybeOne<{ domain: string }>(db)`
+  const domain = await maybeScalar<string>(db)`
     select domain from domains where project_id = ${projectId} and status = 'verified' order by created_at limit 1
   `
-  return { from: domain ? `hello@${domain.domain}` : null, fromName: name }
+  return { from: domain ? `hello@${domain}` : null, fromName }
 }
 
 async function createTrigger(tx: Tx, projectId: string, trigger: RecipeTrigger, eventName: string | undefined) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NO_DATA } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
-import { type Db, many, type Tx } from '../../db/index.ts'
+import { type Db, many, scalars, type Tx } from '../../db/index.ts'
 import { contentFrom } from '../../delivery/outbox/contents/content.ts'
 import { enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
 import type { OwnVariables } from '../../delivery/outbox/own-variables.ts'
@@ -165,7 +165,7 @@ async function findRunaways(
     return contactId && visits >= MAX_EMAILS_PER_HOUR ? [{ id, contactId }] : []
   })
   if (!suspects.length) return new Set()
-  const over = await many<{ id: string }>(db)`
+  const over = await scalars<string>(db)`
     with suspects as materialized (
       -- The project is a column: see writeRecords.
       select ${projectId}::uuid as project_id, s.* from jsonb_to_recordset(${JSON.stringify(suspects)}::jsonb) as s(id uuid, "contactId" uuid)
@@ -178,7 +178,7 @@ async function findRunaways(
         limit ${MAX_EMAILS_PER_HOUR}
       ) as sent) >= ${MAX_EMAILS_PER_HOUR}
   `
-  return new Set(over.map(({ id }) => id))
+  return new Set(over)
 }
 
 type DecidedEmail = Decided<SendEmail, EmailFacts>
