@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createCounts } from '../../../lib/counts.ts'
+import { createCounts } from '../../../lib/concurrency/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { CAPACITY as ALL_HELD, buildBatches, isTooMuchReady, limitsOf, nextInTurn, roomFor as roomForOwners } from './capacity.ts'
 

@@ -1,4 +1,4 @@
-import type { Counts } from '../../../lib/counts.ts'
+import type { Counts } from '../../../lib/concurrency/counts.ts'
 import { groupBy } from '../../../lib/group-by.ts'
 import { MB } from '../../../lib/text/units.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
