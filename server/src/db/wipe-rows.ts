@@ -14,7 +14,7 @@ type Selection = {
 
 export const createdInScope = ({ before }: WipeScope) => sql`t.created_at <= ${before}::timestamptz`
 
-/** For what survives a reset: only the deletion of the project removes it. */
+/** Condition on the row `t`, for what survives a reset: only the deletion of a project removes it. */
 export const OF_DELETED_PROJECT = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
 
 /** Deletes one chunk of a project's rows. */

@@ -3,7 +3,7 @@ import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Dns } from '../../lib/network/dns.ts'
 import { createSafeFetch } from '../../lib/network/safe-fetch.ts'
-import { literalAddress, readNetworks } from '../../lib/network/webhook-target.ts'
+import { literalAddress } from '../../lib/network/webhook-target.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { KB } from '../../lib/text/units.ts'
 import { recordFacts } from '../../webhooks/facts.ts'
@@ -72,7 +72,7 @@ const judge = async (deps: Deps, host: string): Promise<Verdict> =>
 /** Whether a request to the host arrives here. Only to public addresses, or where the installation itself is; nothing of the reply is shown. */
 async function isOurs({ dns, secrets, publicUrl }: Deps, host: string) {
   const own = await addressesOf(dns, new URL(publicUrl))
-  const target = { allowed: readNetworks(own.map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`)), ownHost: '' }
+  const target = { allowed: own.map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`), ownHost: '' }
   const url = `${urlOnHost(publicUrl, host)}${PROOF_PATH}`
   const safeFetch = createSafeFetch(dns, target)
   const reply = await safeFetch({ url, method: 'GET', headers: {}, body: undefined, timeoutMs: TIMEOUT_MS, maxReply: MAX_REPLY })

@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { tryLater } from '../errors.ts'
 import { batchSize } from '../process/metrics.ts'
 
 /** Outcome of one item. The items of a batch may have different outcomes. */
@@ -47,9 +47,8 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
 
   function submit(item: Item): Promise<Result> {
     const weight = weigh(item)
-    if (pending >= maxPending || (pending > 0 && pendingWeight + weight > maxPendingWeight)) {
-      fail('SERVICE_UNAVAILABLE', { message: 'Too much is waiting to be written. Try again shortly.', retryAfter: 1 })
-    }
+    if (pending >= maxPending || (pending > 0 && pendingWeight + weight > maxPendingWeight))
+      throw tryLater('Too much is waiting to be written. Try again shortly.')
     pending++
     pendingWeight += weight
     return new Promise<Result>((resolve, reject) => {
