@@ -10,7 +10,7 @@ import type { Content, Contents } from '../outbox/contents/content.ts'
 import { EXPIRES_AFTER_DAYS } from '../outbox/ended.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
 import { fewRows } from '../outbox/keyed-plans.ts'
-import type { Person } from '../outbox/own-variables.ts'
+import type { ContactVariables } from '../outbox/own-variables.ts'
 import { addressFactsSql, type RecipientFacts, verdict } from '../rules/may-send.ts'
 
 /** An email that may be sent, with everything needed to build it. `address`: where it goes. */
@@ -18,7 +18,7 @@ export type Admitted = {
   email: ClaimedEmail
   address: string
   content: Content
-  contact: Person
+  contact: ContactVariables
   signer: SenderDomain
   tracking: TrackingSetting
 }
