@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { ConditionTree } from '../conditions/schema.ts'
 import { maybeOne, one, scalars, type Tx } from '../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../http/if-match.ts'
+import type { Given } from '../lib/given.ts'
 import { newId } from '../lib/id.ts'
 import { checkReferences, usesOf } from './check-condition.ts'
 import { assertRoomForSegment, assertTrackable, awaitSegmentsLock } from './limits.ts'
@@ -53,12 +54,7 @@ async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; na
   return candidates.find((slug) => !taken.includes(slug))!
 }
 
-type SegmentChanges = {
-  name?: string | undefined
-  description?: string | null | undefined
-  condition?: ConditionTree | undefined
-  trackMembership?: boolean | undefined
-}
+type SegmentChanges = Given<Pick<SegmentRow, 'name' | 'description' | 'trackMembership'> & { condition: ConditionTree }>
 type Edit = { projectId: string; id: string; changes: SegmentChanges; revisions?: string[] | undefined }
 type Changed = SegmentRow & { newCondition: boolean }
 
