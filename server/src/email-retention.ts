@@ -1,5 +1,5 @@
 import { closeOldCampaigns } from './campaigns/ledger/close.ts'
-import { many, type Pool, type Tx, transact } from './db/index.ts'
+import { type Pool, scalars, type Tx, transact } from './db/index.ts'
 import { removeEmails, removeSandboxMessages } from './delivery/outbox/retention.ts'
 import { tryLock } from './ledger/locks.ts'
 import { NIL_ID } from './lib/id.ts'
@@ -34,10 +34,8 @@ export async function removeOldEmails(db: Pool, log: Log, { months, now = new Da
 
 const firstOfMonth = (now: Date, months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
 
-const listProjects = async (db: Pool, after: string) =>
-  (await many<{ id: string }>(db)`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`).map(
-    ({ id }) => id,
-  )
+const listProjects = (db: Pool, after: string) =>
+  scalars<string>(db)`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`
 
 async function removeEmailsOf(db: Pool, projectId: string, { before, deadline }: Run) {
   let removed = 0

@@ -14,6 +14,9 @@ type Selection = {
 
 export const createdInScope = ({ before }: WipeScope) => sql`t.created_at <= ${before}::timestamptz`
 
+/** Condition on the row `t`, for what survives a reset: only the deletion of a project removes it. */
+export const OF_DELETED_PROJECT = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
+
 /** Deletes one chunk of a project's rows. */
 export function wipeSql(table: keyof Schema, scope: WipeScope, { key = ['id'], which = createdInScope(scope) }: Selection = {}) {
   const columns = sql.join(key.map((column) => sql.ref(column)))

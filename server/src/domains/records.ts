@@ -3,7 +3,7 @@ import type { Dns, DnsOutcome } from '../lib/network/dns.ts'
 import { storable } from '../lib/text/storable.ts'
 
 /** A record to publish, and the check whether a published value is correct. */
-type DnsRecord = {
+export type DnsRecord = {
   type: 'TXT' | 'CNAME'
   name: string
   value: string

@@ -8,7 +8,7 @@ import { isProven } from './proof.ts'
 
 type Sender = { projectId: string; address: string }
 /** `linkHost`: while it is verified. */
-type SenderDomain = { id: string; domain: string; dkimSelector: string; linkHost: string | null }
+export type SenderDomain = { id: string; domain: string; dkimSelector: string; linkHost: string | null }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 

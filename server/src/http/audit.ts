@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { countAffected, type Pool, type Tx, transact, withLastStep } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { networkOf } from '../lib/network/network.ts'
 import type { App } from './server.ts'
@@ -151,8 +151,4 @@ export const dropOldAuditEntries = (tx: Tx, limit: number) =>
       select ctid from audit_entries where created_at < now() - make_interval(days => ${KEPT_DAYS}) limit ${limit}))
   `
 
-/** Survives a reset; only the deletion of a project removes it. */
-export const wipeAudit = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'audit_entries', scope, {
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-  })
+export const wipeAudit = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'audit_entries', scope, { which: OF_DELETED_PROJECT })

@@ -42,15 +42,10 @@ export function guardLinkHosts(app: App, { db, config }: Deps) {
     const foreign = [...new Set(names)].filter((name) => name !== own && NAME.test(name) && !isIP(name))
     if (!foreign.length) return done()
     void Promise.all(foreign.map(isLinkHost)).then(
-      (found) =>
-        done(
-          found.some(Boolean)
-            ? restrict(
-                req,
-                foreign.filter((_, index) => found[index]),
-              )
-            : undefined,
-        ),
+      (found) => {
+        const hosts = foreign.filter((_, index) => found[index])
+        done(hosts.length ? restrict(req, hosts) : undefined)
+      },
       () => done(HEALTH_PATHS.has(req.routeOptions.url ?? '') ? undefined : restrict(req, [])),
     )
   })

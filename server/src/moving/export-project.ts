@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { maybeOne, type Pool, scalar, scalars, type Tx, transact } from '../db/index.ts'
 import { auditSystem } from '../http/audit.ts'
 import type { Config } from '../lib/config.ts'
 import { idTime } from '../lib/id.ts'
@@ -105,7 +105,7 @@ async function* readRows(tx: Tx, { projectId, table, moved: { which, wide }, col
   `.execute(tx)
   const most = Math.min(pageRows, wide ? WIDE_ROWS : PAGE_ROWS)
   for (let size = Math.min(most, WIDE_ROWS); ; ) {
-    const page = (await many<{ row: string }>(tx)`fetch ${sql.lit(size)} from moved_rows`).map(({ row }) => row)
+    const page = await scalars<string>(tx)`fetch ${sql.lit(size)} from moved_rows`
     if (page.length) yield page
     if (page.length < size) break
     const bytes = page.reduce((sum, row) => sum + row.length, 0)

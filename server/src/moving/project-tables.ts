@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many } from '../db/index.ts'
+import { type Db, scalars } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { SEALED_DKIM_KEY } from '../domains/add.ts'
@@ -233,12 +233,10 @@ export const movedTables = (withSecrets: boolean): [ProjectTable, MovedTable][] 
   )
 
 /** In the order of the table. Without columns that the database fills by itself. */
-export async function listColumns(db: Db, table: ProjectTable, { without = [] }: MovedTable): Promise<string[]> {
-  const rows = await many<{ name: string }>(db)`
-    select attname as name from pg_attribute
+export const listColumns = (db: Db, table: ProjectTable, { without = [] }: MovedTable) =>
+  scalars<string>(db)`
+    select attname from pg_attribute
     where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attgenerated = ''
       and attname <> all(${['project_id', ...without]}::text[])
     order by attnum
   `
-  return rows.map(({ name }) => name)
-}

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { countAffected, many, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 
 /** What caps and billing count, by the source of emails: those that were accepted and not skipped, by the hour in which they were accepted. */
@@ -145,9 +145,7 @@ export const dropOldEmailCounts = (tx: Tx, limit: number) =>
       select ctid from email_counts where hour < now() - interval '400 days' limit ${limit}))
   `
 
-const OF_DELETED = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
-
 /** A reset keeps the counts: otherwise it would lift a cap. */
 export const wipeEmailCounts = async (tx: Tx, scope: WipeScope) =>
-  (await wipeRows(tx, 'email_counts', scope, { key: ['kind', 'hour'], which: OF_DELETED })) +
-  (await wipeRows(tx, 'usage_periods', scope, { key: ['category'], which: OF_DELETED }))
+  (await wipeRows(tx, 'email_counts', scope, { key: ['kind', 'hour'], which: OF_DELETED_PROJECT })) +
+  (await wipeRows(tx, 'usage_periods', scope, { key: ['category'], which: OF_DELETED_PROJECT }))

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
+import { countAffected, type Db, many, maybeOne, scalars, type Tx } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 
 /** Time for which domains and owner of a suspended project stay marked. */
@@ -79,14 +79,12 @@ export const findOwnerMark = (db: Db, userId: string) =>
   `
 
 /** The suspended projects whose marks are on the owner of this project. */
-export const listMarksOfOwner = async (db: Db, projectId: string): Promise<string[]> =>
-  (
-    await many<{ suspended: string }>(db)`
-      select o.suspended from memberships m join users u on u.id = m.user_id
-      join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
-      where m.project_id = ${projectId} and m.role = 'OWNER' limit 1000
-    `
-  ).map(({ suspended }) => suspended)
+export const listMarksOfOwner = (db: Db, projectId: string) =>
+  scalars<string>(db)`
+    select o.suspended from memberships m join users u on u.id = m.user_id
+    join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
+    where m.project_id = ${projectId} and m.role = 'OWNER' limit 1000
+  `
 
 /** Projects that are disabled because their owner has one of these suspended projects. */
 export const listHeirs = (db: Db, suspended: string[]) =>

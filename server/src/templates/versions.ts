@@ -35,7 +35,7 @@ type TemplateRef = { projectId: string; id: string }
 
 /** The columns that a version consists of. A change of any other column makes no version. */
 export const VERSIONED = ['subject', 'preview_text', 'body', 'design', 'from_address', 'from_name', 'reply_to', 'type'] as const
-const CONTENT = sql.join(VERSIONED.map((column) => sql.ref(column)))
+export const VERSIONED_COLUMNS = sql.join(VERSIONED.map((column) => sql.ref(column)))
 
 type Change = TemplateRef & {
   /** Condition on the row of the template: its content is about to change. */
@@ -49,8 +49,8 @@ type Change = TemplateRef & {
  */
 export async function keepVersion(tx: Tx, { projectId, id, changes, revisions }: Change): Promise<boolean> {
   const kept = await countAffected(tx)`
-    insert into template_versions (project_id, template_id, version, ${CONTENT}, saved_by, saved_at)
-    select project_id, id, version, ${CONTENT}, saved_by, saved_at from templates
+    insert into template_versions (project_id, template_id, version, ${VERSIONED_COLUMNS}, saved_by, saved_at)
+    select project_id, id, version, ${VERSIONED_COLUMNS}, saved_by, saved_at from templates
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)} and (${changes})
     for update
     on conflict (project_id, template_id, version) do update set ${sql.join(VERSIONED.map((column) => sql`${sql.ref(column)} = excluded.${sql.ref(column)}`))}
@@ -78,10 +78,10 @@ const VERSION_COLUMNS = sql`
 
 /** The template itself, and its older versions. */
 const versionsOf = ({ projectId, id }: TemplateRef) => sql`(
-  select version, ${CONTENT}, saved_by, saved_at, true as "isCurrent" from templates
+  select version, ${VERSIONED_COLUMNS}, saved_by, saved_at, true as "isCurrent" from templates
   where project_id = ${projectId} and id = ${id}
   union all
-  select version, ${CONTENT}, saved_by, saved_at, false from template_versions
+  select version, ${VERSIONED_COLUMNS}, saved_by, saved_at, false from template_versions
   where project_id = ${projectId} and template_id = ${id}
     and version < (select version from templates where project_id = ${projectId} and id = ${id})
 ) as v`

@@ -281,7 +281,7 @@ const POOL_WRITES = [
   'http/limits/rate-limit.ts rate_windows',
 ]
 
-const RUN = /\b(?:many|one|maybeOne|scalar|countAffected)(?:<[^`]*?>)?\(\s*(?!tx\b)\w+(?:,|\)`)/g
+const RUN = /\b(?:many|one|maybeOne|scalars?|countAffected)(?:<[^`]*?>)?\(\s*(?!tx\b)\w+(?:,|\)`)/g
 const EXECUTE = /\.execute\(\s*(?![\s()]|tx\b)/g
 const BUILD = /\b(?!tx\b)\w+\.(?=(?:insertInto|updateTable|deleteFrom)\()/g
 

@@ -6,6 +6,7 @@ import { type Db, maybeOne } from '../../db/index.ts'
 import { CursorQuery, severalOf } from '../../http/paging.ts'
 import { idTime, isId, lowestId } from '../../lib/id.ts'
 import { readAddress, readDomain } from '../../lib/text/address.ts'
+import { likePattern } from '../../lib/text/like-pattern.ts'
 import { DAY, HOUR, MINUTE } from '../../lib/text/units.ts'
 import { FACT_TIMES, type FactKind, IS_COUNTED } from '../outbox/email-ledger.ts'
 import { emailOfMessageId } from '../outbox/enqueue.ts'
@@ -176,7 +177,7 @@ async function matchesText(db: Db, projectId: string, text: string): Promise<Raw
   if (isToAddress) return isToAddress
   const isReference = sql`e.message_id = ${bare} or e.provider_id = ${bare}`
   if (address) return sql`(e.to_address = ${address} or ${isReference})`
-  const pattern = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = likePattern(text)
   return sql`(e.to_address like ${pattern.normalize('NFC').toLowerCase()} or coalesce(e.subject, c.subject) ilike ${pattern} or ${isReference})`
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { groupBy } from '../../lib/group-by.ts'
@@ -12,14 +13,8 @@ import { suppressRecipients } from './suppress.ts'
 
 type EmailRef = { projectId: string; id: string }
 type EmailFeedback = EmailRef & { feedback: Feedback }
-type AffectedEmail = EmailRef & {
-  contactId: string | null
-  campaignId: string | null
-  address: string
-  data: object
-  at: Date
-  test: boolean
-}
+const ROW = columns('emails', 'e', ['projectId', 'id', 'campaignId', 'test'])
+type AffectedEmail = RowOf<typeof ROW> & { contactId: string | null; address: string; data: object; at: Date }
 
 /** Records each fact once, in any order. After a hard bounce or a complaint the recipient is suppressed. */
 export const recordFeedback = (tx: Tx, { projectId, id }: EmailRef, feedback: Feedback) =>
@@ -51,18 +46,14 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
     update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
     from ${asRows(first.values())}
     where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(first.values())} and e.${time} is null
-    returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-      e.test, ${EVENT_TIME} as at, ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
+    returning ${ROW}, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at,
+      ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
       case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
   `
-  await addEntries(
-    tx,
-    affected.flatMap((email) => entriesOf(email, kind)),
-  )
-  await recordEvents(
-    tx,
-    affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback)),
-  )
+  const entries = affected.flatMap((email) => entriesOf(email, kind))
+  const events = affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback))
+  await addEntries(tx, entries)
+  await recordEvents(tx, events)
   if (kind === 'delivery') await clearSoftBounces(tx, affected)
   else await suppressRecipients(tx, kind, affected)
 }
@@ -80,8 +71,7 @@ function entriesOf(email: AffectedEmail & CountedEmail, kind: keyof typeof OUTCO
 async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const affected = await many<AffectedEmail>(tx)`
-    select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-      e.test, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
+    select ${ROW}, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
     from ${asRows(first.values())}
     join emails e on e.project_id = m."projectId" and e.id = m.id
     join contents c on c.project_id = e.project_id and c.id = e.content_id
@@ -90,10 +80,7 @@ async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   for (const email of affected) {
     const isTooMany = await countSoftBounce(tx, { ...email, emailId: email.id })
     if (isTooMany === undefined) continue
-    await recordEvents(
-      tx,
-      [email].filter(hasEvents).map((each) => eventOf(each, 'email.bounce', first.get(email.id)!.feedback)),
-    )
+    if (hasEvents(email)) await recordEvents(tx, [eventOf(email, 'email.bounce', first.get(email.id)!.feedback)])
     if (isTooMany) await suppressRecipients(tx, 'bounce', [email])
   }
 }
@@ -120,5 +107,5 @@ const eventOf = ({ projectId, id, contactId, data }: AffectedEmail, name: string
   name,
   emailId: id,
   data: { ...data, ...('reason' in feedback ? { reason: feedback.reason } : {}) },
-  ...(contactId ? { contactId } : {}),
+  contactId,
 })

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/cache.ts'
-import { AppError } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { overloadRefusals } from '../../lib/process/metrics.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
@@ -167,10 +167,7 @@ function refuse(req: FastifyRequest, reply: FastifyReply) {
     .send(JSON.stringify(envelope(OVERLOADED, req.id)))
 }
 
-const OVERLOADED = new AppError('SERVICE_UNAVAILABLE', {
-  message: 'This node is overloaded. Try again shortly.',
-  retryAfter: RETRY_SECONDS,
-})
+const OVERLOADED = tryLater('This node is overloaded. Try again shortly.', RETRY_SECONDS)
 
 /** Decides whether the limit of a lasting overload applies. `answered`: the number of all answers so far. */
 function createStrictness(answered: () => number) {

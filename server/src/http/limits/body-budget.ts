@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../lib/config.ts'
-import { AppError } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import { KB, MB } from '../../lib/text/units.ts'
 import { maxFormBytes } from '../form-file.ts'
 import { createValueCounter } from '../json.ts'
@@ -71,7 +71,7 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   }
 
   function grow(held: Hold, bytes: number) {
-    if (!budget.take(held, bytes)) throw tooMuch()
+    if (!budget.take(held, bytes)) throw tryLater('Too many large request bodies at once. Try again shortly.')
     held.bytes += bytes
   }
 
@@ -145,9 +145,6 @@ function ownerOf({ project, person, routeOptions }: FastifyRequest): Pick<Hold, 
   if (routeOptions.config.caller === 'public-key') return { owner: `${owner} by its public key`, share: SHARES.public }
   return { owner, share: SHARES.project }
 }
-
-const tooMuch = () =>
-  new AppError('SERVICE_UNAVAILABLE', { message: 'Too many large request bodies at once. Try again shortly.', retryAfter: 1 })
 
 /** A single body is always admitted: its size is bounded by its route. */
 function createBudget(total: number) {

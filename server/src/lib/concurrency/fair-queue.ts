@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { tryLater } from '../errors.ts'
 
 type Options = {
   /** Pieces of work that run at once. */
@@ -114,5 +114,4 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
   }
 }
 
-const refusal = () =>
-  new AppError('SERVICE_UNAVAILABLE', { message: 'Too much is waiting to be processed. Try again shortly.', retryAfter: 1 })
+const refusal = () => tryLater('Too much is waiting to be processed. Try again shortly.')

@@ -1,4 +1,4 @@
-import { type Db, one } from '../../db/index.ts'
+import { type Db, scalar } from '../../db/index.ts'
 import { AppError, fail } from '../../lib/errors.ts'
 import type { Brand } from '../../projects/brand.ts'
 import { Body } from '../content.ts'
@@ -9,10 +9,7 @@ import { type DesignProblem, expressionProblems } from './problems.ts'
 import { type RenderedDesign, renderDesign } from './render.ts'
 import { type Design, GivenDesign, readDesign } from './schema.ts'
 
-export async function findBrand(db: Db, projectId: string): Promise<Brand> {
-  const { brand } = await one<{ brand: Brand }>(db)`select brand from projects where id = ${projectId}`
-  return brand
-}
+export const findBrand = (db: Db, projectId: string) => scalar<Brand>(db)`select brand from projects where id = ${projectId}`
 
 /** Content of a request: HTML, or a design that the server renders. */
 export const DesignOrBody = {
