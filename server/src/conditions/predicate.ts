@@ -4,7 +4,7 @@ import { readAddress } from '../lib/text/address.ts'
 import { DAY, HOUR, MINUTE } from '../lib/text/units.ts'
 import { type ConditionField, readField } from './field.ts'
 import { readSpan } from './moment.ts'
-import { type Comparison, type EventOperator, type Operator, TAKEN, UNITS, type Unit } from './operators.ts'
+import { type Comparison, type EventOperator, type Operator, PERIODIC, TAKEN, UNITS, type Unit } from './operators.ts'
 import { foldCase } from './text/fold-case.ts'
 
 /** A path into `data`: the key as a whole if the contact has it, else its steps through nested objects. */
@@ -93,8 +93,6 @@ function readBy(field: ConditionField, filter: RawFilter): { predicate: Predicat
       return { predicate: { of: 'segment', id: field.id, negated: filter.operator === 'notMemberOfSegment' }, kept: {} }
   }
 }
-
-const PERIODIC: ReadonlySet<Operator> = new Set<Operator>(['triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
 
 /** Stored addresses are normalised in the same way. */
 function readEmail({ operator, value: given }: RawFilter): { predicate: Predicate; kept: Kept } {

@@ -8,7 +8,7 @@ import { isProven } from './proof.ts'
 
 type Sender = { projectId: string; address: string }
 /** `linkHost`: while it is verified. */
-type SenderDomain = { id: string; domain: string; dkimSelector: string; linkHost: string | null }
+export type SenderDomain = { id: string; domain: string; dkimSelector: string; linkHost: string | null }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
@@ -47,12 +47,9 @@ export const findDomainOwner = (db: Db, domain: string) =>
 export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: Sender) => SenderDomain | undefined> {
   const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
   const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))
-  const asked = new Map(named.map(({ projectId, name }) => [`${projectId} ${name}`, { projectId, name }]))
-  const listedOnce = [...asked.values()]
-  const verified = await many(
-    db,
-    verifiedStatement({ projects: listedOnce.map(({ projectId }) => projectId), names: listedOnce.map(({ name }) => name) }),
-  )
+  const asked = [...new Map(named.map((sender) => [`${sender.projectId} ${sender.name}`, sender])).values()]
+  const values = { projects: asked.map(({ projectId }) => projectId), names: asked.map(({ name }) => name) }
+  const verified = await many(db, verifiedStatement(values))
   const found = new Map(verified.map(({ projectId, ...domain }) => [`${projectId} ${domain.domain}`, domain]))
   return ({ projectId, address }) => found.get(`${projectId} ${nameOf(address)}`)
 }

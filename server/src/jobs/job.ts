@@ -83,13 +83,17 @@ export const showJob = (row: JobRow): z.output<typeof JobView> => ({
   finishedAt: row.finishedAt?.toISOString() ?? null,
 })
 
-/** Locks the job for the transaction that does its next chunk, waiting for the current holder. Undefined when it is finished. */
-export const lockJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
-  maybeOne<{ input: Input; position: Position | null; result: Record<string, number> | null }>(tx)`
+type Progress<Input, Position> = { input: Input; position: Position | null; result: Record<string, number> | null }
+
+/** Without a lock. Undefined when the job is finished. */
+export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId, lock = sql``) =>
+  maybeOne<Progress<Input, Position>>(db)`
     select input, position, result from jobs
-    where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
-    for update
+    where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active') ${lock}
   `
+
+/** The same, locked for the transaction that does the next chunk of the job, waiting for the current holder. */
+export const lockJob = <Input, Position>(tx: Tx, job: JobId) => readProgress<Input, Position>(tx, job, sql`for update`)
 
 /**
  * Works for about a second, in pieces that are transactions of their own: a worker that shuts down waits only for one. `isLast`: the piece must
@@ -108,12 +112,6 @@ export const stopJobs = (tx: Tx, projectId: string) =>
     update jobs set state = 'failed', failed_reason = 'The project was reset.', finished_at = now()
     where project_id = ${projectId} and state in ('waiting', 'active')
   `.execute(tx)
-
-/** Input and position, without a lock. Undefined when the job is finished. */
-export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
-  maybeOne<{ input: Input; position: Position | null }>(db)`
-    select input, position from jobs where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
-  `
 
 /** Longest wait for a job: shorter than the time a process has to stop. */
 const MAX_WAIT_MS = 12_000

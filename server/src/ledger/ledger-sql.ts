@@ -29,7 +29,7 @@ export const each = (columns: string[], write: (column: Sql) => Sql, separator =
 const sameKey = (key: string[], of: Sql) => each(key, (column) => sql`s.${column} = ${of}.${column}`, sql` and `)
 const allZero = (columns: string[], of: Sql) => each(columns, (column) => sql`${of}.${column} = 0`, sql` and `)
 
-/** True for projects that are being wiped. */
+/** SQL condition: the project is being reset or deleted. Nothing that it had goes on until that has ended. */
 export const isWiped = (projectId: Sql) => sql`exists (select from project_wipes w where w.project_id = ${projectId})`
 
 /** Rows of the sums, and of what waits to be added to them, in the same columns. */

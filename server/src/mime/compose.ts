@@ -1,3 +1,4 @@
+import { MB } from '../lib/text/units.ts'
 import { BOUNDARY, base64Lines, encodeBody, filenameParameter, header, mailbox, nameParameter, plainHeader } from './encode.ts'
 
 type Mailbox = { name?: string | null; address: string }
@@ -22,7 +23,7 @@ export type MessageFields = {
 }
 
 /** Largest encoded message, in bytes: what receivers can be expected to accept. */
-export const MAX_MESSAGE = 40 * 1024 * 1024
+export const MAX_MESSAGE = 40 * MB
 
 /**
  * Both with CRLF line ends; `head` without the empty line after it. No line begins with a dot. A body that was encoded in advance is bytes, in the
@@ -88,20 +89,9 @@ function headersOf(fields: HeaderFields, contentHead: string) {
 }
 
 /** Headers that must occur once: mail programs disagree about duplicates. Custom ones are dropped. */
-const RESERVED = new Set([
-  'from',
-  'to',
-  'subject',
-  'date',
-  'message-id',
-  'x-sterna-id',
-  'x-sterna-return-path',
-  'mime-version',
-  'content-type',
-  'content-transfer-encoding',
-])
+const RESERVED = /^(from|to|subject|date|message-id|x-sterna-(id|return-path)|mime-version|content-(type|transfer-encoding))$/i
 
-export const isReservedHeader = (name: string) => RESERVED.has(name.toLowerCase())
+export const isReservedHeader = (name: string) => RESERVED.test(name)
 
 const hasHeader = (headers: Record<string, string>, name: string) => Object.keys(headers).some((key) => key.toLowerCase() === name)
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { ConditionTree } from '../conditions/schema.ts'
 import { maybeOne, one, scalars, type Tx } from '../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../http/if-match.ts'
+import type { Given } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 import { checkReferences, usesOf } from './check-condition.ts'
 import { assertRoomForSegment, assertTrackable, awaitSegmentsLock } from './limits.ts'
@@ -53,13 +54,9 @@ async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; na
   return candidates.find((slug) => !taken.includes(slug))!
 }
 
-type SegmentChanges = {
-  name?: string | undefined
-  description?: string | null | undefined
-  condition?: ConditionTree | undefined
-  trackMembership?: boolean | undefined
-}
+type SegmentChanges = Given<Pick<SegmentRow, 'name' | 'description' | 'trackMembership'> & { condition: ConditionTree }>
 type Edit = { projectId: string; id: string; changes: SegmentChanges; revisions?: string[] | undefined }
+type Changed = SegmentRow & { newCondition: boolean }
 
 /** Changes the given fields only. Undefined when there is no such segment; a newer revision is refused. */
 export async function changeSegment(tx: Tx, { projectId, id, changes, revisions }: Edit) {
@@ -85,7 +82,7 @@ const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
     ...(condition ? [sql`condition = ${asJson(condition)}::jsonb, uses = ${asJson(usesOf(condition))}::jsonb, counted_at = null`] : []),
     sql`updated_at = ${nextRevision(sql.ref('segments.updated_at'))}`,
   ]
-  return maybeOne<SegmentRow & { newCondition: boolean }>(tx)`
+  return maybeOne<Changed>(tx)`
     update segments set ${sql.join(sets)}
     from (select condition as old_condition from segments where project_id = ${projectId} and id = ${id}) as before
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('segments.updated_at'), revisions)}
@@ -94,15 +91,11 @@ const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
 }
 
 /** Tells tracking what has changed of a dynamic segment. */
-async function followChange(
-  tx: Tx,
-  before: SegmentRow,
-  { id, projectId, trackMembership, newCondition }: SegmentRow & { newCondition: boolean },
-) {
-  const segment = { projectId, segmentId: id }
-  if (trackMembership && !before.trackMembership) await startTracking(tx, segment)
-  if (!trackMembership && before.trackMembership) await stopTracking(tx, segment)
-  if (newCondition) await conditionChanged(tx, segment)
+async function followChange(tx: Tx, before: SegmentRow, after: Changed) {
+  const segment = { projectId: after.projectId, segmentId: after.id }
+  if (after.trackMembership && !before.trackMembership) await startTracking(tx, segment)
+  if (!after.trackMembership && before.trackMembership) await stopTracking(tx, segment)
+  if (after.newCondition) await conditionChanged(tx, segment)
 }
 
 const COPY = ' (Copy)'

@@ -62,15 +62,13 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     const readable = due.filter(({ messageId, work }) => work.copy || read.has(messageId))
     const sign = createWebhookSigner(openSecrets(secrets, endpoint))
     const session = createSafeSession()
-    const send = async (each: DueDelivery, at: Date) => {
+    const send: Send = async (each, at) => {
       const body = bodyOf(each)
       if (!body) return each.work.tries === null ? undefined : NO_PAYLOAD
       const headers = headersOf(sign, { id: each.id, at, body })
       const startedAt = Date.now()
-      const outcome = await safeFetch(
-        { url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS, mayRepeat: true },
-        session,
-      )
+      const request = { url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS, mayRepeat: true }
+      const outcome = await safeFetch(request, session)
       if (isTracing()) traceDelivery(endpoint, body, outcome, startedAt)
       return outcome
     }
@@ -123,12 +121,10 @@ export const headersOf = (sign: WebhookSigner, message: Parameters<WebhookSigner
   ...sign(message),
 })
 
+type Send = (due: DueDelivery, at: Date) => Promise<SafeOutcome | undefined>
+
 /** Up to eight at a time. After one that hung none is started: the others would hang too, and hold the slot of this endpoint for long. */
-async function makeRequests(
-  due: DueDelivery[],
-  send: (due: DueDelivery, at: Date) => Promise<SafeOutcome | undefined>,
-  isStopped: () => boolean,
-): Promise<Attempted[]> {
+async function makeRequests(due: DueDelivery[], send: Send, isStopped: () => boolean): Promise<Attempted[]> {
   const began = performance.now()
   const attempted: Attempted[] = []
   let next = 0

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, many, maybeOne, maybeScalar, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
@@ -12,6 +13,7 @@ import { newSigningSecret, type SigningSecrets } from '../webhooks/sign.ts'
 import { Selectors } from './event-types.ts'
 
 const MAX_ENDPOINTS = 20
+const DISABLED_REASONS = ['gone', 'failing', 'backlog'] as const
 export const MAX_GRACE_HOURS = 168
 
 const Health = z.object({
@@ -29,7 +31,7 @@ export const WebhookEndpoint = z
     events: z.array(z.string()),
     enabled: z.boolean(),
     disabledReason: z
-      .enum(['gone', 'failing', 'backlog'])
+      .enum(DISABLED_REASONS)
       .nullable()
       .describe('Why Sterna disabled it: it answered 410, failed for five days, or more than a million deliveries waited.'),
     secret: z.string().describe('Signs requests by Standard Webhooks (HMAC-SHA256).'),
@@ -44,34 +46,25 @@ export const WebhookEndpoint = z
   .meta({ id: 'WebhookEndpoint' })
 
 export type EndpointKey = { projectId: string; id: string }
-type DisabledReason = 'gone' | 'failing' | 'backlog'
-export type EndpointRow = {
-  projectId: string
-  id: string
-  url: string
-  description: string | null
-  events: string[]
-  enabled: boolean
+type DisabledReason = (typeof DISABLED_REASONS)[number]
+const SHOWN = ['url', 'description', 'events', 'enabled', 'disabledReason', 'failingSince', 'createdAt', 'updatedAt'] as const
+const OWN_COLUMNS = columns('webhook_endpoints', 'e', ['projectId', 'id', ...SHOWN])
+export type EndpointRow = RowOf<typeof OWN_COLUMNS> & {
   disabledReason: DisabledReason | null
   secret: Buffer
   previous: Buffer | null
   previousUntil: Date | null
-  failingSince: Date | null
   succeeded: number
   failed: number
   durationMs: number
-  createdAt: Date
-  updatedAt: Date
 }
 
 /** The former secret counts until its time. */
 export const SECRET_COLUMNS = sql`e.secret, case when e.previous_until > now() then e.previous end as previous`
 
-const COLUMNS = sql<EndpointRow>`
-  e.project_id as "projectId", e.id, e.url, e.description, e.events, e.enabled, e.disabled_reason as "disabledReason", ${SECRET_COLUMNS},
-  case when e.previous_until > now() then e.previous_until end as "previousUntil", e.failing_since as "failingSince",
-  coalesce(h.succeeded, 0)::int as succeeded, coalesce(h.failed, 0)::int as failed, coalesce(h.duration_ms, 0)::float8 as "durationMs",
-  e.created_at as "createdAt", e.updated_at as "updatedAt"`
+const COLUMNS = sql`
+  ${OWN_COLUMNS}, ${SECRET_COLUMNS}, case when e.previous_until > now() then e.previous_until end as "previousUntil",
+  coalesce(h.succeeded, 0)::int as succeeded, coalesce(h.failed, 0)::int as failed, coalesce(h.duration_ms, 0)::float8 as "durationMs"`
 
 const HEALTH = sql`
   left join lateral (

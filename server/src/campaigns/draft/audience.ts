@@ -6,7 +6,7 @@ import { expressionSql, type ScanSql, type SqlContext, scanSql } from '../../con
 import type { Db } from '../../db/index.ts'
 import { invalid, notFound } from '../../lib/errors.ts'
 import { usesOf } from '../../segments/check-condition.ts'
-import { readContext } from '../../segments/evaluate.ts'
+import { readSqlContext } from '../../segments/evaluate.ts'
 import { loadReachable } from '../../segments/expressions.ts'
 import type { AUDIENCE_TYPES, CampaignRow } from './campaign.ts'
 
@@ -69,8 +69,8 @@ const expressionOf = ({ tree, segments }: NonNullable<ResolvedAudience>) => toEx
 type Moment = { projectId: string; at?: Date }
 
 async function contextOf(db: Db, expression: Expression, { projectId, at }: Moment): Promise<SqlContext> {
-  const { now, deletedFields } = await readContext(db, projectId, [{ expression }])
-  return { projectId, deletedFields, now: at ?? now, ...(at ? { until: at } : {}) }
+  const context = await readSqlContext(db, projectId, expression)
+  return at ? { ...context, now: at, until: at } : context
 }
 
 /** True for the rows of `contacts` that are in the audience, looked up row by row: for pages of contacts. */

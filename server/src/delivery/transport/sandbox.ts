@@ -10,16 +10,14 @@ const STORED: SendOutcome = { is: 'accepted', response: '250 kept in the sandbox
 const DELIVERED: SendOutcome = { ...STORED, feedback: [{ is: 'delivery' }] }
 
 /** Outcomes by local part, or by its part before a plus sign. */
-const BEHAVIOURS = new Map<string, SendOutcome>(
-  Object.entries({
-    delivered: DELIVERED,
-    bounce: { ...STORED, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
-    full: { ...STORED, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] },
-    complaint: { ...STORED, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
-    delay: { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
-    refuse: { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' },
-  } satisfies Record<string, SendOutcome>),
-)
+const BEHAVIOURS = new Map<string, SendOutcome>([
+  ['delivered', DELIVERED],
+  ['bounce', { ...STORED, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] }],
+  ['full', { ...STORED, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] }],
+  ['complaint', { ...STORED, feedback: [{ is: 'delivery' }, { is: 'complaint' }] }],
+  ['delay', { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' }],
+  ['refuse', { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' }],
+])
 
 const MAX_MESSAGES = 1_000
 const MAX_BYTES = 100 * MB

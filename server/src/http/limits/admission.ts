@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/cache.ts'
-import { addTo } from '../../lib/concurrency/add-to.ts'
+import { createCounts } from '../../lib/concurrency/counts.ts'
 import { tryLater } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { overloadRefusals } from '../../lib/process/metrics.ts'
@@ -61,7 +61,7 @@ type Options = {
 export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
   const warn = createRareWarning(log)
   const pace = createPace(() => inProgress >= BUSY)
-  const byClient = new Map<string, number>()
+  const byClient = createCounts()
   const known = createCache<string, true>({ maxEntries: MAX_CLIENTS_KNOWN })
   let inProgress = 0
 
@@ -87,14 +87,14 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     lastOverAt = now
     const limit = now - overSince < BURST_MS ? Math.max(usual, pace.burst()) : usual
     if (inProgress < limit) return false
-    const share = Math.max(1, limit / Math.max(1, byClient.size))
-    return (byClient.get(client) ?? 0) >= share || countFairly(share) >= limit * HARD
+    const share = Math.max(1, limit / Math.max(1, byClient.counts.size))
+    return byClient.of(client) >= share || countFairly(share) >= limit * HARD
   }
 
   /** Without what clients have beyond their share: a burst of one client does not shut out the others. */
   function countFairly(share: number) {
     let count = 0
-    for (const each of byClient.values()) count += Math.min(each, share)
+    for (const each of byClient.counts.values()) count += Math.min(each, share)
     return count
   }
 
@@ -103,7 +103,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     if (client === null) return
     req.admittedFor = null
     inProgress--
-    addTo(byClient, client, -1)
+    byClient.change(client, -1)
   }
 
   function note() {
@@ -135,7 +135,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     }
     req.admittedFor = client
     inProgress++
-    addTo(byClient, client, 1)
+    byClient.change(client, 1)
     // Only for a client that disconnects while it sends: a complete request is still processed, and counts until that ends.
     reply.raw.once('close', () => req.raw.complete || release(req))
     done()

@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addTo } from '../../lib/concurrency/add-to.ts'
+import { createCounts } from '../../lib/concurrency/counts.ts'
 import type { Config } from '../../lib/config.ts'
 import { tryLater } from '../../lib/errors.ts'
 import { KB, MB } from '../../lib/text/units.ts'
@@ -150,19 +150,19 @@ function ownerOf({ project, person, routeOptions }: FastifyRequest): Pick<Hold, 
 /** A single body is always admitted: its size is bounded by its route. */
 function createBudget(total: number) {
   let held = 0
-  const byOwner = new Map<string, number>()
+  const byOwner = createCounts()
   return {
     /** False when it does not fit; then nothing is taken. */
     take({ owner, share }: Hold, bytes: number) {
-      const mine = byOwner.get(owner) ?? 0
+      const mine = byOwner.of(owner)
       if ((held && held + bytes > total) || (mine && mine + bytes > total * share)) return false
       held += bytes
-      addTo(byOwner, owner, bytes)
+      byOwner.change(owner, bytes)
       return true
     },
     give(owner: string, bytes: number) {
       held -= bytes
-      addTo(byOwner, owner, -bytes)
+      byOwner.change(owner, -bytes)
     },
   }
 }

@@ -11,17 +11,17 @@ type Options<Item, Result> = {
   run: (items: Item[]) => Promise<BatchOutcome<Result>[]>
   /** Whether a failure may be caused by single items, so that parts of the batch are retried. If not, the whole batch has failed. */
   mayBeOneItem: (error: unknown) => boolean
-  /** Weight of an item, for the limits below. */
-  weigh: (item: Item) => number
+  /** Weight of an item, for the limits below. Without it only the number of items counts. */
+  weigh?: (item: Item) => number
   /** Limits that close a batch: its items, their weight, and the wait of the first item. */
   maxItems: number
-  maxWeight: number
+  maxWeight?: number
   maxWaitMs: number
   /** Batches that run at once; meanwhile the next one fills. */
   lanes: number
   /** Beyond these limits calls are refused instead of queued. */
   maxPending: number
-  maxPendingWeight: number
+  maxPendingWeight?: number
 }
 
 type Waiting<Item, Result> = {
@@ -34,7 +34,8 @@ type Waiting<Item, Result> = {
 
 /** Combines concurrent calls into batches. Each call gets its own result. */
 export function createBatcher<Item, Result>(options: Options<Item, Result>) {
-  const { name, run, mayBeOneItem, weigh, maxItems, maxWeight, maxWaitMs, lanes, maxPending, maxPendingWeight } = options
+  const { name, run, mayBeOneItem, maxItems, maxWaitMs, lanes, maxPending } = options
+  const { weigh = () => 0, maxWeight = Number.POSITIVE_INFINITY, maxPendingWeight = Number.POSITIVE_INFINITY } = options
   type Call = Waiting<Item, Result>
   let queue: Call[] = []
   let queuedWeight = 0

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { SMTPServer, SMTPServerAddress, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
-import { addTo } from '../concurrency/add-to.ts'
+import { createCounts } from '../concurrency/counts.ts'
 import { ConfigError } from '../config.ts'
 import type { Log } from '../log.ts'
 import { networkOf } from '../network/network.ts'
@@ -70,20 +70,20 @@ export type SmtpSockets = ReturnType<typeof createSmtpSockets>
 /** All open connections, counted by network. */
 export function createSmtpSockets({ connectionMs, connectionsOfOne }: SocketLimits) {
   const open = new Set<Socket>()
-  const counts = new Map<string, number>()
+  const connections = createCounts()
   return {
     add(socket: Socket) {
       const network = networkOf(socket.remoteAddress ?? '')
       const deadline = setTimeout(() => socket.destroy(), connectionMs).unref()
       open.add(socket)
-      addTo(counts, network, 1)
+      connections.change(network, 1)
       socket.once('close', () => {
         clearTimeout(deadline)
         open.delete(socket)
-        addTo(counts, network, -1)
+        connections.change(network, -1)
       })
     },
-    isOverLimit: (ip: string) => (counts.get(networkOf(ip)) ?? 0) > connectionsOfOne,
+    isOverLimit: (ip: string) => connections.of(networkOf(ip)) > connectionsOfOne,
     destroy() {
       for (const socket of open) socket.destroy()
     },

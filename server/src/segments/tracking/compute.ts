@@ -173,7 +173,7 @@ type Filled = { changes: MembershipChange[]; size: number; end: string | undefin
 
 /** Finds the differences in the database: nothing but ids is read. */
 async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
-  const context = await readContext(tx, projectId, [segment])
+  const context = await readContext(tx, projectId, [segment.expression])
   const rows = await many<{ id: string; matches: boolean; isMember: boolean }>(tx)`
     with page as materialized (
       select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { NO_DATA } from '../../contacts/data.ts'
+import { contentFrom } from '../../delivery/outbox/contents/content.ts'
 import { StaleKey } from '../../http/auth/key-check.ts'
 import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
@@ -134,19 +135,11 @@ function requestFor(
   bodyHash: string | null,
 ): Omit<SendRequest, 'project'> {
   const requestId = newId()
+  const fromName = storable(from.name).slice(0, MAX_NAME)
+  const content = contentFrom(undefined, { subject, fromAddress: from.address, fromName, replyTo })
   return {
     recipients: recipients.map((email) => ({ name: null, email })),
-    content: {
-      type: 'TRANSACTIONAL',
-      subject,
-      body: '',
-      fromAddress: from.address,
-      fromName: storable(from.name).slice(0, MAX_NAME) || null,
-      replyTo,
-      headers: {},
-      templateId: null,
-      raw: { bytes: raw, form, isTracked: wantsTracking },
-    },
+    content: { ...content, raw: { bytes: raw, form, isTracked: wantsTracking } },
     attachments: [],
     patch: NO_DATA,
     source: { by: 'secret-key', details: { requestId } },

@@ -8,7 +8,7 @@ import { lockSegments } from '../../segments/limits.ts'
 import { type Graph, type Violation, violationsOf } from './graph.ts'
 import { listenForWorkflow } from './listeners.ts'
 import { assertMaySendSteps } from './may-send.ts'
-import { checkGraphReferences, type GraphUses, usesOfGraph } from './uses.ts'
+import { checkGraphReferences, usesOfGraph } from './uses.ts'
 import { trimVersions } from './versions.ts'
 import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from './workflow.ts'
 
@@ -18,13 +18,13 @@ const MAX_GRAPH_BYTES = MB
 /** Names the place in the request of what is wrong. */
 export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
 /** Requests about a single step or transition name its fields directly. */
-export const BARE_PLACES: Places = { violation: ({ field }) => field, step: () => '' }
+const BARE_PLACES: Places = { violation: ({ field }) => field, step: () => '' }
 
 type Edit = WorkflowKey & {
   revisions?: string[] | undefined
   /** The version that the caller has read. */
   version?: number
-  places: Places
+  places?: Places
   /** A key may not make an enabled workflow send what the key itself may not. */
   caller: CallingProject
   /** The person who makes the change. Undefined: an API key. */
@@ -38,6 +38,7 @@ type Edit = WorkflowKey & {
  * to change.
  */
 export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow; graph: Graph } | undefined> {
+  const { places = BARE_PLACES } = edit
   await lockSegments(tx, edit.projectId)
   const stored = await lockWorkflow(tx, edit)
   if (!stored) return undefined
@@ -47,9 +48,9 @@ export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow;
   const before = await readGraph(tx, stored)
   const graph = edit.change(before)
   if (!graph) return undefined
-  refuseViolations(graph, edit.places)
+  refuseViolations(graph, places)
   const changed = graph.steps.filter((step) => !before.steps.includes(step))
-  await checkGraphReferences(tx, edit.projectId, changed, (step) => edit.places.step(graph.steps.indexOf(step)))
+  await checkGraphReferences(tx, edit.projectId, changed, (step) => places.step(graph.steps.indexOf(step)))
   if (stored.enabled) await assertMaySendSteps(tx, edit.caller, changed)
   await refuseForeignIds(tx, stored, { before, graph })
   return { row: await storeVersion(tx, stored, graph, edit.savedBy), graph }
@@ -87,7 +88,7 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
 
 async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph, savedBy: string | undefined): Promise<WorkflowRow> {
   const { projectId, id, version } = workflow
-  await insertGraph(tx, { projectId, id, version: version + 1, graph, uses: usesOfGraph(graph), savedBy })
+  await insertGraph(tx, { projectId, id, version: version + 1, graph, savedBy })
   await trimVersions(tx, workflow)
   const row = await one<WorkflowRow>(tx)`
     update workflows w set version = version + 1, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
@@ -98,19 +99,10 @@ async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph, savedBy
   return row
 }
 
-export async function insertGraph(
-  tx: Tx,
-  {
-    projectId,
-    id,
-    version,
-    graph,
-    uses,
-    savedBy,
-  }: WorkflowKey & { version: number; graph: Graph; uses: GraphUses; savedBy?: string | undefined },
-) {
-  await sql`
+type NewGraph = WorkflowKey & { version: number; graph: Graph; savedBy: string | undefined }
+
+export const insertGraph = (tx: Tx, { projectId, id, version, graph, savedBy }: NewGraph) =>
+  sql`
     insert into workflow_graphs (project_id, workflow_id, version, graph, uses, saved_by)
-    values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(uses)}::jsonb, ${savedBy ?? null})
+    values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(usesOfGraph(graph))}::jsonb, ${savedBy ?? null})
   `.execute(tx)
-}

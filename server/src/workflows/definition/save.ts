@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, one, scalar, type Tx } from '../../db/index.ts'
 import { nextRevision, refuseStale } from '../../http/if-match.ts'
+import type { Given } from '../../http/validate.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { fail, invalid } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
@@ -28,19 +29,15 @@ type NewWorkflow = Omit<WorkflowRow, 'id' | 'enabled' | 'version' | 'createdAt' 
   savedBy?: string | undefined
 }
 
-/** Disabled, with nothing but its TRIGGER step. */
-export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
-  const now = new Date().toISOString()
-  const graph: Graph = { steps: [newStep({ type: 'TRIGGER', config: {}, templateId: null }, now)], transitions: [] }
-  return insertWorkflow(tx, workflow, graph)
+/** Started by an event, disabled, with nothing but its TRIGGER step. */
+export function createWorkflow(tx: Tx, workflow: Omit<NewWorkflow, 'triggerType'>) {
+  const trigger = newStep({ type: 'TRIGGER', config: {}, templateId: null }, new Date().toISOString())
+  return insertWorkflow(tx, { ...workflow, triggerType: 'EVENT' }, { steps: [trigger], transitions: [] })
 }
 
 /** Disabled. The caller has checked what the graph refers to. */
-export async function insertWorkflow(
-  tx: Tx,
-  { projectId, id = newId(), name, description, triggerType, triggerConfig, allowReentry, savedBy }: NewWorkflow,
-  graph: Graph,
-) {
+export async function insertWorkflow(tx: Tx, workflow: NewWorkflow, graph: Graph) {
+  const { projectId, id = newId(), name, description, triggerType, triggerConfig, allowReentry, savedBy } = workflow
   await lockSegments(tx, projectId)
   await assertRoomForWorkflow(tx, projectId)
   const row = await one<WorkflowRow>(tx)`
@@ -48,7 +45,7 @@ export async function insertWorkflow(
     values (${projectId}, ${id}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
     returning ${WORKFLOW_COLUMNS}
   `
-  await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph), savedBy })
+  await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, savedBy })
   return { row, graph }
 }
 
@@ -58,12 +55,8 @@ async function assertRoomForWorkflow(tx: Tx, projectId: string) {
   if (count >= MAX_WORKFLOWS) fail('CONFLICT', { message: `A project has at most ${MAX_WORKFLOWS.toLocaleString('en')} workflows.` })
 }
 
-type WorkflowChanges = {
-  name?: string | undefined
-  description?: string | null | undefined
+type WorkflowChanges = Given<Pick<WorkflowRow, 'name' | 'description' | 'enabled' | 'allowReentry'>> & {
   trigger?: { type: TriggerType; config: Record<string, unknown> } | undefined
-  enabled?: boolean | undefined
-  allowReentry?: boolean | undefined
 }
 type Edit = WorkflowKey & {
   revisions?: string[] | undefined

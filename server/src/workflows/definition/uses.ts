@@ -6,7 +6,7 @@ import type { StepUses } from '../steps/step.ts'
 import { awaitedBy, type Graph, type GraphStep } from './graph.ts'
 
 /** What a graph mentions, stored beside it: usage and references are found by a query. */
-export type GraphUses = StepUses & { segments: string[]; templates: string[]; awaited: string[]; ids: string[] }
+type GraphUses = StepUses & { segments: string[]; templates: string[]; awaited: string[]; ids: string[] }
 
 const unique = (values: string[]) => [...new Set(values)]
 

@@ -7,7 +7,6 @@ import { fail } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { ALL_STEP_TYPES } from '../steps/kinds.ts'
 import type { Graph, GraphStep, GraphTransition } from './graph.ts'
-import type { Problem } from './problems.ts'
 import { TRIGGER_TYPES, type TriggerType } from './trigger.ts'
 
 export const Transition = z
@@ -61,6 +60,7 @@ const WorkflowProblem = z.object({
   code: z.enum(['no_steps', 'unreachable', 'no_sender', 'template_missing', 'segment_missing', 'trigger_incomplete', 'loop_without_pause']),
   message: z.string(),
 })
+export type Problem = z.output<typeof WorkflowProblem>
 
 export const Workflow = z
   .object({

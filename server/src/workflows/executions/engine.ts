@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { many, maybeOne, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
 import { listenForNotifications } from '../../db/notifications.ts'
+import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
@@ -9,7 +10,6 @@ import { createRareWarning } from '../../lib/rare-warning.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
 import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
-import { isBeingWiped } from './wiped.ts'
 
 type Deps = LoopDeps & { db: Pool; url: string; timeoutAfterMs?: number | undefined }
 
@@ -99,7 +99,7 @@ const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
   select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
     select d.project_id, d.due_at from pending d join projects p on p.id = d.project_id
     where d.due_at <= now() and d.project_id <> all(${except}::uuid[]) and not p.disabled and p.deleted_at is null
-      and not ${isBeingWiped(sql`d.project_id`)}
+      and not ${isWiped(sql`d.project_id`)}
   `)}) as found
 `
 

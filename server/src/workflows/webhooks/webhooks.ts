@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import type { LoopDeps } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
@@ -13,7 +14,6 @@ import { signWebhook } from '../../webhooks/sign.ts'
 import { type Claimed, RUNNING_COLUMNS, withGraphs } from '../executions/advance.ts'
 import { notifyDue } from '../executions/enrol.ts'
 import { type ActiveExecution, applyOutcomes } from '../executions/transition.ts'
-import { isBeingWiped } from '../executions/wiped.ts'
 import type { Running } from '../steps/step.ts'
 import { decideWebhook, type WebhookAnswer } from '../steps/webhook.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from '../steps/webhook-request.ts'
@@ -80,7 +80,7 @@ const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
   const due = sql`
     select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
-    where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
+    where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isWiped(sql`p.id`)}
       and ${HOST_KEY} <> all(${except}::text[])`
   return many<DueHost>(db)`
     with recursive ${skipScanCte('hosts', {

@@ -1,4 +1,4 @@
-import { addTo } from '../../../lib/concurrency/add-to.ts'
+import { createCounts } from '../../../lib/concurrency/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { BULK_SHARE, type BuiltMessage, type OwnerOf } from '../limits/capacity.ts'
 import type { createSlots } from '../limits/slots.ts'
@@ -19,14 +19,12 @@ export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof creat
   const most = maxLingering(slots.most)
   /** With their owners. */
   const lingering = new Map<StreamEmail, string>()
-  const counts = new Map<string, number>()
+  const { counts, of: countOf, change } = createCounts()
   /** By key. The first of an owner is the next to be tried. */
   const silent = new Map<string, StreamEmail>()
 
   const ownerOfEmail = ({ projectId }: StreamEmail) => ownerOf(projectId)
   const isSilent = (email: StreamEmail) => silent.size > 0 && silent.has(keyOf(email))
-
-  const countOf = (owner: string) => counts.get(owner) ?? 0
 
   /**
    * Emails of an owner that may be on the wire or linger, once one of them lingers. The more owners have such emails, the fewer; the share of
@@ -62,13 +60,13 @@ export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof creat
       if (lingering.size >= most) return false
       const owner = ownerOfEmail(email)
       lingering.set(email, owner)
-      addTo(counts, owner, 1)
+      change(owner, 1)
       return true
     },
     /** The email has ended. A reply shows that its stream is not silent; so does the end of the last email that had none. */
     remove(email: StreamEmail, { onWire, hasReply }: { onWire: Set<StreamEmail>; hasReply: boolean }) {
       const owner = lingering.get(email)
-      if (owner !== undefined) addTo(counts, owner, -1)
+      if (owner !== undefined) change(owner, -1)
       lingering.delete(email)
       if (!isSilent(email)) return
       const isOther = (other: StreamEmail) => other !== email && keyOf(other) === keyOf(email)
