@@ -63,10 +63,8 @@ function addCtes(sums: SumsTable, index: number) {
     ), ${sql.ref(`added_${index}`)} as (${addSql(sums, changes, summed)})`
 }
 
-type Added = Pick<Recounted, 'name' | 'key' | 'summed' | 'rows'>
-
 /** Adds rows of changes to the sums. Rows are locked in the order of their keys: consistent lock order. */
-export function addSql({ name, key, rows, summed: all }: Added, changes: Sql, summed: string[]) {
+export function addSql({ name, key, rows, summed: all }: Omit<Recounted, 'actual' | 'values'>, changes: Sql, summed: string[]) {
   const table = sql.table(name)
   if (rows)
     return sql`
