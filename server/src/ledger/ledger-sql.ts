@@ -8,7 +8,7 @@ type Sql = RawBuilder<unknown>
 export type Row = Record<string, unknown>
 
 /** The definition of a table of sums, with the expressions of its columns and the condition on a delta `d`. */
-export type SumsTable = Recounted & { columns: Record<string, Sql>; where: Sql }
+type SumsTable = Recounted & { columns: Record<string, Sql>; where: Sql }
 
 export function describeSums(deltas: keyof Schema, name: keyof Schema, sums: Sums): SumsTable {
   const { key, values, notes = {}, where = sql`true`, ...rest } = sums

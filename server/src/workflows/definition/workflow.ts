@@ -79,8 +79,7 @@ export type WorkflowKey = { projectId: string; id: string }
 const selectWorkflow = ({ projectId, id }: WorkflowKey, lock = sql``) => sql<WorkflowRow>`
   select ${WORKFLOW_COLUMNS} from workflows w where w.project_id = ${projectId} and w.id = ${id} ${lock}`
 
-export const workflowNotFound = (id: string): never =>
-  fail('WORKFLOW_NOT_FOUND', { details: { resource: 'workflow', id: id.slice(0, 100) } })
+const workflowNotFound = (id: string): never => fail('WORKFLOW_NOT_FOUND', { details: { resource: 'workflow', id: id.slice(0, 100) } })
 
 /** Fails unless the project has this workflow. */
 export const getWorkflow = async (db: Db, key: WorkflowKey): Promise<WorkflowRow> =>
