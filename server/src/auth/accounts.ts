@@ -82,14 +82,13 @@ export async function sendReset(tx: Tx, port: AccountEmailDeps, given: string) {
 }
 
 export async function verifyEmail(tx: Tx, port: AccountEmailDeps, token: string) {
-  const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'verify-email' })
-  await markVerified(tx, { id: userId, email })
+  await markVerified(tx, await redeemToken(tx, port.secrets, { token, purpose: 'verify-email' }))
 }
 
 export async function resetPassword(tx: Tx, port: AccountEmailDeps, { token, passwordHash }: { token: string; passwordHash: string }) {
-  const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'reset-password' })
-  await setPassword(tx, userId, passwordHash)
-  await markVerified(tx, { id: userId, email })
+  const user = await redeemToken(tx, port.secrets, { token, purpose: 'reset-password' })
+  await setPassword(tx, user.id, passwordHash)
+  await markVerified(tx, user)
 }
 
 /**

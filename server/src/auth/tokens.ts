@@ -18,10 +18,10 @@ export async function issueToken(tx: Tx, secrets: Secrets, { userId, purpose }: 
 
 /** Deletes the token to check it: of two concurrent requests with the same token only one succeeds. */
 export async function redeemToken(tx: Tx, secrets: Secrets, { token, purpose }: { token: string; purpose: TokenPurpose }) {
-  const redeemed = await maybeOne<{ userId: string; email: string }>(tx)`
+  const redeemed = await maybeOne<{ id: string; email: string }>(tx)`
     delete from user_tokens t using users u
     where t.token_hash = any(${secrets.hashes(purpose, token)}) and t.purpose = ${purpose} and t.expires_at > now() and u.id = t.user_id
-    returning u.id as "userId", u.email
+    returning u.id, u.email
   `
   return redeemed ?? fail('INVALID_TOKEN')
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { dropRows } from '../db/wipe-rows.ts'
 import type { StripeConfig } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { storable } from '../lib/text/storable.ts'
@@ -128,7 +129,4 @@ export async function resolveReport(tx: Tx, identifier: string, isThere: boolean
 
 /** Reports that were sent are kept for a year, to explain invoices. */
 export const dropOldReports = (tx: Tx, limit: number) =>
-  countAffected(tx)`
-    delete from usage_reports where ctid = any(array(
-      select ctid from usage_reports where created_at < now() - interval '400 days' and state = 'sent' limit ${limit}))
-  `
+  dropRows(tx, 'usage_reports', sql`created_at < now() - interval '400 days' and state = 'sent'`, limit)

@@ -26,7 +26,7 @@ import { authenticate, type Caller } from './auth/auth.ts'
 import { allowCors, CORS_HEADERS } from './auth/cors.ts'
 import { securityHeaders } from './auth/security-headers.ts'
 import { envelope, replyWithError } from './errors.ts'
-import type { Readiness } from './health.ts'
+import { isHealthPath, type Readiness } from './health.ts'
 import { malformed, readJson } from './json.ts'
 import { watchOwners } from './limits/active-owners.ts'
 import { limitAdmission } from './limits/admission.ts'
@@ -109,7 +109,7 @@ export async function createServer(deps: Deps, { readiness, onUnaudited, admitsA
   app.addHook('onRequest', (req, reply, done) => {
     reply.headers(headers(req.routeOptions.config.caller))
     reply.header('x-request-id', req.id)
-    done(readiness?.isStarting && !HEALTH_PATHS.has(req.routeOptions.url ?? '') ? tryLater('This node is starting.') : undefined)
+    done(readiness?.isStarting && !isHealthPath(req.routeOptions.url) ? tryLater('This node is starting.') : undefined)
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
   if (!admitsAll) limitAdmission(app, { ...deps, requestIdOf: requestId, headers: headers('public-key') })
@@ -127,8 +127,6 @@ export async function createServer(deps: Deps, { readiness, onUnaudited, admitsA
   app.addHook('preValidation', refuseBadInput)
   return app
 }
-
-const HEALTH_PATHS = new Set(['/health', '/ready'])
 
 function headersByCaller({ pages, data }: Awaited<ReturnType<typeof securityHeaders>>) {
   const others = { 'secret-key': data, 'public-key': { ...data, ...CORS_HEADERS } }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, scalars, type Tx } from '../db/index.ts'
+import { dropRows } from '../db/wipe-rows.ts'
 import { fail } from '../lib/errors.ts'
 
 /** Time for which domains and owner of a suspended project stay marked. */
@@ -124,9 +125,4 @@ export const listMarks = (db: Db, limit: number) =>
   `
 
 export const dropOldMarks = async (tx: Tx, limit: number) =>
-  (await countAffected(tx)`
-    delete from suspended_domains where ctid = any(array(select ctid from suspended_domains where until < now() limit ${limit}))
-  `) +
-  (await countAffected(tx)`
-    delete from suspended_owners where ctid = any(array(select ctid from suspended_owners where until < now() limit ${limit}))
-  `)
+  (await dropRows(tx, 'suspended_domains', sql`until < now()`, limit)) + (await dropRows(tx, 'suspended_owners', sql`until < now()`, limit))

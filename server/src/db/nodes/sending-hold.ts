@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { every } from '../../lib/concurrency/every.ts'
 import type { Log } from '../../lib/log.ts'
 import { STERNA } from '../../lib/process/command.ts'
-import { type Db, maybeOne, type Pool, scalar, type Tx, transact } from '../index.ts'
+import { countAffected, type Db, maybeOne, type Pool, scalar, type Tx, transact } from '../index.ts'
 
 export type SendingHold = { since: Date; reason: string }
 
@@ -16,11 +16,10 @@ export const holdSending = (tx: Tx, reason: string) =>
   sql`update instance set sending_held_at = now(), sending_held_reason = ${reason}`.execute(tx)
 
 /** False if sending was not held. */
-export async function resumeSending(tx: Tx) {
-  const held = await readSendingHold(tx)
-  await sql`update instance set sending_held_at = null, sending_held_reason = null`.execute(tx)
-  return held !== undefined
-}
+export const resumeSending = async (tx: Tx) =>
+  (await countAffected(tx)`
+    update instance set sending_held_at = null, sending_held_reason = null where sending_held_at is not null
+  `) > 0
 
 const MOVED = 'the database was restored, or another server took its place'
 

@@ -103,9 +103,9 @@ export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFi
     filter.status && sql`${STATUS} = any(${filter.status}::text[])`,
     filter.sourceType && sql`e.source_type = ${filter.sourceType}`,
     filter.domain ? byDomain(filter.domain) : undefined,
-    ...byTime(filter),
+    ...isWithin(sql`e.created_at`, filter.createdFrom, filter.createdTo),
     filter.scheduled && IS_SCHEDULED,
-    byFact(filter),
+    ...byFact(filter),
     emailRangeSql(filter),
     text ? await matchesText(db, projectId, text) : undefined,
   ].filter((condition) => condition !== undefined)
@@ -121,21 +121,13 @@ function byDomain(given: string) {
   return domain ? sql`split_part(e.to_address, '@', 2) = ${domain}` : sql`false`
 }
 
-function byTime({ createdFrom, createdTo }: EmailFilter) {
-  const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
-  return [from && sql`e.created_at >= ${new Date(from.start)}`, to && sql`e.created_at < ${new Date(to.end)}`]
+function isWithin(at: RawBuilder<unknown>, givenFrom: string | undefined, givenTo: string | undefined) {
+  const [from, to] = [readMoment(givenFrom), readMoment(givenTo)]
+  return [from && sql`${at} >= ${new Date(from.start)}`, to && sql`${at} < ${new Date(to.end)}`]
 }
 
-function byFact({ fact, factFrom, factTo }: EmailFilter) {
-  if (!fact) return undefined
-  const [from, to, at] = [readMoment(factFrom), readMoment(factTo), FACT_TIMES[fact]]
-  const conditions = [
-    sql`${at} is not null and ${IS_COUNTED}`,
-    ...(from ? [sql`${at} >= ${new Date(from.start)}`] : []),
-    ...(to ? [sql`${at} < ${new Date(to.end)}`] : []),
-  ]
-  return sql.join(conditions, sql` and `)
-}
+const byFact = ({ fact, factFrom, factTo }: EmailFilter) =>
+  fact ? [sql`${FACT_TIMES[fact]} is not null and ${IS_COUNTED}`, ...isWithin(FACT_TIMES[fact], factFrom, factTo)] : []
 
 /** Ids have the time of a node: a range of ids is a day wider than the range of times. */
 const RANGE_MARGIN_MS = DAY

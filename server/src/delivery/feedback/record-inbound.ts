@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
+import type { CamelRow } from '../../db/columns.ts'
 import { maybeOne, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { newId } from '../../lib/id.ts'
@@ -51,20 +52,9 @@ function messageIdOf({ parsed: { messageId }, message }: InboundMessage) {
 
 const contentMessageId = (hash: string) => `${hash}@unnamed.invalid`
 
-type InboundEmail = {
-  projectId: string
-  id: string
-  contactId: string | null
-  messageId: string
-  from: string
-  fromName: string | null
-  to: string
-  replyTo: string | null
-  subject: string
-  body: string
-  /** In hexadecimal digits. */
-  fingerprint: string
-}
+/** `fingerprint`: in hexadecimal digits. */
+type InboundEmail = Pick<CamelRow<'emails'>, 'projectId' | 'id' | 'contactId' | 'messageId'> &
+  Pick<CamelRow<'contents'>, 'fromName' | 'replyTo' | 'subject' | 'body'> & { from: string; to: string; fingerprint: string }
 
 /**
  * Returns the Message-ID under which the email is recorded, or undefined for a repetition: the same message to the same address. When another

@@ -42,10 +42,11 @@ const FACTS_OF_EMAIL = sql`(select ${FACTS} from contents c where c.project_id =
 async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedback[]) {
   const time = TIMES[kind]
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
+  const reported = [...first.values()]
   const affected = await many<AffectedEmail & CountedEmail>(tx)`${prepared}
     update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
-    from ${asRows(first.values())}
-    where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(first.values())} and e.${time} is null
+    from ${asRows(reported)}
+    where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(reported)} and e.${time} is null
     returning ${ROW}, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at,
       ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
       case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
@@ -72,7 +73,7 @@ async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const affected = await many<AffectedEmail>(tx)`
     select ${ROW}, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
-    from ${asRows(first.values())}
+    from ${asRows([...first.values()])}
     join emails e on e.project_id = m."projectId" and e.id = m.id
     join contents c on c.project_id = e.project_id and c.id = e.content_id
     order by 1, e.to_address -- consistent lock order: avoids deadlocks
@@ -91,16 +92,14 @@ const hasEvents = ({ test }: AffectedEmail) => !test
 /** The reported time, which may be days ago; but not before the email existed, nor in the future. */
 const EVENT_TIME = sql`greatest(e.created_at, least(now(), m.at))`
 
-const asRows = (items: Iterable<EmailFeedback>) => {
-  const rows = [...items].map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
+const asRows = (items: EmailFeedback[]) => {
+  const rows = items.map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
   return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, at timestamptz)`
 }
 
 /** Says the same as the join with `asRows`, whose number of rows the planner cannot know: it would read all emails for one. */
-function isOneOf(items: Iterable<EmailFeedback>) {
-  const all = [...items]
-  return sql`(e.project_id = any(${[...new Set(all.map(({ projectId }) => projectId))]}::uuid[]) and e.id = any(${all.map(({ id }) => id)}::uuid[]))`
-}
+const isOneOf = (items: EmailFeedback[]) =>
+  sql`(e.project_id = any(${[...new Set(items.map(({ projectId }) => projectId))]}::uuid[]) and e.id = any(${items.map(({ id }) => id)}::uuid[]))`
 
 const eventOf = ({ projectId, id, contactId, data }: AffectedEmail, name: string, feedback: Feedback) => ({
   projectId,

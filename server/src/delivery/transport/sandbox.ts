@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
+import { keepNewest } from '../../db/wipe-rows.ts'
 import { newId } from '../../lib/id.ts'
 import { MB } from '../../lib/text/units.ts'
 import type { OutgoingMessage, SendOutcome, Transport } from './transport.ts'
@@ -66,15 +67,10 @@ const store = (tx: Tx, { projectId, id, recipient, from, subject, message }: Pro
     values (${projectId}, ${newId()}, ${id}, ${recipient}, ${from}, ${subject}, ${message})
   `.execute(tx)
 
-/** Keeps the newest messages, limited by number and size. */
 const trim = (tx: Tx, projectId: string) =>
-  sql`
-    delete from sandbox_messages where project_id = ${projectId} and id <= (
-      select id from (
-        select id, row_number() over newest as number, sum(octet_length(source)) over newest as bytes
-        from sandbox_messages where project_id = ${projectId}
-        window newest as (order by id desc rows unbounded preceding)
-      ) as kept
-      where number > ${MAX_MESSAGES} or (bytes > ${MAX_BYTES} and number > 1)
-      order by id desc limit 1)
-  `.execute(tx)
+  keepNewest(tx, 'sandbox_messages', {
+    of: sql`project_id = ${projectId}`,
+    bytes: sql`octet_length(source)`,
+    maxRows: MAX_MESSAGES,
+    maxBytes: MAX_BYTES,
+  })

@@ -8,7 +8,7 @@ export function createCounts() {
   return {
     counts: counts as Counts,
     of,
-    change(key: string, by: 1 | -1) {
+    change(key: string, by: number) {
       const count = of(key) + by
       if (count) counts.set(key, count)
       else counts.delete(key)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { countAffected, countRows, type Db, many, maybeOne, scalar, type Tx } from '../../db/index.ts'
+import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, scalar, type Tx } from '../../db/index.ts'
 import type { SealedColumn } from '../../db/sealed-columns.ts'
 import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
 import { SCOPES } from '../../http/auth/scopes.ts'
@@ -113,11 +113,11 @@ export async function changeApiKey(tx: Tx, { projectId, id }: KeyRef, changes: K
 
 /** A new secret for the same key. The one before works until the grace period ends; earlier ones stop at once. */
 export async function rotateApiKey(tx: Tx, secrets: Secrets, { projectId, id }: KeyRef, graceHours: number) {
-  const row = await maybeOne<{ kind: 'secret' | 'public' }>(tx)`
-    select kind from api_keys where project_id = ${projectId} and id = ${id} for update
-  `
-  if (!row) return undefined
-  const key = newSecret(row.kind)
+  const kind = await maybeScalar<'secret' | 'public'>(
+    tx,
+  )`select kind from api_keys where project_id = ${projectId} and id = ${id} for update`
+  if (!kind) return undefined
+  const key = newSecret(kind)
   await sql`delete from api_key_hashes where project_id = ${projectId} and key_id = ${id} and (valid_until is not null or ${graceHours} = 0)`.execute(
     tx,
   )

@@ -55,11 +55,14 @@ const MAX_LOOKED_AT = 200
  * domain, to an address that was not refused, if possible also in another domain.
  */
 export async function claimProbes(db: Pool, worker: number, pause: VerifyingPause): Promise<Probes> {
+  const claimed = await transact(db, (tx) => many(tx, probesSql(worker, pause)))
+  const [held, other] = [true, false].map((which) => claimed.find(({ wasHeld }) => wasHeld === which))
+  return { held, other, othersWait: !other && claimed.some(({ othersWait }) => othersWait) }
+}
+
+const probesSql = (worker: number, pause: VerifyingPause) => {
   const { projectId, domain, fingerprint } = pause
-  const claimed = await transact(
-    db,
-    (tx) =>
-      many<ClaimedEmail & Pick<Probes, 'othersWait'>>(tx)`
+  return sql<ClaimedEmail & Pick<Probes, 'othersWait'>>`
       with me as materialized (
         select from senders where worker = ${worker} and lease_until > now() for key share
       ), refused as materialized (
@@ -88,10 +91,7 @@ export async function claimProbes(db: Pool, worker: number, pause: VerifyingPaus
       from (select * from held union all select * from other) as chosen
       where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
       returning ${CLAIMED_COLUMNS}, exists (select from others) or ${isInHand(pause)} as "othersWait"
-    `,
-  )
-  const [held, other] = [true, false].map((which) => claimed.find(({ wasHeld }) => wasHeld === which))
-  return { held, other, othersWait: !other && claimed.some(({ othersWait }) => othersWait) }
+    `
 }
 
 /** Not "=", as in the claim: else PostgreSQL may scan the primary key, past every email ever sent. */

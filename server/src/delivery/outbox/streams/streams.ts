@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { columns, type RowOf } from '../../../db/columns.ts'
 import { countAffected, type Db, maybeOne, scalar, type Tx } from '../../../db/index.ts'
 import { isProven } from '../../../domains/proof.ts'
 import { NIL_ID } from '../../../lib/id.ts'
@@ -94,17 +95,13 @@ export const derivedPauseSql = ({ projectId, domain }: Record<'projectId' | 'dom
   when not exists (select from domains d where d.project_id = ${projectId} and d.domain = ${domain} and ${isProven}) then 'domain'
   when exists (select from sending_pauses s where s.project_id = ${projectId} and s.domain = ${domain}) then 'domain_paused' end`
 
-export type StreamState = {
-  pausedAt: Date | null
-  cancelledAt: Date | null
-  ratePerMinute: Rate
-  derivedPause: DerivedPause | null
-}
+const STATE = columns('streams', 't', ['pausedAt', 'cancelledAt'])
+export type StreamState = RowOf<typeof STATE> & { ratePerMinute: Rate; derivedPause: DerivedPause | null }
 
 /** Undefined when there is no such stream. */
 export const readStreamState = (db: Db, { projectId, streamId }: StreamRef) =>
   maybeOne<StreamState>(db)`
-    select t.paused_at as "pausedAt", t.cancelled_at as "cancelledAt",
+    select ${STATE},
       (select r.per_minute from stream_rates r where r.project_id = t.project_id and r.id = t.id) as "ratePerMinute",
       ${derivedPauseSql({ projectId: sql`t.project_id`, domain: sql`t.from_domain` })} as "derivedPause"
     from streams t where t.project_id = ${projectId} and t.id = ${streamId}

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../../db/columns.ts'
 import { countAffected, type Db, many, type Tx } from '../../../db/index.ts'
 import { ownerSql } from '../../../ledger/owner-sql.ts'
 import { NIL_ID } from '../../../lib/id.ts'
@@ -11,14 +12,9 @@ export const PROVIDER: Paused = { projectId: NIL_ID, domain: '' }
 /** What a pause is known to come from; null if only a reply is known. */
 export type PauseCause = 'quota' | null
 
-export type PauseFacts = Paused & {
-  reason: string
-  fingerprint: string | null
-  cause: PauseCause
-  failedProbes: number
-  /** Paused for equal refusals: `verify.ts` chooses the probes and ends the pause, in the database. A worker only keeps emails back. */
-  verifies: boolean
-}
+/** `verifies`: for equal refusals; `verify.ts` chooses the probes and ends the pause, in the database. A worker only keeps emails back. */
+const FACTS = columns('sending_pauses', '', ['projectId', 'domain', 'reason', 'fingerprint', 'cause', 'failedProbes', 'verifies'])
+export type PauseFacts = RowOf<typeof FACTS> & { cause: PauseCause }
 export type StoredSendingPause = PauseFacts & { since: Date; secondsLeft: number }
 
 /** Bounds memory; far beyond any real number of pauses. */
@@ -27,7 +23,7 @@ export const MAX_PAUSES = 10_000
 /** Newest first. A pause with a probe under way counts as not yet due. */
 export const readPauses = (db: Db) =>
   many<StoredSendingPause>(db)`
-    select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", verifies, since,
+    select ${FACTS}, since,
       extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
     from sending_pauses order by since desc limit ${MAX_PAUSES}
   `
