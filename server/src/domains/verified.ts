@@ -32,8 +32,8 @@ export function notVerified(address: string) {
 /** Fails as a whole unless each project may send from its address. Pairs must be unique. */
 export const requireVerified = (senders: Sender[]) => sql`${prepared}
   select ${orFail(sql`count(*) = ${senders.length}`)}
-  from domains d join ${listed(senders.map(({ projectId, address }) => ({ projectId, name: domainOf(address) })))}
-    on s.project = d.project_id and s.name = d.domain
+  from domains d join unnest(${senders.map(({ projectId }) => projectId)}::uuid[], ${senders.map(({ address }) => domainOf(address))}::text[])
+    as s(project, name) on s.project = d.project_id and s.name = d.domain
   where ${isProven}`
 
 /** The project for which the domain is proven. A name belongs to at most one project. */
@@ -60,6 +60,3 @@ const verifiedStatement = fixedStatement(
     from domains d join unnest(${projects}::uuid[], ${names}::text[]) as s(project, name) on s.project = d.project_id and s.name = d.domain
     where ${isProven}`,
 )
-
-const listed = (domains: { projectId: string; name: string }[]) =>
-  sql`unnest(${domains.map(({ projectId }) => projectId)}::uuid[], ${domains.map(({ name }) => name)}::text[]) as s(project, name)`

@@ -8,7 +8,7 @@ import { findJob, type JobId, JobView, listErrors, Queued, type RowError } from 
 import { AppError, failPlainly, invalid } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { MB } from '../../lib/text/units.ts'
-import { CSV_FILE, csvExportRoutes, jobNotFound, queueExportRoute } from '../../projects/csv/csv-export-routes.ts'
+import { CSV_FILE, csvExportRoutes, jobNotFound, queueExportRoute, sendCsv } from '../../projects/csv/csv-export-routes.ts'
 import { AddToSegmentBody, BulkBody, OPERATIONS, queueBulk, readSelection } from '../bulk.ts'
 import type { SegmentAccess } from '../segment-access.ts'
 import { sourceOf } from '../source.ts'
@@ -75,10 +75,8 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     async (req, reply) => {
       const job = { projectId: req.project.id, jobId: req.params.jobId }
       if (!isId(job.jobId) || !(await findJob(db, job, ['import']))) return jobNotFound()
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', `attachment; filename="import-errors-${job.jobId}.csv"`)
-        .send(printErrors((after) => listErrors(db, job, { after, limit: 5_000 })) as never) // a stream is not JSON
+      const errors = printErrors((after) => listErrors(db, job, { after, limit: 5_000 }))
+      return sendCsv(reply, `import-errors-${job.jobId}`, errors)
     },
   )
 

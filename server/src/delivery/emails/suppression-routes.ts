@@ -6,7 +6,7 @@ import { NO_CONTENT, routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
-import { CSV_FILE, csvExportRoutes, queueExportRoute } from '../../projects/csv/csv-export-routes.ts'
+import { CSV_FILE, csvExportRoutes, queueExportRoute, sendCsv } from '../../projects/csv/csv-export-routes.ts'
 import {
   parseEntry,
   parseSuppressed,
@@ -94,11 +94,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       unreadable: true,
       response: { 200: CSV_FILE },
     },
-    async (req, reply) =>
-      reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', 'attachment; filename="suppressions.csv"')
-        .send(streamSuppressions(db, req.project.id) as never), // a stream is not JSON
+    async (req, reply) => sendCsv(reply, 'suppressions', streamSuppressions(db, req.project.id)),
   )
 
   const queued = { body: SuppressionExportBody, audit: 'suppression_export.create', queue: queueSuppressionExport } as const

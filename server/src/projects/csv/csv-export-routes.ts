@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { FastifyContextConfig, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Db, type Tx, transact } from '../../db/index.ts'
 import { PlainError } from '../../http/errors.ts'
@@ -25,6 +25,10 @@ type ExportedList = {
 }
 
 export const CSV_FILE = { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }
+
+/** Sends a file of this name. */
+export const sendCsv = (reply: FastifyReply, name: string, content: Readable) =>
+  reply.type('text/csv; charset=utf-8').header('content-disposition', `attachment; filename="${name}.csv"`).send(content)
 
 const ExportParam = z.object({ jobId: z.string() })
 
@@ -77,10 +81,7 @@ export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags
       const job = { projectId: req.project.id, jobId: found.id }
       const first =
         (await readPiece(db, job, 0)) ?? (isPlain ? failPlainly('RESOURCE_NOT_FOUND', 'The file was deleted.') : notFound('file', found.id))
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', `attachment; filename="${file}-${found.createdAt.slice(0, 10)}.csv"`)
-        .send(streamPieces(db, job, first) as never) // a stream is not JSON
+      return sendCsv(reply, `${file}-${found.createdAt.slice(0, 10)}`, streamPieces(db, job, first))
     },
   )
 

@@ -62,8 +62,9 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
   }
 
   async function accept(client: SubmissionClient, recipients: string[], submission: Submission) {
-    refuseSpoofed(submission)
-    const { idempotencyKey: key } = submission
+    const { from, idempotencyKey: key } = submission
+    // As on /v1/send: most mail programs show only the name.
+    if (showsOtherAddress(from.name, from.address)) throw new Refusal(550, '5.7.1 The name in From must not show another email address')
     const request = requestFor(submission, recipients, key === undefined ? null : await submissionFingerprint(submission, recipients))
     try {
       const { emails, contentId } = await submit(client, request)
@@ -122,11 +123,6 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
   if (refusal) throw refusal
   if (problem) throw new Refusal(550, `5.6.0 ${problem}`)
   return [chunks, check.is8bit()] as const
-}
-
-/** As on /v1/send: most mail programs show only the name. */
-function refuseSpoofed({ from }: Submission) {
-  if (showsOtherAddress(from.name, from.address)) throw new Refusal(550, '5.7.1 The name in From must not show another email address')
 }
 
 function requestFor(
