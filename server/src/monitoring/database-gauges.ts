@@ -34,8 +34,6 @@ const byPriority = (read: (priority: number) => Promise<number>) =>
 
 const queuedSql = (priority: number) => sql`state = 'queued' and lane = ${sql.lit(priority)}`
 
-const countQueued = (db: Pool, priority: number) => countRows(db, sql`select from emails where ${queuedSql(priority)} limit ${MAX_COUNTED}`)
-
 const MAX_STREAMS = 1_000
 
 /** Each stream is sent in the order of its emails, so its first one is its oldest. A scheduled email waits since its time. */
@@ -92,7 +90,7 @@ const READINGS: Reading[] = [
     name: 'sterna_queue_emails',
     help: `Emails that are ready to be sent, counted up to ${MAX_COUNTED}.`,
     labels: ['priority'],
-    read: (db) => byPriority((priority) => countQueued(db, priority)),
+    read: (db) => byPriority((priority) => countRows(db, sql`select from emails where ${queuedSql(priority)} limit ${MAX_COUNTED}`)),
   },
   {
     name: 'sterna_queue_oldest_seconds',
