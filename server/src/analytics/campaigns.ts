@@ -44,7 +44,7 @@ const ORDERS = {
   openRate: rate('opened_count'),
   clickRate: rate('clicked_count'),
 }
-export type CampaignMetric = keyof typeof ORDERS
+type CampaignMetric = keyof typeof ORDERS
 
 /** Spellings of each. */
 const SPELLINGS: Record<CampaignMetric, string[]> = {

@@ -3,7 +3,7 @@ import { maybeScalar, one, type Pool, transact } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { saveCustomer } from '../projects/billing-state.ts'
 
-export type Billed = { id: string; name: string; customer: string | null; subscription: string | null }
+type Billed = { id: string; name: string; customer: string | null; subscription: string | null }
 
 export const readBilled = (db: Pool, projectId: string) =>
   one<Billed>(db)`select id, name, customer, subscription from projects where id = ${projectId}`

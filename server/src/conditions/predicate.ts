@@ -36,7 +36,6 @@ export type Predicate =
 type RawFilter = { field: string; operator: Operator; value: unknown; unit: unknown }
 type Kept = { value?: string | number | boolean; unit?: Unit }
 type Problem = { of: 'field' | 'operator' | 'value' | 'unit'; message: string; code: FieldCode }
-type ReadPredicate = { predicate: Predicate; kept: Kept } | { problem: Problem }
 
 class Refused extends Error {
   readonly problem: Problem
@@ -51,7 +50,7 @@ const refuse = (of: Problem['of'], message: string, code: FieldCode): never => {
 }
 
 /** Reads the value of a filter by its field and operator. `kept` is what the operator needs of `value` and `unit`. */
-export function readPredicate(filter: RawFilter): ReadPredicate {
+export function readPredicate(filter: RawFilter): { predicate: Predicate; kept: Kept } | { problem: Problem } {
   try {
     const field = readField(filter.field, filter.operator) ?? refuse('field', 'No such field.', 'invalid_enum_value')
     const taken: readonly Operator[] = TAKEN[kindOf(field)]

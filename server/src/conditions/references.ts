@@ -7,7 +7,7 @@ import type { Predicate } from './predicate.ts'
 import type { ConditionFilter, ConditionTree } from './schema.ts'
 
 /** What a tree mentions besides events, each once. `fields`: paths into `data`, without the prefix. */
-export type References = { fields: string[]; standard: string[]; segments: string[] }
+type References = { fields: string[]; standard: string[]; segments: string[] }
 
 const unique = <Value>(values: Value[]) => [...new Set(values)]
 

@@ -68,7 +68,7 @@ function mergeTwo(first: ContactUpsert, second: ContactUpsert): ContactUpsert {
 const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
 
 /** An event of a contact in the same batch, which may not have an id yet. */
-export type ContactEvent = { projectId: string; email: string; id: string; name: string; data: object }
+type ContactEvent = { projectId: string; email: string; id: string; name: string; data: object }
 
 /** Creates or updates contacts, records their events and subscription changes. Returns a lookup of the resulting contacts. */
 export async function upsertContacts(tx: Tx, contacts: ContactUpsert[], events: ContactEvent[] = []) {

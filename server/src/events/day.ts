@@ -14,7 +14,7 @@ export function readDay(field: string, given: string | undefined) {
   return isSupported ? day : fail('BAD_REQUEST', { message: `"${field}" must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.` })
 }
 
-type Dates = { startDate?: string | undefined; endDate?: string | undefined }
+export type Dates = { startDate?: string | undefined; endDate?: string | undefined }
 
 /** UTC days of a range, both included. */
 export type Days = { from?: string | undefined; to?: string | undefined }

@@ -8,7 +8,7 @@ type Sql = RawBuilder<unknown>
 export type Row = Record<string, unknown>
 
 /** The definition of a table of sums, with the expressions of its columns and the condition on a delta `d`. */
-export type SumsTable = Recounted & { columns: Record<string, Sql>; where: Sql }
+type SumsTable = Recounted & { columns: Record<string, Sql>; where: Sql }
 
 export function describeSums(deltas: keyof Schema, name: keyof Schema, sums: Sums): SumsTable {
   const { key, values, notes = {}, where = sql`true`, ...rest } = sums
@@ -63,10 +63,8 @@ function addCtes(sums: SumsTable, index: number) {
     ), ${sql.ref(`added_${index}`)} as (${addSql(sums, changes, summed)})`
 }
 
-type Added = Pick<Recounted, 'name' | 'key' | 'summed' | 'rows'>
-
 /** Adds rows of changes to the sums. Rows are locked in the order of their keys: consistent lock order. */
-export function addSql({ name, key, rows, summed: all }: Added, changes: Sql, summed: string[]) {
+export function addSql({ name, key, rows, summed: all }: Omit<Recounted, 'actual' | 'values'>, changes: Sql, summed: string[]) {
   const table = sql.table(name)
   if (rows)
     return sql`

@@ -64,9 +64,7 @@ export const createRepair = (name: string, tables: Recounted[]) =>
     return drift
   }
 
-type ToRepair = { name: string; projectId: string }
-
-async function repairTable(db: Pool, sums: Recounted, { name, projectId }: ToRepair) {
+async function repairTable(db: Pool, sums: Recounted, { name, projectId }: { name: string; projectId: string }) {
   let wrong = 0
   for (const part of sums.parts ? await sums.parts(db, projectId) : ['']) {
     const scope = { projectId, part, after: NIL_ID }

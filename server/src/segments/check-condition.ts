@@ -22,13 +22,11 @@ export function usesOf(tree: ConditionTree) {
   return { fields, standard, segments, events: [...new Set(events.map(({ name }) => name))] }
 }
 
-type Edited = { projectId: string; tree: ConditionTree; id?: string }
-
 /**
  * Refuses a condition that refers to an unknown segment or to itself, or has too many filters once its references are in-lined. Editing a
  * segment may also make one that refers to it too large. Call it under the lock of the project's segments.
  */
-export async function checkReferences(tx: Tx, { projectId, tree, id }: Edited) {
+export async function checkReferences(tx: Tx, { projectId, tree, id }: { projectId: string; tree: ConditionTree; id?: string }) {
   const dependants = id ? await listDependants(tx, projectId, id) : []
   const lookup = await loadLookup(tx, projectId, [...usesOf(tree).segments, ...dependants.map((dependant) => dependant.id)])
   const edited: SegmentLookup = (segmentId) => (segmentId === id ? { type: 'DYNAMIC', condition: tree } : lookup(segmentId))

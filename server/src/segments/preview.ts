@@ -37,7 +37,6 @@ const MAX_SCANNED_FILTERS = 20
 const SHOWN_CONTACTS = 5
 
 type Question = { expression: Expression; filters: Placed[]; context: SqlContext }
-type Numbers = { count: number; mailable: number; remaining: number[] }
 
 /** Evaluates a condition that is not stored. */
 export async function previewCondition(db: Pool, projectId: string, tree: ConditionTree): Promise<z.output<typeof SegmentPreview>> {
@@ -92,7 +91,7 @@ function numbersSql({ context, expression, filters }: Question, { joins, each }:
     const all = upTo.map((node) => columns.get(node)!)
     return sql`(count(*) filter (where ${sql.join(all, sql` and `)}))::int`
   })
-  return sql<Numbers>`
+  return sql<{ count: number; mailable: number; remaining: number[] }>`
     select (count(*) filter (where ${matches}))::int as count, (count(*) filter (where ${matches} and is_mailable))::int as mailable,
       array[${sql.join(remaining)}] as remaining
     from (

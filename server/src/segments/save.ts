@@ -7,7 +7,7 @@ import { newId } from '../lib/id.ts'
 import { checkReferences, usesOf } from './check-condition.ts'
 import { assertRoomForSegment, assertTrackable, awaitSegmentsLock } from './limits.ts'
 import { copyMembers } from './members/copy-members.ts'
-import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
+import { getSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
 import { slugCandidates } from './slug.ts'
 import { conditionChanged, startTracking, stopTracking } from './tracking/tracking.ts'
 
@@ -58,11 +58,10 @@ type SegmentChanges = Given<Pick<SegmentRow, 'name' | 'description' | 'trackMemb
 type Edit = { projectId: string; id: string; changes: SegmentChanges; revisions?: string[] | undefined }
 type Changed = SegmentRow & { newCondition: boolean }
 
-/** Changes the given fields only. Undefined when there is no such segment; a newer revision is refused. */
+/** Changes the given fields only; a newer revision is refused. */
 export async function changeSegment(tx: Tx, { projectId, id, changes, revisions }: Edit) {
   await awaitSegmentsLock(tx, projectId)
-  const stored = await findSegment(tx, projectId, id)
-  if (!stored) return undefined
+  const stored = await getSegment(tx, projectId, id)
   const condition = stored.condition && changes.condition
   if (condition) await checkReferences(tx, { projectId, id: stored.id, tree: condition })
   const row = await updateSegment(tx, { projectId, id, changes: { ...changes, condition: condition ?? undefined }, revisions })
@@ -100,14 +99,10 @@ async function followChange(tx: Tx, before: SegmentRow, after: Changed) {
 
 const COPY = ' (Copy)'
 
-/**
- * Copies a segment, a static one with its members. The copy is not tracked: tracking it at once would record an entry of every member.
- * Undefined when there is no such segment.
- */
+/** Copies a segment, a static one with its members. The copy is not tracked: tracking it at once would record an entry of every member. */
 export async function duplicateSegment(tx: Tx, { projectId, id }: { projectId: string; id: string }) {
   await awaitSegmentsLock(tx, projectId)
-  const original = await findSegment(tx, projectId, id)
-  if (!original) return undefined
+  const original = await getSegment(tx, projectId, id)
   await assertRoomForSegment(tx, projectId)
   const { description, condition } = original
   const name = original.name.slice(0, MAX_SEGMENT_NAME - COPY.length) + COPY

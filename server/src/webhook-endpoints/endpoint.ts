@@ -1,12 +1,12 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
-import { type Db, many, maybeOne, maybeScalar, type Tx } from '../db/index.ts'
+import { countAffected, type Db, many, maybeOne, maybeScalar, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { fail } from '../lib/errors.ts'
+import { fail, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { newSigningSecret, type SigningSecrets } from '../webhooks/sign.ts'
@@ -77,8 +77,11 @@ export const listEndpoints = (db: Db, projectId: string) =>
     select ${COLUMNS} from webhook_endpoints e ${HEALTH} where e.project_id = ${projectId} order by e.id limit ${MAX_ENDPOINTS}
   `
 
-export const findEndpoint = (db: Db, { projectId, id }: EndpointKey) =>
+const findEndpoint = (db: Db, { projectId, id }: EndpointKey) =>
   maybeOne<EndpointRow>(db)`select ${COLUMNS} from webhook_endpoints e ${HEALTH} where e.project_id = ${projectId} and e.id = ${id}`
+
+/** Fails unless the project has this endpoint. */
+export const getEndpoint = async (db: Db, key: EndpointKey) => (await findEndpoint(db, key)) ?? notFound('webhook endpoint', key.id)
 
 export const openSecrets = (secrets: Secrets, { secret, previous }: Pick<EndpointRow, 'secret' | 'previous'>): SigningSecrets => ({
   secret: secrets.open('webhook-secret', secret),
@@ -127,7 +130,7 @@ export async function createEndpoint(tx: Tx, secrets: Secrets, projectId: string
     returning id
   `
   if (!created) fail('CONFLICT', { message: `A project has at most ${MAX_ENDPOINTS} webhook endpoints.` })
-  return (await findEndpoint(tx, { projectId, id }))!
+  return getEndpoint(tx, { projectId, id })
 }
 
 export const EndpointPatch = z.object({
@@ -137,9 +140,9 @@ export const EndpointPatch = z.object({
   enabled: z.boolean().optional(),
 })
 
-/** To enable an endpoint forgets why it was disabled, and its failures. Undefined if it does not exist. */
+/** To enable an endpoint forgets why it was disabled, and its failures. */
 export async function changeEndpoint(tx: Tx, key: EndpointKey, { url, description, events, enabled }: z.output<typeof EndpointPatch>) {
-  const changed = await maybeOne(tx)`
+  await sql`
     update webhook_endpoints set
       url = coalesce(${url ?? null}, url),
       description = case when ${description === undefined} then description else ${description ?? null} end,
@@ -148,28 +151,27 @@ export async function changeEndpoint(tx: Tx, key: EndpointKey, { url, descriptio
       disabled_reason = case when ${enabled === undefined} then disabled_reason end,
       failing_since = case when ${enabled === true} and not enabled then null else failing_since end,
       updated_at = now()
-    where project_id = ${key.projectId} and id = ${key.id} returning id
-  `
-  return changed ? findEndpoint(tx, key) : undefined
+    where project_id = ${key.projectId} and id = ${key.id}
+  `.execute(tx)
+  return getEndpoint(tx, key)
 }
 
 /** The former secret signs too, for `graceHours`. */
 export async function rotateEndpointSecret(tx: Tx, secrets: Secrets, key: EndpointKey, graceHours: number) {
-  const rotated = await maybeOne(tx)`
+  await sql`
     update webhook_endpoints set secret = ${secrets.seal('webhook-secret', newSigningSecret())},
       previous = case when ${graceHours}::int > 0 then secret end,
       previous_until = case when ${graceHours}::int > 0 then now() + make_interval(hours => ${graceHours}::int) end,
       updated_at = now()
-    where project_id = ${key.projectId} and id = ${key.id} returning id
-  `
-  return rotated ? findEndpoint(tx, key) : undefined
+    where project_id = ${key.projectId} and id = ${key.id}
+  `.execute(tx)
+  return getEndpoint(tx, key)
 }
 
-/** A job removes its deliveries. False if it does not exist. */
+/** A job removes its deliveries. */
 export async function deleteEndpoint(tx: Tx, { projectId, id }: EndpointKey) {
-  const deleted = await maybeOne(tx)`delete from webhook_endpoints where project_id = ${projectId} and id = ${id} returning id`
+  const deleted = await countAffected(tx)`delete from webhook_endpoints where project_id = ${projectId} and id = ${id}`
   if (deleted) await enqueue(tx, 'webhooks.forget', { projectId, endpointId: id })
-  return deleted !== undefined
 }
 
 /** Returns its URL; undefined if it is disabled already. A job ends its deliveries as failed: they can be replayed. */
@@ -183,5 +185,4 @@ export async function disableEndpoint(tx: Tx, { projectId, id }: EndpointKey, re
 }
 
 /** A reset keeps them. */
-export const wipeEndpoints = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_endpoints', scope, { which: IS_DELETED })
-const IS_DELETED: RawBuilder<unknown> = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
+export const wipeEndpoints = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_endpoints', scope, { which: OF_DELETED_PROJECT })

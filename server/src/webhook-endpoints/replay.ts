@@ -6,7 +6,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
 import { invalid } from '../lib/errors.ts'
 import { lowestId } from '../lib/id.ts'
-import { DELIVERY_STATUSES, RUN_ITEMS, toldAttempts } from './deliveries.ts'
+import { DELIVERY_STATUSES, type DeliveryKey, RUN_ITEMS, toldAttempts } from './deliveries.ts'
 import { deliveryIdOf } from './delivery-id.ts'
 import type { EndpointKey } from './endpoint.ts'
 
@@ -24,10 +24,8 @@ export const ReplayBody = z.object({
     .describe('Without it, deliveries that failed and those that succeeded.'),
 })
 
-type Delivery = { projectId: string; endpointId: string; id: string }
-
 /** Makes a delivery again, with the same id. One that waits is due now. False if it does not exist. */
-export async function replayDelivery(tx: Tx, { projectId, endpointId, id }: Delivery) {
+export async function replayDelivery(tx: Tx, { projectId, endpointId, id }: DeliveryKey) {
   const which = sql`project_id = ${projectId} and endpoint_id = ${endpointId} and id = ${id}`
   const again = await countAffected(tx)`
     update webhook_deliveries set status = 'pending', tries = 0, due_at = now() where ${which}

@@ -12,7 +12,7 @@ import { assertMaySend } from './definition/may-send.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
-import { readGraph, showWorkflow, Workflow, type WorkflowRow, workflowNotFound } from './definition/workflow.ts'
+import { readGraph, showWorkflow, Workflow, type WorkflowRow } from './definition/workflow.ts'
 import { listWorkflows, WorkflowItem, WorkflowsQuery } from './insight/list.ts'
 import { workflowResource } from './workflow-resource.ts'
 
@@ -106,7 +106,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       if (req.body.enabled) await assertMaySend(db, req.project, found)
       const edit = { projectId, id, revisions: readIfMatch(req), changesOf: (stored: WorkflowRow) => changesTo(stored, req.body) }
       return transact(req.db, async (tx) => {
-        const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
+        const row = await changeWorkflow(tx, edit)
         return describeWorkflow(tx, { row, graph: await readGraph(tx, row) })
       })
     },
@@ -123,8 +123,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      const deleted = await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
-      return deleted ? reply.status(204).send(null) : workflowNotFound(id)
+      await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
+      return reply.status(204).send(null)
     },
   )
 
@@ -139,7 +139,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
     },
     async (req, { projectId, id }, reply) => {
       const copy = { projectId, id, savedBy: req.person?.userId }
-      const copied = await transact(req.db, async (tx) => describeWorkflow(tx, (await duplicateWorkflow(tx, copy)) ?? workflowNotFound(id)))
+      const copied = await transact(req.db, async (tx) => describeWorkflow(tx, await duplicateWorkflow(tx, copy)))
       return reply.status(201).send(copied)
     },
   )

@@ -100,10 +100,8 @@ async function goOnOrPause(db: Pool, key: CampaignKey, hasRoom: boolean) {
   return 'none'
 }
 
-type Failure = { err: unknown; log: Log }
-
 /** The page is tried again later, after 1 s, 2 s, 4 s, …; a smaller one if it took too long. The last attempt pauses the campaign. */
-async function postponePage(db: Pool, key: CampaignKey, { err, log }: Failure) {
+async function postponePage(db: Pool, key: CampaignKey, { err, log }: { err: unknown; log: Log }) {
   const isTooSlow = isStatementTimeout(err) || isReadTimeout(err)
   const postponed = await transact(db, (tx) => recordFailure(tx, key, isTooSlow))
   if (!postponed) return

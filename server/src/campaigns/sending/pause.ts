@@ -6,7 +6,7 @@ import { AppError, fail } from '../../lib/errors.ts'
 import { assertSomeRoom } from '../../projects/caps.ts'
 import { recordFacts } from '../../webhooks/facts.ts'
 import { type Actor, recordAction, SYSTEM } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
+import { type CampaignKey, type CampaignRow, failByStatus, getCampaign } from '../draft/campaign.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
 /** A pause that needs a resume. The last two also stop the writing of recipients. */
@@ -35,7 +35,7 @@ export async function pauseCampaign(tx: Tx, key: CampaignKey, { reason, actor }:
     await recordAction(tx, key, { action: 'paused', actor, details: { reason } })
     await recordFacts(tx, [{ projectId: key.projectId, type: 'campaign.paused', data: { campaignId: key.id, reason } }])
   }
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }
 
 /** It may have ended meanwhile. */
@@ -54,7 +54,7 @@ export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
   `
   await resumeStream(tx, { projectId: key.projectId, streamId: key.id })
   if (resumed) await recordAction(tx, key, { action: 'resumed', actor })
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }
 
 /** A campaign that a cap has paused needs room for at least one recipient; the freeze checks the others. */
@@ -66,7 +66,7 @@ async function assertRoom(tx: Tx, { projectId, id }: CampaignKey) {
 }
 
 async function lockSending(tx: Tx, key: CampaignKey, action: string) {
-  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(key.id)
+  const { status } = await lockCampaign(tx, key)
   if (status !== 'SENDING') failByStatus(status, action)
 }
 
@@ -74,7 +74,7 @@ type Rate = { ratePerMinute: number | null; actor: Actor }
 
 /** Also while it is being sent. */
 export async function changeRate(tx: Tx, key: CampaignKey, { ratePerMinute, actor }: Rate): Promise<CampaignRow> {
-  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(key.id)
+  const { status } = await lockCampaign(tx, key)
   if (status === 'SENT' || status === 'CANCELLED') fail('CONFLICT', { message: 'This campaign is not sent any more.', details: { status } })
   await sql`
     update campaigns set rate_per_minute = ${ratePerMinute}, updated_at = ${nextRevision(sql.ref('updated_at'))}
@@ -82,5 +82,5 @@ export async function changeRate(tx: Tx, key: CampaignKey, { ratePerMinute, acto
   `.execute(tx)
   if (status === 'SENDING') await setStreamRate(tx, { projectId: key.projectId, streamId: key.id }, ratePerMinute)
   await recordAction(tx, key, { action: 'rate_changed', actor, details: { ratePerMinute } })
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }

@@ -4,7 +4,7 @@ import { nextRevision } from '../../http/if-match.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Actor, recordAction, SYSTEM } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, findCampaign } from '../draft/campaign.ts'
+import { type CampaignKey, type CampaignRow, findCampaign, getCampaign } from '../draft/campaign.ts'
 import { holdSender, lockSender } from '../draft/hold.ts'
 import { assertFuture, recordSchedule } from '../draft/replace.ts'
 import { findDue } from './due.ts'
@@ -29,7 +29,7 @@ export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, actor: 
       returning scheduled_for
     `
     await recordSchedule(tx, key, { scheduledFor: scheduledFor.toISOString(), actor })
-    return (await findCampaign(tx, key))!
+    return getCampaign(tx, key)
   })
 
 /** Reads one row while none is due. */

@@ -22,9 +22,7 @@ export function newTransition(transition: TransitionInput, now: string): GraphTr
 
 type StepChanges = Given<Pick<GraphStep, 'name' | 'position' | 'config' | 'templateId'>>
 
-/** Undefined when there is no such step. */
-export function withChangedStep(graph: Graph, stepId: string, changes: StepChanges, now: string): Graph | undefined {
-  if (!graph.steps.some(({ id }) => id === stepId)) return undefined
+export function withChangedStep(graph: Graph, stepId: string, changes: StepChanges, now: string): Graph {
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
   return { ...graph, steps: graph.steps.map((step) => (step.id === stepId ? { ...step, ...given, updatedAt: now } : step)) }
 }

@@ -29,25 +29,19 @@ type Edit = WorkflowKey & {
   caller: CallingProject
   /** The person who makes the change. Undefined: an API key. */
   savedBy?: string | undefined
-  /** Undefined: there is no such step or transition. */
-  change: (graph: Graph) => Graph | undefined
+  change: (graph: Graph) => Graph
 }
 
-/**
- * Changes the graph as a whole: the change is a new version, or nothing. Undefined when there is no such workflow, or the change found nothing
- * to change.
- */
-export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow; graph: Graph } | undefined> {
+/** Changes the graph as a whole: the change is a new version, or nothing. */
+export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow; graph: Graph }> {
   const { places = BARE_PLACES } = edit
   await lockSegments(tx, edit.projectId)
   const stored = await lockWorkflow(tx, edit)
-  if (!stored) return undefined
   refuseStale(stored, edit.revisions)
   if (edit.version !== undefined && edit.version !== stored.version)
     fail('CONFLICT', { message: 'It was changed since you read it.', details: { version: stored.version, updatedAt: stored.updatedAt } })
   const before = await readGraph(tx, stored)
   const graph = edit.change(before)
-  if (!graph) return undefined
   refuseViolations(graph, places)
   const changed = graph.steps.filter((step) => !before.steps.includes(step))
   await checkGraphReferences(tx, edit.projectId, changed, (step) => places.step(graph.steps.indexOf(step)))

@@ -64,11 +64,10 @@ type Edit = WorkflowKey & {
   changesOf: (stored: WorkflowRow) => WorkflowChanges
 }
 
-/** Changes the given fields only. Undefined when there is no such workflow; a newer revision is refused. */
-export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changesOf }: Edit): Promise<WorkflowRow | undefined> {
+/** Changes the given fields only; a newer revision is refused. */
+export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changesOf }: Edit): Promise<WorkflowRow> {
   await lockSegments(tx, projectId)
   const stored = await lockWorkflow(tx, { projectId, id })
-  if (!stored) return undefined
   refuseStale(stored, revisions)
   const changes = changesOf(stored)
   const next: WorkflowRow = {
@@ -110,11 +109,10 @@ const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unkn
 
 const COPY = ' (Copy)'
 
-/** The copy is disabled, and has copies of the templates that were written in the original. Undefined when there is no such workflow. */
+/** The copy is disabled, and has copies of the templates that were written in the original. */
 export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: string | undefined }) {
   await lockSegments(tx, key.projectId)
   const original = await lockWorkflow(tx, key)
-  if (!original) return undefined
   const graph = copyGraph(await readGraph(tx, original), new Date().toISOString())
   const id = newId()
   const { templates: ids } = usesOfGraph(graph)
@@ -123,11 +121,10 @@ export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: s
   return insertWorkflow(tx, { ...original, id, savedBy: key.savedBy, name }, withTemplates(graph, templates))
 }
 
-/** Refused while executions are active. False when there is no such workflow. A job deletes its executions, templates, figures and graphs. */
-export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Promise<boolean> {
+/** Refused while executions are active. A job deletes its executions, templates, figures and graphs. */
+export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey) {
   await lockSegments(tx, projectId)
-  const workflow = await lockWorkflow(tx, { projectId, id })
-  if (!workflow) return false
+  await lockWorkflow(tx, { projectId, id })
   const active = await maybeOne(tx)`
     select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1
   `
@@ -135,5 +132,4 @@ export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Pr
   await stopListening(tx, { projectId, id })
   await sql`delete from workflows where project_id = ${projectId} and id = ${id}`.execute(tx)
   await enqueue(tx, 'workflows.erase', { projectId, workflowId: id })
-  return true
 }

@@ -99,11 +99,9 @@ export async function continueFiring(db: Pool, { size = PAGE, ...firing }: Firin
   return transact(db, (tx) => enqueue(tx, 'workflows.fire', { ...firing, size }))
 }
 
-type Firing = { workflowId: string; after: string | null }
-
 /** Returns whether there may be another page. */
 async function firePage(tx: Tx, { projectId, firingId }: FiringKey, size: number): Promise<boolean> {
-  const firing = await maybeOne<Firing>(tx)`
+  const firing = await maybeOne<{ workflowId: string; after: string | null }>(tx)`
     select workflow_id as "workflowId", after from workflow_firings
     where project_id = ${projectId} and id = ${firingId} and status = 'RUNNING' for update
   `
