@@ -1,3 +1,4 @@
+import { accountEmailDeps } from './account-emails/account-email.ts'
 import { EVERYTHING_DUE, type WorkerAgenda, type WorkerTask } from './agenda.ts'
 import { addToRollups } from './analytics/fold.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
@@ -242,13 +243,6 @@ export async function startWorker(
     },
   }
 }
-
-const accountEmailDeps = ({ config, log, secrets }: Pick<Deps, 'config' | 'log' | 'secrets'>) => ({
-  secrets,
-  log,
-  publicUrl: config.publicUrl,
-  isDelivered: sendsAccountEmails(config),
-})
 
 /** Counters of campaigns and roll-ups are this far behind. Checks of caps read what is not added up yet, so this must not be much. */
 const ADD_UP_MS = 1_000

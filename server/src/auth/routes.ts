@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { accountEmailDeps } from '../account-emails/account-email.ts'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Caller } from '../http/auth/auth.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
@@ -8,7 +9,6 @@ import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
-import { sendsAccountEmails } from '../lib/config.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { isInvited } from '../projects/members.ts'
@@ -46,9 +46,9 @@ async function readUser(db: Db, userId: string) {
 }
 
 export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) {
-  const { db, secrets, log, config } = deps
+  const { db, secrets, config } = deps
   const { publicUrl } = config
-  const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
+  const port = accountEmailDeps(deps)
   const attempts = createQuotaCounter(db, secrets)
   const findUser = (userId: string) => readUser(db, userId)
   const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller })

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, scalar, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { lowestId } from '../lib/id.ts'
 import { HOUR, SECOND } from '../lib/text/units.ts'
 import {
@@ -171,9 +171,10 @@ const insertReportsSql = (reports: RawBuilder<unknown>) => sql`
     from (${reports}) as n
   ) as numbered`
 
-const OF_DELETED = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
-
 /** A reset keeps them: they are the base of invoices. */
 export const wipeBilling = async (tx: Tx, scope: WipeScope) =>
-  (await wipeRows(tx, 'billing_meters', scope, { key: ['category'], which: OF_DELETED })) +
-  (await wipeRows(tx, 'usage_reports', scope, { key: ['category', 'hour', 'part'], which: sql`${OF_DELETED} and t.state = 'sent'` }))
+  (await wipeRows(tx, 'billing_meters', scope, { key: ['category'], which: OF_DELETED_PROJECT })) +
+  (await wipeRows(tx, 'usage_reports', scope, {
+    key: ['category', 'hour', 'part'],
+    which: sql`${OF_DELETED_PROJECT} and t.state = 'sent'`,
+  }))

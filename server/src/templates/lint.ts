@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Db } from '../db/index.ts'
 import { KB } from '../lib/text/units.ts'
 import { HtmlParser } from '../mime/html-parser.ts'
-import { findAmbiguousNames } from './ambiguous-names.ts'
 import type { Place } from './design/out.ts'
 import { expressionProblems, openEnds } from './design/problems.ts'
 import type { Design } from './design/schema.ts'
@@ -109,6 +108,22 @@ function missingVariable(path: string[]): Issue {
   const name = path.join('.')
   const message = `No contact has a field "${name}", and there is no fallback: write {{ ${name} ?? "…" }}.`
   return { code: 'missing_variable', severity: 'warning', message }
+}
+
+const WORDS = /^[\p{L}\p{N}_]+(?: +[\p{L}\p{N}_]+)+$/u
+const OPERATOR = / contains /
+/** Names are short; longer text is an expression. */
+const MAX_NAME = 255
+
+/** Outputs that look like a field name of several words but are parsed as an expression, with their lines. */
+function findAmbiguousNames(source: string) {
+  const line = lineCounter(source)
+  return tokenize(source).flatMap((part) => {
+    if (part.kind !== 'output' || part.to - part.from > MAX_NAME) return []
+    const [beforeFilters = ''] = source.slice(part.from, part.to).split(/\||\?\?/)
+    const name = beforeFilters.trim()
+    return WORDS.test(name) && OPERATOR.test(name) ? [{ name, line: line(part.start) }] : []
+  })
 }
 
 const ambiguousNames = ({ subject, previewText, body }: TemplateSource): Issue[] =>

@@ -1,9 +1,9 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
 import { countAffected, type Db, many, maybeOne, maybeScalar, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { fail, notFound } from '../lib/errors.ts'
@@ -180,5 +180,4 @@ export async function disableEndpoint(tx: Tx, { projectId, id }: EndpointKey, re
 }
 
 /** A reset keeps them. */
-export const wipeEndpoints = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_endpoints', scope, { which: IS_DELETED })
-const IS_DELETED: RawBuilder<unknown> = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
+export const wipeEndpoints = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_endpoints', scope, { which: OF_DELETED_PROJECT })

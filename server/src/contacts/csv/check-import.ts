@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Db, scalar } from '../../db/index.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { AppError } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import { isPersonal, loadSpelling } from '../../lib/network/mailbox-providers.ts'
 import { type CsvRow, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, toUtf8 } from './csv-encoding.ts'
@@ -44,7 +44,7 @@ const share = createSharedSemaphore({
   each: 1,
   maxWaiting: 4,
   maxWaitMs: 10_000,
-  refusal: () => new AppError('SERVICE_UNAVAILABLE', { message: 'Too many files are being checked. Try again shortly.', retryAfter: 5 }),
+  refusal: () => tryLater('Too many files are being checked. Try again shortly.', 5),
 })
 
 /** Reads a whole file as an import would, and says what it would do. Writes nothing. */

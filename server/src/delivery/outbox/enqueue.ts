@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { CamelRow } from '../../db/columns.ts'
 import { prepared, type Tx } from '../../db/index.ts'
 import { type NewActivity, recordActivities } from '../../events/activities.ts'
-import { randomDigits } from '../../lib/id.ts'
+import { randomDigits, uuidFromHex } from '../../lib/id.ts'
 import { KB } from '../../lib/text/units.ts'
 import { METERED } from '../../projects/email-counts.ts'
 import type { EmailType } from '../rules/may-send.ts'
@@ -86,7 +86,7 @@ const RANDOM_DIGITS = 20
 /** The email that a Message-ID of ours names. Undefined for those of others. */
 export function emailOfMessageId(messageId: string): string | undefined {
   const [, id] = /^([0-9a-f]{32})[0-9a-f]{20}@[^@\s]+$/.exec(messageId) ?? []
-  return id?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return id && uuidFromHex(id)
 }
 
 /** Emails of a request, whose contacts are found by their addresses. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, many, type Pool, scalars, type Tx, transact } from '../../db/index.ts'
-import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
+import { createdInScope, OF_DELETED_PROJECT, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { workInPieces } from '../../jobs/job.ts'
 import { deleteWorkflowTemplates } from '../../templates/workflow-templates.ts'
@@ -35,10 +35,7 @@ export const wipeEntries = (tx: Tx, scope: WipeScope) =>
 export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope, { which: inScope(scope) })
 /** A reset keeps the secret, as it keeps the keys. */
 export const wipeWebhookSecret = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'webhook_secrets', scope, {
-    key: ['project_id'],
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-  })
+  wipeRows(tx, 'webhook_secrets', scope, { key: ['project_id'], which: OF_DELETED_PROJECT })
 
 type ErasedWorkflow = { projectId: string; workflowId: string }
 /** Rows deleted in one transaction. */
