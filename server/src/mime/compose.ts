@@ -58,8 +58,13 @@ export function writeTo(bytes: Buffer, { head, body, encoding }: ComposedMessage
 const EMPTY_LINE = '\r\n'
 
 export function compose(fields: MessageFields): ComposedMessage & { body: string } {
-  const content = withAttachments(fields, withImages(fields, textAndHtml(fields)))
-  return { head: headersOf(fields, content.head), body: content.body }
+  const { id, text, html, attachments } = fields
+  const images = attachments.filter(({ inline }) => inline)
+  const files = attachments.filter(({ inline }) => !inline)
+  const texts = multipart('alternative', `${id}-a`, [textPart('plain', text), textPart('html', html)])
+  const shown = withFiles(texts, 'related; type="multipart/alternative"', `${id}-r`, images)
+  const { head, body } = withFiles(shown, 'mixed', `${id}-m`, files)
+  return { head: headersOf(fields, head), body }
 }
 
 type HeaderFields = Omit<MessageFields, 'html' | 'text' | 'attachments'>
@@ -97,9 +102,6 @@ const hasHeader = (headers: Record<string, string>, name: string) => Object.keys
 
 type Part = { head: string; body: string }
 
-const textAndHtml = ({ id, text, html }: MessageFields): Part =>
-  multipart('alternative', `${id}-a`, [textPart('plain', text), textPart('html', html)])
-
 function textPart(kind: 'plain' | 'html', text: string): Part {
   const { encoding, body } = encodeBody(text)
   return {
@@ -108,15 +110,8 @@ function textPart(kind: 'plain' | 'html', text: string): Part {
   }
 }
 
-function withImages({ id, attachments }: MessageFields, content: Part): Part {
-  const inline = attachments.filter((attachment) => attachment.inline)
-  return inline.length ? multipart('related; type="multipart/alternative"', `${id}-r`, [content, ...inline.map(filePart)]) : content
-}
-
-function withAttachments({ id, attachments }: MessageFields, content: Part): Part {
-  const files = attachments.filter((attachment) => !attachment.inline)
-  return files.length ? multipart('mixed', `${id}-m`, [content, ...files.map(filePart)]) : content
-}
+const withFiles = (content: Part, kind: MultipartKind, name: string, files: Attachment[]): Part =>
+  files.length ? multipart(kind, name, [content, ...files.map(filePart)]) : content
 
 function filePart({ filename, contentType, contentId, inline, content }: Attachment): Part {
   const head = [

@@ -82,7 +82,7 @@ export async function removeStream(tx: Tx, stream: StreamRef) {
   await sql`delete from streams where ${isStream(stream)}`.execute(tx)
 }
 
-export type DerivedPause = 'provider_quota' | 'provider' | 'domain' | 'domain_paused' | 'project_disabled'
+type DerivedPause = 'provider_quota' | 'provider' | 'domain' | 'domain_paused' | 'project_disabled'
 
 /**
  * Why emails of a project from a domain are not sent at the moment, as SQL; null when they are. Nothing is stored: sending continues when the
@@ -96,7 +96,7 @@ export const derivedPauseSql = ({ projectId, domain }: Record<'projectId' | 'dom
   when exists (select from sending_pauses s where s.project_id = ${projectId} and s.domain = ${domain}) then 'domain_paused' end`
 
 const STATE = columns('streams', 't', ['pausedAt', 'cancelledAt'])
-export type StreamState = RowOf<typeof STATE> & { ratePerMinute: Rate; derivedPause: DerivedPause | null }
+type StreamState = RowOf<typeof STATE> & { ratePerMinute: Rate; derivedPause: DerivedPause | null }
 
 /** Undefined when there is no such stream. */
 export const readStreamState = (db: Db, { projectId, streamId }: StreamRef) =>

@@ -28,7 +28,6 @@ export const PAUSE_TIMING = {
   maxDomainMs: 1_800_000,
   probeMs: MINUTE,
 }
-export type PauseTiming = typeof PAUSE_TIMING
 
 type Pause = PauseFacts & {
   /** By the monotonic clock of this process. */
@@ -51,7 +50,7 @@ const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
  * Pauses of the provider and of sender domains after refusals. A pause takes effect in this process at once, and through the database in all
  * workers within a second. When its time is over, one email of one worker is sent as a probe: it ends the pause or doubles it.
  */
-export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming | undefined }) {
+export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: typeof PAUSE_TIMING | undefined }) {
   const pauses = new Map<string, Pause>()
   const ended = new Map<string, Paused>()
   const inTurn = createSemaphore(1)
