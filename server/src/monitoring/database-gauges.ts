@@ -7,6 +7,7 @@ import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
 import { listDrift } from '../ledger/checks.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
+import { atMostEvery } from '../lib/concurrency/every.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** However often somebody asks, the database is read this often. */
@@ -125,16 +126,11 @@ const READINGS: Reading[] = [
 
 /** Registers what is read from the database, when somebody asks and at most every five seconds. Without a database these have no value. */
 export function registerDatabaseGauges(registry: Registry, db: Pool, ledgers: FoldedLedger[]) {
-  let last = { at: Number.NEGATIVE_INFINITY, done: Promise.resolve() }
+  const refresh = atMostEvery(READ_EVERY_MS, readAll)
   const newGauge = ({ name, help, labels: labelNames = [] }: Omit<Reading, 'read'>) =>
-    new Gauge({ name, help, labelNames, registers: [registry], collect: () => refresh() })
+    new Gauge({ name, help, labelNames, registers: [registry], collect: refresh })
   const gauges = READINGS.map((reading) => ({ ...reading, gauge: newGauge(reading) }))
   const up = newGauge({ name: 'sterna_database_up', help: '1 if the database answers, 0 if not.' })
-
-  function refresh() {
-    if (performance.now() - last.at > READ_EVERY_MS) last = { at: performance.now(), done: readAll() }
-    return last.done
-  }
 
   async function readAll() {
     const results = await Promise.allSettled(
