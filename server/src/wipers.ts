@@ -14,15 +14,10 @@ import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeLedgerChecks } from './ledger/checks.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
-import { wipeApiKeys } from './projects/api-keys/api-key.ts'
-import { wipeEmailCounts } from './projects/email-counts.ts'
-import { wipeSuspensions } from './projects/suspensions.ts'
-import type { Wiper } from './projects/wipe.ts'
+import { PROJECT_WIPERS, type Wiper } from './projects/wipe.ts'
 import { wipeReputations } from './reputation/figures.ts'
 import { wipeSegmentMembers, wipeSegments } from './segments/wipe.ts'
-import { wipePreviewPages } from './templates/preview-pages.ts'
-import { wipeTemplates } from './templates/template.ts'
-import { wipeTemplateVersions } from './templates/versions.ts'
+import { TEMPLATE_WIPERS } from './templates/template.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 import { WEBHOOK_DELIVERY_WIPERS } from './webhook-endpoints/deliveries.ts'
 import { wipeEndpoints } from './webhook-endpoints/endpoint.ts'
@@ -34,7 +29,6 @@ export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeKeyUsage,
   wipeAudit,
-  wipeApiKeys,
   wipeJobs,
   ...CAMPAIGN_WIPERS,
   ...WORKFLOW_WIPERS,
@@ -47,9 +41,7 @@ export const WIPERS: Wiper[] = [
   wipeReactions,
   eventLedger.wipe,
   wipeListeners,
-  wipeTemplates,
-  wipeTemplateVersions,
-  wipePreviewPages,
+  ...TEMPLATE_WIPERS,
   wipeUploads,
   ...EMAIL_WIPERS,
   wipeRollups,
@@ -57,9 +49,8 @@ export const WIPERS: Wiper[] = [
   activityLedger.wipe,
   wipeOpensAndClicks,
   wipeDomains,
-  wipeEmailCounts,
+  ...PROJECT_WIPERS,
   wipeReputations,
-  wipeSuspensions,
   wipeBilling,
   wipeWebhookOutbox,
   ...WEBHOOK_DELIVERY_WIPERS,
