@@ -1,13 +1,12 @@
 import { connect } from 'node:net'
 import { createDns } from '../server/src/lib/network/dns.ts'
 import { createSafeFetch, createSafeSession } from '../server/src/lib/network/safe-fetch.ts'
-import { readNetworks } from '../server/src/lib/network/webhook-target.ts'
 import { headersOf } from '../server/src/webhook-endpoints/deliver.ts'
 import { createWebhookSigner, newSigningSecret } from '../server/src/webhooks/sign.ts'
 
 // The floor of webhooks: the same signed requests to the same receiver by the same client, with a prebuilt body and no database.
 const [url, given, atOnce] = process.argv.slice(2) as [string, string, string]
-const safeFetch = createSafeFetch(createDns({}), { allowed: readNetworks(['127.0.0.1/32']), ownHost: 'bench.example' })
+const safeFetch = createSafeFetch(createDns({}), { allowed: ['127.0.0.1/32'], ownHost: 'bench.example' })
 const sign = createWebhookSigner({ secret: newSigningSecret(), previous: null })
 const body = Buffer.from(JSON.stringify({ type: 'event.signed up', data: { plan: 'pro', seats: 3, note: 'x'.repeat(300) } }))
 

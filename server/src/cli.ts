@@ -16,7 +16,6 @@ import { countSealedLeft, rewriteSecrets } from './doctor/rewrite-secrets.ts'
 import { recountProject } from './ledger/checks.ts'
 import { LEDGERS } from './ledgers.ts'
 import { type Config, loadConfig } from './lib/config.ts'
-import { AppError } from './lib/errors.ts'
 import { isId } from './lib/id.ts'
 import { createLog } from './lib/log.ts'
 import { readMasterKeys } from './lib/master-key.ts'
@@ -35,9 +34,7 @@ import { liftSuspension } from './reputation/acknowledge.ts'
 import { startAnew } from './reputation/figures.ts'
 
 type Context = { config: Config; db: Pool; secrets: Secrets; options: Options; args: string[] }
-type Texts = 'email' | 'password' | 'name' | 'owner' | 'reason' | 'message'
-type Flags = 'off' | 'with-secrets'
-type Options = { [name in Texts]?: string | undefined } & { [name in Flags]?: boolean | undefined }
+type Options = ReturnType<typeof readArguments>['values']
 
 /** A mistake on the command line. */
 class UsageError extends Error {}
@@ -66,51 +63,34 @@ const USAGE = `Usage: ${STERNA} <command>
   migrate                                             apply pending migrations
   doctor [--message <from address>]                   check configuration, database, disk and ports; send a message out and back`
 
-const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
-  'user create': userCreate,
-  'user operator': userOperator,
-  'project create': projectCreate,
-  'project disable': projectDisable,
-  'project enable': projectEnable,
-  'project export': projectExport,
-  'project import': projectImport,
-  'project recount': projectRecount,
-  'suspension list': suspensionList,
-  'suspension lift': suspensionLift,
-  'mail list': mailList,
-  'mail show': mailShow,
-  'explain email': emailExplain,
-  'usage resolve': usageResolve,
-  'secret rewrite': secretRewrite,
-  'sending hold': sendingHold,
-  'sending resume': sendingResume,
-}
-
 /** Runs one command and returns the exit code. */
 export async function run(argv: string[], env: Record<string, string | undefined>): Promise<number> {
   if (asksForHelp(argv)) return print(USAGE)
   if (argv[0] === '--version' || argv[0] === '-v') return print(VERSION)
   try {
-    const { values: options, positionals } = parseArgs({
-      args: argv,
-      allowPositionals: true,
-      options: {
-        email: { type: 'string' },
-        password: { type: 'string' },
-        name: { type: 'string' },
-        owner: { type: 'string' },
-        reason: { type: 'string' },
-        message: { type: 'string' },
-        off: { type: 'boolean' },
-        'with-secrets': { type: 'boolean' },
-      },
-    })
+    const { values: options, positionals } = readArguments(argv)
     return await dispatch(positionals, options, env)
   } catch (err) {
     console.error(explain(err))
     return 1
   }
 }
+
+const readArguments = (args: string[]) =>
+  parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      email: { type: 'string' },
+      password: { type: 'string' },
+      name: { type: 'string' },
+      owner: { type: 'string' },
+      reason: { type: 'string' },
+      message: { type: 'string' },
+      off: { type: 'boolean' },
+      'with-secrets': { type: 'boolean' },
+    },
+  })
 
 /** `--help` and `-h` with any command, and `help` in place of one. */
 const asksForHelp = (argv: string[]) => argv[0] === 'help' || argv.some((word) => word === '--help' || word === '-h')
@@ -159,7 +139,7 @@ const withContext = (config: Config, work: (context: Pick<Context, 'config' | 'd
     }
   })
 
-const need = (options: Options, name: Texts) => options[name] ?? usage(`--${name} is missing`)
+const need = (options: Options, name: 'name' | 'email' | 'owner') => options[name] ?? usage(`--${name} is missing`)
 
 function usage(message: string): never {
   throw new UsageError(message)
@@ -167,23 +147,6 @@ function usage(message: string): never {
 
 const address = (options: Options, name: 'email' | 'owner') =>
   readAddress(need(options, name)) ?? usage(`--${name} is not an email address`)
-
-async function userCreate({ db, options }: Context) {
-  const email = address(options, 'email')
-  const password = options.password ?? randomToken()
-  if (!NewPassword.safeParse(password).success) usage('--password must have 8 to 256 characters')
-  const passwordHash = await createPasswords().hashPassword(password)
-  // The operator vouches for the address.
-  const user = await transact(db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
-  return [`id        ${user.id}`, `email     ${user.email}`, ...(options.password ? [] : [`password  ${password}`])].join('\n')
-}
-
-async function userOperator({ db, options }: Context) {
-  const email = address(options, 'email')
-  const known = await transact(db, (tx) => setOperator(tx, email, !options.off))
-  if (!known) usage(`no account has the address ${email}`)
-  return `${email} ${options.off ? 'is no operator any more' : 'is an operator of this installation'}`
-}
 
 const folderOf = ([name, folder]: string[]) => folder ?? usage(`${name} needs a folder`)
 
@@ -197,88 +160,8 @@ const describeRestore = (manifest: Manifest) =>
     `Emails that wait in the backup may have been sent since. After the next start nothing is sent until you run: ${STERNA} sending resume`,
   ].join('\n')
 
-async function sendingHold({ db, options }: Context) {
-  const reason = (options.reason ?? 'held by an operator').slice(0, MAX_REASON)
-  await transact(db, (tx) => holdSending(tx, reason))
-  return 'Sending is held. Running workers notice within seconds.'
-}
-
-async function sendingResume({ db }: Context) {
-  const resumed = await transact(db, (tx) => resumeSending(tx))
-  return resumed ? 'Emails leave again within seconds.' : 'Sending was not held.'
-}
-
-async function secretRewrite({ db, secrets }: Context) {
-  const report = await rewriteSecrets(db, secrets)
-  const lines = report.map(({ what, left, rewritten, expires }) => `${what}: ${expires ? '' : `${rewritten} rewritten, `}${left} left`)
-  const summary = countSealedLeft(report)
-    ? 'A node still seals with a former key. Restart all nodes with the new SECRET_KEY, then run this again.'
-    : 'Nodes can start without SECRET_KEY_PREVIOUS. What is left ends without it, and so do the links in emails that were sent before.'
-  return [...lines, summary].join('\n')
-}
-
 const MAX_REASON = 200
-
-async function projectDisable(context: Context) {
-  const id = await existingProject(context)
-  const reason = (context.options.reason ?? 'OPERATOR').slice(0, MAX_REASON)
-  const changed = await transact(context.db, (tx) => disableProject(tx, id, reason))
-  return changed ? `disabled: ${reason}` : 'was disabled already'
-}
-
-/** An operator who enables a project acknowledges its figures: otherwise it would be disabled again within a minute. */
-async function projectEnable(context: Context) {
-  const id = await existingProject(context)
-  const changed = await transact(context.db, async (tx) => {
-    await startAnew(tx, id, 'operator')
-    return enableProject(tx, id, { by: 'operator' })
-  })
-  return changed ? 'enabled' : 'was not disabled; its rates count from now on'
-}
-
 const MAX_MARKS_SHOWN = 100
-
-async function suspensionList({ db }: Context) {
-  const marks = await listMarks(db, MAX_MARKS_SHOWN)
-  const lines = marks.map(({ suspended, name, owner, reason, until, domains }) =>
-    [suspended, `until ${until.toISOString()}`, reason, name ?? '(deleted)', owner ?? '(deleted account)', domains.join(' ')].join('  '),
-  )
-  return lines.join('\n') || 'No project is suspended.'
-}
-
-async function suspensionLift({ db, args: [id = ''] }: Context) {
-  const lifted = isId(id) && (await transact(db, (tx) => liftSuspension(tx, id, 'operator')))
-  return lifted ? 'lifted' : usage(`no suspension has this id; see: ${STERNA} suspension list`)
-}
-
-async function projectCreate({ db, secrets, options }: Context) {
-  const name = ProjectName.safeParse(need(options, 'name'))
-  if (!name.success) usage('--name must have 1 to 100 characters')
-  const owner = address(options, 'owner')
-  const user = await maybeOne<{ id: string }>(db)`select id from users where email = ${owner}`
-  if (!user) usage(`no account has the address ${owner}; create it first: ${STERNA} user create --email ${owner}`)
-  const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
-  return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
-}
-
-async function mailList({ db }: Context) {
-  const emails = await listAccountEmails(db, 20)
-  return (
-    emails
-      .map(({ id, to, subject, state, createdAt }) => `${id}  ${createdAt.toISOString()}  ${state.padEnd(7)}  ${to}  ${subject}`)
-      .join('\n') || 'No account emails.'
-  )
-}
-
-async function mailShow({ db, secrets, args: [id = ''] }: Context) {
-  const email = isId(id) ? await readAccountEmail(db, secrets, id) : undefined
-  if (!email) usage(`no account email has this id; see: ${STERNA} mail list`)
-  return `To: ${email.to}\nSubject: ${email.subject}\n\n${email.text}`
-}
-
-async function emailExplain({ db, args: [id = ''] }: Context) {
-  return (isId(id) && (await explainEmail(db, id))) || usage('no email has this id')
-}
 
 async function existingProject({ db, args: [id = ''] }: Context) {
   const known = isId(id) && (await maybeOne(db)`select 1 from projects where id = ${id} and deleted_at is null`)
@@ -290,53 +173,151 @@ const sumOf = (rows: RowCounts) =>
     .reduce((sum, count) => sum + count, 0)
     .toLocaleString('en')
 
-async function projectExport(context: Context) {
-  const projectId = await existingProject(context)
-  const file = context.args[1] ?? usage('project export needs a file to write')
-  const withSecrets = context.options['with-secrets'] ?? false
-  const { rows, missingImages } = await exportProject(context, { projectId, file, withSecrets })
-  return [
-    `Exported ${sumOf(rows)} rows, ${rows.contacts} contacts among them. The file has personal data${withSecrets ? ', API keys and DKIM keys' : ''}: keep it safe.`,
-    ...missingImages.map((key) => `The image ${key} is not in the storage any more, and not in the file.`),
-    'The project goes on here. Before you use the imported one, stop this one: pause its campaigns, disable its workflows and webhook endpoints.',
-  ].join('\n')
-}
+const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
+  async 'user create'({ db, options }) {
+    const email = address(options, 'email')
+    const password = options.password ?? randomToken()
+    if (!NewPassword.safeParse(password).success) usage('--password must have 8 to 256 characters')
+    const passwordHash = await createPasswords().hashPassword(password)
+    // The operator vouches for the address.
+    const user = await transact(db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
+    return [`id        ${user.id}`, `email     ${user.email}`, ...(options.password ? [] : [`password  ${password}`])].join('\n')
+  },
 
-async function projectImport({ config, db, secrets, options, args: [file = usage('project import needs a file')] }: Context) {
-  const owner = options.owner === undefined ? undefined : address(options, 'owner')
-  const { header, rows, keys, owner: ownedBy } = await importProject({ db, secrets, config, log: createLog('warn') }, { file, owner })
-  const { id, name } = header.project
-  await recountProject(db, LEDGERS, id)
-  return [
-    `id      ${id}`,
-    `name    ${name}`,
-    `owner   ${ownedBy}`,
-    `public  ${keys.public}`,
-    `secret  ${keys.secret}`,
-    `Imported ${sumOf(rows)} rows, ${rows.contacts} contacts among them, as they were at ${header.createdAt}.`,
-    'Workflows and webhook endpoints are disabled, scheduled campaigns are drafts, campaigns that were being sent are cancelled.',
-    header.secrets
-      ? 'Keys and secrets are those of the file. Domains are pending until a check finds their records.'
-      : 'Keys and secrets are new ones. Domains have new DKIM keys: publish the records that the dashboard shows.',
-  ].join('\n')
-}
+  async 'user operator'({ db, options }) {
+    const email = address(options, 'email')
+    const known = await transact(db, (tx) => setOperator(tx, email, !options.off))
+    if (!known) usage(`no account has the address ${email}`)
+    return `${email} ${options.off ? 'is no operator any more' : 'is an operator of this installation'}`
+  },
 
-async function projectRecount(context: Context) {
-  const drift = await recountProject(context.db, LEDGERS, await existingProject(context))
-  return Object.entries(drift)
-    .map(([table, rows]) => `${table}: ${rows ? `corrected ${rows}` : 'right'}`)
-    .join('\n')
-}
+  async 'project create'({ db, secrets, options }) {
+    const name = ProjectName.safeParse(need(options, 'name'))
+    if (!name.success) usage('--name must have 1 to 100 characters')
+    const owner = address(options, 'owner')
+    const user = await maybeOne<{ id: string }>(db)`select id from users where email = ${owner}`
+    if (!user) usage(`no account has the address ${owner}; create it first: ${STERNA} user create --email ${owner}`)
+    const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
+    return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
+  },
 
-async function usageResolve({ db, args: [identifier = '', outcome = ''] }: Context) {
-  if (outcome !== 'sent' && outcome !== 'again') usage('say whether Stripe has the report: usage resolve <identifier> sent|again')
-  const resolved = await transact(db, (tx) => resolveReport(tx, identifier, outcome === 'sent'))
-  if (!resolved) usage(`no usage report with this identifier has an unknown outcome; see: ${STERNA} doctor`)
-  return outcome === 'sent' ? 'settled as sent' : 'will be sent again'
+  async 'project disable'(context) {
+    const id = await existingProject(context)
+    const reason = (context.options.reason ?? 'OPERATOR').slice(0, MAX_REASON)
+    const changed = await transact(context.db, (tx) => disableProject(tx, id, reason))
+    return changed ? `disabled: ${reason}` : 'was disabled already'
+  },
+
+  /** An operator who enables a project acknowledges its figures: otherwise it would be disabled again within a minute. */
+  async 'project enable'(context) {
+    const id = await existingProject(context)
+    const changed = await transact(context.db, async (tx) => {
+      await startAnew(tx, id, 'operator')
+      return enableProject(tx, id, { by: 'operator' })
+    })
+    return changed ? 'enabled' : 'was not disabled; its rates count from now on'
+  },
+
+  async 'project export'(context) {
+    const projectId = await existingProject(context)
+    const file = context.args[1] ?? usage('project export needs a file to write')
+    const withSecrets = context.options['with-secrets'] ?? false
+    const { rows, missingImages } = await exportProject(context, { projectId, file, withSecrets })
+    return [
+      `Exported ${sumOf(rows)} rows, ${rows.contacts} contacts among them. The file has personal data${withSecrets ? ', API keys and DKIM keys' : ''}: keep it safe.`,
+      ...missingImages.map((key) => `The image ${key} is not in the storage any more, and not in the file.`),
+      'The project goes on here. Before you use the imported one, stop this one: pause its campaigns, disable its workflows and webhook endpoints.',
+    ].join('\n')
+  },
+
+  async 'project import'({ config, db, secrets, options, args: [file = usage('project import needs a file')] }) {
+    const owner = options.owner === undefined ? undefined : address(options, 'owner')
+    const { header, rows, keys, owner: ownedBy } = await importProject({ db, secrets, config, log: createLog('warn') }, { file, owner })
+    const { id, name } = header.project
+    await recountProject(db, LEDGERS, id)
+    return [
+      `id      ${id}`,
+      `name    ${name}`,
+      `owner   ${ownedBy}`,
+      `public  ${keys.public}`,
+      `secret  ${keys.secret}`,
+      `Imported ${sumOf(rows)} rows, ${rows.contacts} contacts among them, as they were at ${header.createdAt}.`,
+      'Workflows and webhook endpoints are disabled, scheduled campaigns are drafts, campaigns that were being sent are cancelled.',
+      header.secrets
+        ? 'Keys and secrets are those of the file. Domains are pending until a check finds their records.'
+        : 'Keys and secrets are new ones. Domains have new DKIM keys: publish the records that the dashboard shows.',
+    ].join('\n')
+  },
+
+  async 'project recount'(context) {
+    const drift = await recountProject(context.db, LEDGERS, await existingProject(context))
+    return Object.entries(drift)
+      .map(([table, rows]) => `${table}: ${rows ? `corrected ${rows}` : 'right'}`)
+      .join('\n')
+  },
+
+  async 'suspension list'({ db }) {
+    const marks = await listMarks(db, MAX_MARKS_SHOWN)
+    const lines = marks.map(({ suspended, name, owner, reason, until, domains }) =>
+      [suspended, `until ${until.toISOString()}`, reason, name ?? '(deleted)', owner ?? '(deleted account)', domains.join(' ')].join('  '),
+    )
+    return lines.join('\n') || 'No project is suspended.'
+  },
+
+  async 'suspension lift'({ db, args: [id = ''] }) {
+    const lifted = isId(id) && (await transact(db, (tx) => liftSuspension(tx, id, 'operator')))
+    return lifted ? 'lifted' : usage(`no suspension has this id; see: ${STERNA} suspension list`)
+  },
+
+  async 'mail list'({ db }) {
+    const emails = await listAccountEmails(db, 20)
+    return (
+      emails
+        .map(({ id, to, subject, state, createdAt }) => `${id}  ${createdAt.toISOString()}  ${state.padEnd(7)}  ${to}  ${subject}`)
+        .join('\n') || 'No account emails.'
+    )
+  },
+
+  async 'mail show'({ db, secrets, args: [id = ''] }) {
+    const email = isId(id) ? await readAccountEmail(db, secrets, id) : undefined
+    if (!email) usage(`no account email has this id; see: ${STERNA} mail list`)
+    return `To: ${email.to}\nSubject: ${email.subject}\n\n${email.text}`
+  },
+
+  async 'explain email'({ db, args: [id = ''] }) {
+    return (isId(id) && (await explainEmail(db, id))) || usage('no email has this id')
+  },
+
+  async 'usage resolve'({ db, args: [identifier = '', outcome = ''] }) {
+    if (outcome !== 'sent' && outcome !== 'again') usage('say whether Stripe has the report: usage resolve <identifier> sent|again')
+    const resolved = await transact(db, (tx) => resolveReport(tx, identifier, outcome === 'sent'))
+    if (!resolved) usage(`no usage report with this identifier has an unknown outcome; see: ${STERNA} doctor`)
+    return outcome === 'sent' ? 'settled as sent' : 'will be sent again'
+  },
+
+  async 'secret rewrite'({ db, secrets }) {
+    const report = await rewriteSecrets(db, secrets)
+    const lines = report.map(({ what, left, rewritten, expires }) => `${what}: ${expires ? '' : `${rewritten} rewritten, `}${left} left`)
+    const summary = countSealedLeft(report)
+      ? 'A node still seals with a former key. Restart all nodes with the new SECRET_KEY, then run this again.'
+      : 'Nodes can start without SECRET_KEY_PREVIOUS. What is left ends without it, and so do the links in emails that were sent before.'
+    return [...lines, summary].join('\n')
+  },
+
+  async 'sending hold'({ db, options }) {
+    const reason = (options.reason ?? 'held by an operator').slice(0, MAX_REASON)
+    await transact(db, (tx) => holdSending(tx, reason))
+    return 'Sending is held. Running workers notice within seconds.'
+  },
+
+  async 'sending resume'({ db }) {
+    const resumed = await transact(db, (tx) => resumeSending(tx))
+    return resumed ? 'Emails leave again within seconds.' : 'Sending was not held.'
+  },
 }
 
 function explain(err: unknown) {
   const { message, code } = err as Error & { code?: string }
   if (err instanceof UsageError || code?.startsWith('ERR_PARSE_ARGS')) return `${message}\n\n${USAGE}`
-  return err instanceof AppError ? message : message || String(err)
+  return message || String(err)
 }

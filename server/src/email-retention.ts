@@ -1,5 +1,5 @@
 import { closeOldCampaigns } from './campaigns/ledger/close.ts'
-import { many, type Pool, type Tx, transact } from './db/index.ts'
+import { type Pool, scalars, type Tx, transact } from './db/index.ts'
 import { removeEmails, removeSandboxMessages } from './delivery/outbox/retention.ts'
 import { tryLock } from './ledger/locks.ts'
 import { NIL_ID } from './lib/id.ts'
@@ -21,23 +21,20 @@ type Run = { before: Date; deadline: number }
  */
 export async function removeOldEmails(db: Pool, log: Log, { months, now = new Date() }: { months: number; now?: Date }) {
   if (months === 0) return
-  const run: Run = { before: firstOfMonth(now, -months), deadline: performance.now() + RUN_MS }
-  await closeOldCampaigns(db, log, run.before)
+  const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 1))
+  const run: Run = { before, deadline: performance.now() + RUN_MS }
+  await closeOldCampaigns(db, log, before)
   let removed = 0
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
     const projects: string[] = await listProjects(db, after)
     for (const projectId of projects) removed += await removeEmailsOf(db, projectId, run)
     after = projects.length === PROJECTS ? projects.at(-1) : undefined
   }
-  if (removed) log.info({ removed, before: run.before }, 'removed emails older than EMAIL_RETENTION_MONTHS')
+  if (removed) log.info({ removed, before }, 'removed emails older than EMAIL_RETENTION_MONTHS')
 }
 
-const firstOfMonth = (now: Date, months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
-
-const listProjects = async (db: Pool, after: string) =>
-  (await many<{ id: string }>(db)`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`).map(
-    ({ id }) => id,
-  )
+const listProjects = (db: Pool, after: string) =>
+  scalars<string>(db)`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`
 
 async function removeEmailsOf(db: Pool, projectId: string, { before, deadline }: Run) {
   let removed = 0

@@ -1,3 +1,4 @@
+import { accountEmailDeps } from './account-emails/account-email.ts'
 import { EVERYTHING_DUE, type WorkerAgenda, type WorkerTask } from './agenda.ts'
 import { addToRollups } from './analytics/fold.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
@@ -34,7 +35,7 @@ import { createSmtpTransport } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { checkDueLinkHosts } from './domains/link-hosts/check-link-host.ts'
-import { removeIdentity } from './domains/remove-identity.ts'
+import { removeIdentity } from './domains/remove.ts'
 import { removeOldEmails } from './email-retention.ts'
 import { dropOldActivities } from './events/activities.ts'
 import { continueDeleteName } from './events/delete-name.ts'
@@ -178,16 +179,13 @@ export async function startWorker(
   })
   // First, because its port may be taken: then nothing else was started.
   const listener = await listenForEmail(deps)
-  const handlers = handlersFor(deps, openStorage(deps.config))
-  const crons = cronsFor(deps)
   const engine = await startEngine({
+    ...deps,
     url,
     livenessKey,
     isHeld,
-    db: deps.db,
-    log: deps.log,
-    handlers,
-    crons,
+    handlers: handlersFor(deps, openStorage(deps.config)),
+    crons: cronsFor(deps),
     withSchedule,
     isDue: dueIf('jobs'),
     reach,
@@ -209,26 +207,7 @@ export async function startWorker(
     reach,
     ...outgoing,
   })
-  const accountEmails = sendAccountEmails(deps, outgoing.transport, {
-    key: livenessKey,
-    isHeld: () => maySend() && dueIf('queuedAccountEmails', 'keptAccountEmails', 'accountEmailsInHand')(),
-  })
-  const notifications = startNotifications(deps, intervals.notificationsMs, dueIf('notifications'))
-  const segmentSweep = startSweep(deps.db, deps.log, heldAndDue('dueContactsOfSegments', 'windowsOfSegments'))
-  const campaignWork = startCampaignWork({
-    ...deps,
-    isHeld: heldAndDue('scheduledCampaigns', 'campaignsAtWork'),
-    intervals: intervals.campaigns,
-  })
-  const workflows = startWorkflowEngine({
-    ...deps,
-    url,
-    isHeld,
-    timeoutAfterMs: intervals.timeoutAfterMs,
-    isDue: dueIf('executions'),
-  })
   const safeFetch = countCalls(createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config)))
-  const webhooks = startWebhooks({ ...deps, isHeld, safeFetch, isDue: dueIf('webhookSteps') })
   const deliveries = startDeliveries({
     ...deps,
     isHeld,
@@ -236,39 +215,34 @@ export async function startWorker(
     accountEmails: accountEmailDeps(deps),
     isDue: dueIf('webhookBatches', 'webhookDeliveries'),
   })
-  const fanOut = startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake, isDue: dueIf('webhookFacts') })
-  const firings = startFirings(deps.db, deps.log, heldAndDue('firings'))
-  const emailLedger = addUpEmailsEvery(intervals.campaigns?.countMs ?? ADD_UP_MS, deps, heldAndDue('emailLedger'))
+  const { campaigns, notificationsMs, timeoutAfterMs } = intervals
+  const running = [
+    listener,
+    engine,
+    dispatcher,
+    hold,
+    sender,
+    deliveries,
+    sendAccountEmails(deps, outgoing.transport, {
+      key: livenessKey,
+      isHeld: () => maySend() && dueIf('queuedAccountEmails', 'keptAccountEmails', 'accountEmailsInHand')(),
+    }),
+    startNotifications(deps, notificationsMs, dueIf('notifications')),
+    startSweep(deps.db, deps.log, heldAndDue('dueContactsOfSegments', 'windowsOfSegments')),
+    startCampaignWork({ ...deps, isHeld: heldAndDue('scheduledCampaigns', 'campaignsAtWork'), intervals: campaigns }),
+    startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs, isDue: dueIf('executions') }),
+    startWebhooks({ ...deps, isHeld, safeFetch, isDue: dueIf('webhookSteps') }),
+    startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake, isDue: dueIf('webhookFacts') }),
+    startFirings(deps.db, deps.log, heldAndDue('firings')),
+    addUpEmailsEvery(campaigns?.countMs ?? ADD_UP_MS, deps, heldAndDue('emailLedger')),
+  ]
   return {
     async stop() {
-      await Promise.all([
-        engine.stop(),
-        dispatcher.stop(),
-        segmentSweep.stop(),
-        campaignWork.stop(),
-        workflows.stop(),
-        webhooks.stop(),
-        fanOut.stop(),
-        deliveries.stop(),
-        firings.stop(),
-        emailLedger.stop(),
-        notifications.stop(),
-        listener?.stop(),
-        accountEmails?.stop(),
-        sender.stop(),
-        hold.stop(),
-      ])
+      await Promise.all(running.map((part) => part?.stop()))
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
   }
 }
-
-const accountEmailDeps = ({ config, log, secrets }: Pick<Deps, 'config' | 'log' | 'secrets'>) => ({
-  secrets,
-  log,
-  publicUrl: config.publicUrl,
-  isDelivered: sendsAccountEmails(config),
-})
 
 /** Counters of campaigns and roll-ups are this far behind. Checks of caps read what is not added up yet, so this must not be much. */
 const ADD_UP_MS = 1_000

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
+import { type Config, sendsAccountEmails } from '../lib/config.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { STERNA } from '../lib/process/command.ts'
@@ -15,6 +16,16 @@ export type AccountEmailDeps = {
   /** Whether this node can send account emails. Otherwise they are kept until a worker can, or an operator reads them with the CLI. */
   isDelivered: boolean
 }
+
+type Node = { secrets: Secrets; log: Log; config: Config }
+
+export const accountEmailDeps = ({ secrets, log, config }: Node): AccountEmailDeps => ({
+  secrets,
+  log,
+  publicUrl: config.publicUrl,
+  isDelivered: sendsAccountEmails(config),
+})
+
 /** Only the newest link of these works, so a later email replaces an earlier one. Invitations are not among them: they may be to two projects. */
 export const REPLACING_SUBJECTS = { verification: 'Confirm your email address', reset: 'Choose a new password' }
 

@@ -6,7 +6,12 @@ import { REPLACING_SUBJECTS } from './account-email.ts'
 /** An account email that a worker is about to send. */
 export type ClaimedAccountEmail = RowOf<typeof CLAIMED> & { sealed: Buffer; token: string }
 const CLAIMED = columns('account_mails', '', ['id', 'recipient', 'subject', 'attempts', 'failures', 'createdAt'])
-type AccountEmailOutcome = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
+export type AccountEmailOutcome = {
+  state: 'sent' | 'failed' | 'unknown' | 'queued'
+  error: string | null
+  waitSeconds?: number
+  failed?: boolean
+}
 
 /** Bound of one pass. The next pass is a second later. */
 const MAX_QUEUED_AT_ONCE = 100

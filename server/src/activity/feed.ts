@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countRows, type Db, many } from '../db/index.ts'
+import { countRows, type Db, scalar, scalars } from '../db/index.ts'
 import { countActivities, RECORDED_ACTIVITIES } from '../events/activities.ts'
 import { allCounts } from '../events/counts.ts'
 import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
@@ -43,12 +43,7 @@ const Activity = z
   .meta({ id: 'Activity' })
 export const ActivityList = cursorList(Activity)
 
-type Filter = {
-  types: WantedTypes | undefined
-  contactId: string | undefined
-  from: string | undefined
-  to: string | undefined
-}
+type Filter = { types: WantedTypes | undefined; contactId: string | undefined } & ReturnType<typeof readIdRange>
 type Row = {
   id: string
   name: string
@@ -62,11 +57,7 @@ type Row = {
 
 /** Events and recorded activities as one list, newest first, in the order of their ids. */
 export async function listActivity(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof ActivityQuery>) {
-  const filter: Filter = {
-    types: readTypes(query.types),
-    contactId: query.contactId,
-    ...readIdRange(query),
-  }
+  const filter = { types: readTypes(query.types), contactId: query.contactId, ...readIdRange(query) }
   // Not an id: no contact has it.
   if (filter.contactId !== undefined && !isId(filter.contactId)) return { data: [], cursor: null, hasMore: false, total: 0 }
   const triggeredNames = filter.types?.triggered && filter.contactId === undefined ? await listTriggeredNames(db, projectId) : undefined
@@ -85,14 +76,13 @@ const MAX_NAMES = 40
 
 /** The names of events that have no type of their own; undefined if there are many. A skip scan over the counts. */
 async function listTriggeredNames(db: Db, projectId: string): Promise<string[] | undefined> {
-  const rows = await many<{ name: string }>(db)`
+  const names = await scalars<string>(db)`
     with recursive ${skipScanCte('names', { table: 'event_counts', by: ['name'], where: sql`project_id = ${projectId}` })}
     select name from (select name from names limit ${MAX_NAMES * 2}) as counted where ${IS_TRIGGERED}
     union
     select name from event_count_deltas where project_id = ${projectId} and ${IS_TRIGGERED}
     limit ${MAX_NAMES + 1}
   `
-  const names = rows.map(({ name }) => name)
   return names.length > MAX_NAMES ? undefined : names
 }
 
@@ -137,8 +127,7 @@ function eventKeysSql(projectId: string, page: Page): RawBuilder<unknown> {
   if (!filter.types) return newest(sql``)
   const { names, triggered } = filter.types
   if (!triggered && !names.length) return sql`select null::uuid as id, true as is_event where false`
-  const isAsked = triggered ? sql`and (${IS_TRIGGERED} or name = any(${names}::text[]))` : sql`and name = any(${names}::text[])`
-  if (filter.contactId !== undefined || (triggered && !triggeredNames)) return newest(isAsked)
+  if (filter.contactId !== undefined || (triggered && !triggeredNames)) return newest(isAskedSql(filter.types))
   // One look at the index of names for each.
   return sql`
     select newest.id, true as is_event from unnest(${[...names, ...(triggeredNames ?? [])]}::text[]) as asked(name)
@@ -172,21 +161,15 @@ const COUNT_UP_TO = 10_000
 async function countMatching(db: Db, projectId: string, page: Page): Promise<number> {
   const { types, contactId, from, to } = page.filter
   if (contactId !== undefined || from || to) {
-    return countRows(
-      db,
-      sql`select 1 from ((${eventKeysSql(projectId, page)}) union all (${recordedKeysSql(projectId, page)})) as k limit ${COUNT_UP_TO}`,
-    )
+    const keys = sql`(${eventKeysSql(projectId, page)}) union all (${recordedKeysSql(projectId, page)})`
+    return countRows(db, sql`select 1 from (${keys}) as k limit ${COUNT_UP_TO}`)
   }
-  const events = await countEventsOf(db, projectId, types)
+  const events = await scalar<number>(db)`
+    select coalesce(sum(count), 0)::float8 from ${allCounts(projectId, types && isAskedSql(types))}
+  `
   return events + (await countActivities(db, projectId, types?.recorded ?? RECORDED_ACTIVITIES))
 }
 
-async function countEventsOf(db: Db, projectId: string, types: WantedTypes | undefined): Promise<number> {
-  const which = !types
-    ? sql``
-    : types.triggered
-      ? sql`and (${IS_TRIGGERED} or name = any(${types.names}::text[]))`
-      : sql`and name = any(${types.names}::text[])`
-  const [row] = await many<{ count: number }>(db)`select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, which)}`
-  return row!.count
-}
+/** Condition on the name of an event. */
+const isAskedSql = ({ names, triggered }: WantedTypes) =>
+  triggered ? sql`and (${IS_TRIGGERED} or name = any(${names}::text[]))` : sql`and name = any(${names}::text[])`

@@ -1,4 +1,4 @@
-import { readDay, refuseReversed } from '../events/day.ts'
+import { type Dates, readDay, refuseReversed } from '../events/day.ts'
 import { lowestId } from '../lib/id.ts'
 import { DAY } from '../lib/text/units.ts'
 
@@ -6,8 +6,6 @@ import { DAY } from '../lib/text/units.ts'
 const HIGHEST = new Date('9999-12-31T23:59:59.999Z')
 /** Ids hold no time before this. */
 const LOWEST = new Date(0)
-
-type Dates = { startDate?: string | undefined; endDate?: string | undefined }
 
 /** The first id of a range of dates or times, and the first one after it: up to a time, or up to the end of a day. 400 for a bad range. */
 export function readIdRange({ startDate, endDate }: Dates) {

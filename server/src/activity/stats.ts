@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { countRows, type Db, many } from '../db/index.ts'
+import { countRows, type Db, one, scalar, scalars } from '../db/index.ts'
 import { activityLedger, countActivities } from '../events/activities.ts'
 import { allCounts } from '../events/counts.ts'
+import { type Days, inDaysSql } from '../events/day.ts'
 import { lowestId } from '../lib/id.ts'
 import { percent } from '../lib/text/percent.ts'
 import { MINUTE } from '../lib/text/units.ts'
@@ -20,22 +21,16 @@ export const ActivityStats = z
   })
   .meta({ id: 'ActivityStats' })
 
-type Days = { from?: string | undefined; to?: string | undefined }
-
-const within = ({ from, to }: Days) => sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`
-
-/** Between two UTC days, both included; without them of all time. */
+/** Between two UTC days; without them of all time. */
 export async function readActivityStats(db: Db, projectId: string, days: Days): Promise<z.output<typeof ActivityStats>> {
-  const [emails] = await many<{ sent: number; opened: number; clicked: number }>(db)`
+  const { sent, opened, clicked } = await one<{ sent: number; opened: number; clicked: number }>(db)`
     select coalesce(sum(sent), 0)::int as sent, coalesce(sum(opened), 0)::int as opened, coalesce(sum(clicked), 0)::int as clicked
-    from email_days where project_id = ${projectId} ${within(days)}
+    from email_days where project_id = ${projectId} ${inDaysSql(days)}
   `
-  const [events] = await many<{ count: number }>(db)`
-    select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, sql`and ${IS_TRIGGERED} ${within(days)}`)}
-  `
-  const { sent, opened, clicked } = emails!
   return {
-    totalEvents: events!.count,
+    totalEvents: await scalar<number>(db)`
+      select coalesce(sum(count), 0)::float8 from ${allCounts(projectId, sql`and ${IS_TRIGGERED} ${inDaysSql(days)}`)}
+    `,
     totalEmailsSent: sent,
     totalEmailsOpened: opened,
     totalEmailsClicked: clicked,
@@ -58,12 +53,12 @@ export async function countRecent(db: Db, projectId: string, minutes: number): P
 
 /** The types that have happened in the project. */
 export async function listSeenTypes(db: Db, projectId: string) {
-  const events = await many<{ name: string }>(db)`
-    select distinct case when ${IS_TRIGGERED} then 'triggered' else name end as name from ${allCounts(projectId)} where count > 0
+  const events = await scalars<string>(db)`
+    select distinct case when ${IS_TRIGGERED} then 'triggered' else name end from ${allCounts(projectId)} where count > 0
   `
-  const recorded = await many<{ type: string }>(db)`
+  const recorded = await scalars<string>(db)`
     select type from ${activityLedger.readSql('activity_counts', projectId)} group by type having sum(count) > 0
   `
-  const seen = new Set<string>([...events.map(({ name }) => typeOfEvent(name)), ...recorded.map(({ type }) => type)])
+  const seen = new Set<string>([...events.map(typeOfEvent), ...recorded])
   return ACTIVITY_TYPES.filter((type) => seen.has(type))
 }

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf, toSnake } from '../db/columns.ts'
 import { type Db, many, one } from '../db/index.ts'
+import type { Days } from '../events/day.ts'
 import { Timestamp } from '../http/validate.ts'
 import { percent } from '../lib/text/percent.ts'
-import type { Period } from './period.ts'
 
 const Rate = z.number().describe('Percent of the sent emails, with one decimal.')
 
@@ -44,39 +44,34 @@ const ORDERS = {
   openRate: rate('opened_count'),
   clickRate: rate('clicked_count'),
 }
-export type CampaignMetric = keyof typeof ORDERS
+type CampaignMetric = keyof typeof ORDERS
 
-/** Other spellings. */
-const METRIC_ALIASES: Record<string, CampaignMetric> = {
-  openedCount: 'opens',
-  opened: 'opens',
-  clickedCount: 'clicks',
-  clicked: 'clicks',
-  sentCount: 'sent',
-  emails: 'sent',
+/** Spellings of each. */
+const SPELLINGS: Record<CampaignMetric, string[]> = {
+  opens: ['opens', 'openedCount', 'opened'],
+  clicks: ['clicks', 'clickedCount', 'clicked'],
+  sent: ['sent', 'sentCount', 'emails'],
+  openRate: ['openRate'],
+  clickRate: ['clickRate'],
 }
+const METRICS = Object.keys(ORDERS) as CampaignMetric[]
 
 export const CampaignMetricParam = z
   .unknown()
   .optional()
-  .transform(
-    (given): CampaignMetric =>
-      typeof given === 'string' && Object.hasOwn(ORDERS, given)
-        ? (given as CampaignMetric)
-        : (typeof given === 'string' && Object.hasOwn(METRIC_ALIASES, given) && METRIC_ALIASES[given]) || 'opens',
-  )
+  .transform((given) => METRICS.find((metric) => SPELLINGS[metric].some((spelling) => spelling === given)) ?? 'opens')
   .meta({
     type: 'string',
     description: `\`opens\`, \`clicks\`, \`sent\`, \`openRate\` or \`clickRate\`. Any other value counts as \`opens\`, the default. By rate, campaigns with fewer than ${FEW_EMAILS} sent emails come last.`,
   })
 
-type Top = { metric: CampaignMetric; limit: number; period: Partial<Period> }
+type Top = { metric: CampaignMetric; limit: number; days: Days }
 
 /** Campaigns that began in the period, the best first. */
-export async function listTopCampaigns(db: Db, projectId: string, { metric, limit, period }: Top) {
+export async function listTopCampaigns(db: Db, projectId: string, { metric, limit, days }: Top) {
   const rows = await many<RowOf<typeof TOP_COLUMNS>>(db)`
     select ${TOP_COLUMNS}
-    from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(period)}
+    from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(days)}
     order by ${ORDERS[metric]} desc, id desc limit ${limit}
   `
   return rows.map((row) => ({
@@ -86,7 +81,7 @@ export async function listTopCampaigns(db: Db, projectId: string, { metric, limi
   }))
 }
 
-const startedIn = ({ from, to }: Partial<Period>) => sql`
+const startedIn = ({ from, to }: Days) => sql`
   ${from ? sql`and started_at >= (${from}::timestamp at time zone 'utc')` : sql``}
   ${to ? sql`and started_at < ((${to}::date + 1)::timestamp at time zone 'utc')` : sql``}`
 
@@ -106,7 +101,7 @@ export const CampaignBreakdown = z
   })
   .meta({ id: 'CampaignBreakdown' })
 
-export async function readCampaignBreakdown(db: Db, projectId: string, period: Partial<Period>) {
+export async function readCampaignBreakdown(db: Db, projectId: string, days: Days) {
   const sum = (name: string) => sql`coalesce(sum(${sql.ref(toSnake(name))}), 0)::int as ${sql.ref(name)}`
   const counts = await one<Omit<z.output<typeof CampaignBreakdown>, 'averageOpenRate' | 'averageClickRate'>>(db)`
     select count(*)::int as total, count(*) filter (where status in ('SCHEDULED', 'SENDING'))::int as active,
@@ -114,7 +109,7 @@ export async function readCampaignBreakdown(db: Db, projectId: string, period: P
       count(*) filter (where status = 'SCHEDULED')::int as scheduled, count(*) filter (where status = 'SENDING')::int as sending,
       count(*) filter (where status = 'CANCELLED')::int as cancelled,
       ${sql.join(['totalRecipients', ...COUNTS].map(sum))}
-    from campaigns where project_id = ${projectId} and deleted_at is null ${startedIn(period)}
+    from campaigns where project_id = ${projectId} and deleted_at is null ${startedIn(days)}
   `
   return {
     ...counts,

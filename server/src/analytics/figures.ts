@@ -15,7 +15,7 @@ const FIGURES = {
   complaints: 'complained',
   unsubscribes: 'unsubscribed',
 } as const satisfies Record<string, FactKind>
-export type FigureName = keyof typeof FIGURES
+type FigureName = keyof typeof FIGURES
 export const FIGURE_NAMES = Object.keys(FIGURES) as FigureName[]
 
 export const FigureFields = {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { many, type Tx } from '../db/index.ts'
+import { scalars, type Tx } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import { addSql } from '../ledger/ledger-sql.ts'
 import { factsOfEntriesSql, ROLLUPS } from './rollup.ts'
@@ -9,10 +9,9 @@ import { factsOfEntriesSql, ROLLUPS } from './rollup.ts'
  * added to their roll-ups meanwhile.
  */
 export async function addToRollups(tx: Tx, entries: RawBuilder<unknown>): Promise<string[]> {
-  const wiped = await many<{ id: string }>(tx)`
-    select project_id as id from project_wipes where project_id in (select project_id from ${entries} as e)
+  const leftOut = await scalars<string>(tx)`
+    select project_id from project_wipes where project_id in (select project_id from ${entries} as e)
   `
-  const leftOut = wiped.map(({ id }) => id)
   const taken = sql`select * from ${entries} as e where email_ids is not null and project_id <> all(${leftOut}::uuid[])`
   const additions = Object.entries(ROLLUPS).map(([table, { key, values, rowsOf }]) => {
     const changes = sql.ref(`changes_of_${table}`)

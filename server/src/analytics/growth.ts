@@ -10,7 +10,7 @@ export const GrowthFields = {
   unsubscribed: z.int().describe('Contacts that became unsubscribed, by whatever means.'),
   deletedContacts: z.int(),
 }
-export type GrowthCounts = { [Name in keyof typeof GrowthFields]: number }
+type GrowthCounts = { [Name in keyof typeof GrowthFields]: number }
 
 const NO_GROWTH: GrowthCounts = { newContacts: 0, newSubscribers: 0, unsubscribed: 0, deletedContacts: 0 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readDay, readDays, refuseReversed } from '../events/day.ts'
+import { readDay, refuseReversed } from '../events/day.ts'
 import { fail } from '../lib/errors.ts'
 import { DAY } from '../lib/text/units.ts'
 import { isTimezone } from '../lib/timezone.ts'
@@ -32,12 +32,6 @@ export function readPeriod({ startDate, endDate }: z.output<typeof PeriodQuery>,
   if (from > to) refuseReversed()
   if (countDays({ from, to }) > maxDays) fail('BAD_REQUEST', { message: `A period may have at most ${maxDays} days.` })
   return { from, to }
-}
-
-/** All days, or those between two dates. */
-export function readOptionalPeriod({ startDate, endDate }: z.output<typeof PeriodQuery>): Partial<Period> {
-  const { from, to } = readDays({ startDate, endDate })
-  return { ...(from ? { from } : {}), ...(to ? { to } : {}) }
 }
 
 export const readTimezone = (given: string | undefined) =>

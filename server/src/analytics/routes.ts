@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readDays } from '../events/day.ts'
 import { choiceParam, integerParam } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -8,7 +9,7 @@ import { listRecipientDomains } from './domains.ts'
 import { FigureFields, RollupFilterQuery } from './figures.ts'
 import { GrowthFields, readGrowth } from './growth.ts'
 import { LEADERBOARDS, listLeaders } from './leaderboard.ts'
-import { PeriodQuery, readOptionalPeriod, readPeriod, readTimezone, TimezoneParam } from './period.ts'
+import { PeriodQuery, readPeriod, readTimezone, TimezoneParam } from './period.ts'
 import { MAX_HOURLY_DAYS, readDaily, readHourly, readWeek } from './timeseries.ts'
 import { listTopEvents } from './top-events.ts'
 import { readSummary } from './totals.ts'
@@ -109,7 +110,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery.extend({ limit: integerParam(10, 100), metric: CampaignMetricParam }),
       response: z.array(TopCampaign),
     },
-    (req) => listTopCampaigns(db, req.project.id, { ...req.query, period: readOptionalPeriod(req.query) }),
+    (req) => listTopCampaigns(db, req.project.id, { ...req.query, days: readDays(req.query) }),
   )
 
   route.get(
@@ -120,7 +121,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       querystring: PeriodQuery,
       response: CampaignBreakdown,
     },
-    (req) => readCampaignBreakdown(db, req.project.id, readOptionalPeriod(req.query)),
+    (req) => readCampaignBreakdown(db, req.project.id, readDays(req.query)),
   )
 
   route.get(

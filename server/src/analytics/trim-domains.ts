@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, maybeScalar, type Pool, type Tx, transact } from '../db/index.ts'
 import { tryLock } from '../ledger/locks.ts'
 import { repairLockOf } from '../ledger/repair.ts'
 import { NIL_ID } from '../lib/id.ts'
@@ -24,12 +24,12 @@ type Trim = { projectId: string; day: string; keep: number }
 export async function trimDomains(db: Pool) {
   let after = NIL_ID
   for (let seen = 0; seen < MAX_PROJECTS; seen++) {
-    const [next] = await many<{ projectId: string }>(db)`
-      select project_id as "projectId" from email_domain_days where project_id > ${after} order by project_id limit 1
+    const next = await maybeScalar<string>(db)`
+      select project_id from email_domain_days where project_id > ${after} order by project_id limit 1
     `
     if (!next) return
-    after = next.projectId
-    for (const trim of await listTrims(db, after)) await transact(db, (tx) => trimDay(tx, trim))
+    for (const trim of await listTrims(db, next)) await transact(db, (tx) => trimDay(tx, trim))
+    after = next
   }
 }
 

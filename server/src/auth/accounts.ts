@@ -6,7 +6,7 @@ import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { acceptAllInvitations, acceptInvitation } from '../projects/members.ts'
 import { closeAllSessions } from './sessions.ts'
-import { issueToken, redeemToken } from './tokens.ts'
+import { issueToken, redeemToken, type TokenPurpose } from './tokens.ts'
 
 export type User = { id: string; email: string }
 
@@ -50,49 +50,45 @@ export async function joinByInvitation(tx: Tx, port: AccountEmailDeps, { token, 
   return joined
 }
 
-export async function sendVerification(tx: Tx, port: AccountEmailDeps, { id, email }: User) {
-  const token = await issueToken(tx, port.secrets, { userId: id, purpose: 'verify-email' })
-  await enqueueAccountEmail(tx, port, {
-    to: email,
-    subject: REPLACING_SUBJECTS.verification,
-    lines: [
-      'An account on Sterna was created with this address. If you created it, confirm that the address is yours:',
-      '',
-      `${port.publicUrl}/verify-email?token=${token}`,
-      '',
-      // An attacker who signs up with another person's address needs exactly this click.
-      'The link works once, for one hour. If it was not you, do not open it: nothing will happen.',
-    ],
-  })
+type Link = { purpose: TokenPurpose; subject: string; reason: string; otherwise: string }
+
+/** The purpose is also the path of the page. */
+async function sendLink(tx: Tx, port: AccountEmailDeps, { id, email }: User, { purpose, subject, reason, otherwise }: Link) {
+  const token = await issueToken(tx, port.secrets, { userId: id, purpose })
+  const link = `${port.publicUrl}/${purpose}?token=${token}`
+  const lines = [reason, '', link, '', `The link works once, for one hour. If it was not you, ${otherwise}`]
+  await enqueueAccountEmail(tx, port, { to: email, subject, lines })
 }
+
+export const sendVerification = (tx: Tx, port: AccountEmailDeps, user: User) =>
+  sendLink(tx, port, user, {
+    purpose: 'verify-email',
+    subject: REPLACING_SUBJECTS.verification,
+    reason: 'An account on Sterna was created with this address. If you created it, confirm that the address is yours:',
+    // An attacker who signs up with another person's address needs exactly this click.
+    otherwise: 'do not open it: nothing will happen.',
+  })
 
 /** Sends nothing if no account has this address. The email goes to the stored spelling, never to the one in the request. */
 export async function sendReset(tx: Tx, port: AccountEmailDeps, given: string) {
   const user = await maybeOne<User>(tx)`select id, email from users where email = ${given}`
   if (!user) return
-  const token = await issueToken(tx, port.secrets, { userId: user.id, purpose: 'reset-password' })
-  await enqueueAccountEmail(tx, port, {
-    to: user.email,
+  await sendLink(tx, port, user, {
+    purpose: 'reset-password',
     subject: REPLACING_SUBJECTS.reset,
-    lines: [
-      'Someone, hopefully you, asked for a new password:',
-      '',
-      `${port.publicUrl}/reset-password?token=${token}`,
-      '',
-      'The link works once, for one hour. If it was not you, ignore this email: nothing has changed.',
-    ],
+    reason: 'Someone, hopefully you, asked for a new password:',
+    otherwise: 'ignore this email: nothing has changed.',
   })
 }
 
 export async function verifyEmail(tx: Tx, port: AccountEmailDeps, token: string) {
-  const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'verify-email' })
-  await markVerified(tx, { id: userId, email })
+  await markVerified(tx, await redeemToken(tx, port.secrets, { token, purpose: 'verify-email' }))
 }
 
 export async function resetPassword(tx: Tx, port: AccountEmailDeps, { token, passwordHash }: { token: string; passwordHash: string }) {
-  const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'reset-password' })
-  await setPassword(tx, userId, passwordHash)
-  await markVerified(tx, { id: userId, email })
+  const user = await redeemToken(tx, port.secrets, { token, purpose: 'reset-password' })
+  await setPassword(tx, user.id, passwordHash)
+  await markVerified(tx, user)
 }
 
 /**

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { one, transact } from '../db/index.ts'
+import { scalar, transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import type { createQuotaCounter } from '../http/limits/quotas.ts'
 import { routesOf } from '../http/resource.ts'
@@ -19,7 +20,7 @@ type Parts = {
   passwords: ReturnType<typeof createPasswords>
   port: Parameters<typeof sendReset>[1]
   attempts: ReturnType<typeof createQuotaCounter>
-  findUser: (userId: string) => Promise<User & { verified: boolean; operator: boolean }>
+  findUser: (userId: string) => Promise<User & { emailVerified: boolean; operator: boolean }>
 }
 
 /** Verified addresses, and passwords that are reset or changed. */
@@ -44,7 +45,7 @@ export function passwordRoutes(
 
   session.post('/auth/request-verification', { summary: 'Resend the verification email', response: Done }, async (req) => {
     const user = await findUser(req.person.userId)
-    if (user.verified) return { success: true as const }
+    if (user.emailVerified) return { success: true as const }
     await attempts.take({ scope: 'verification', subject: user.id })
     await transact(db, (tx) => sendVerification(tx, port, user))
     return { success: true as const }
@@ -81,7 +82,7 @@ export function passwordRoutes(
     async (req) => {
       await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip) })
       // Constant response time: otherwise it would reveal whether the address has an account.
-      await Promise.all([sendResetUnlessLimited(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_RESPONSE_MS))])
+      await Promise.all([sendResetUnlessLimited(req.body.email), sleep(RESET_RESPONSE_MS)])
       return { success: true as const }
     },
   )
@@ -113,7 +114,7 @@ export function passwordRoutes(
     async (req, reply) => {
       const { userId } = req.person
       await attempts.take({ scope: 'change-password', subject: userId })
-      const { hash } = await one<{ hash: string }>(db)`select password_hash as hash from users where id = ${userId}`
+      const hash = await scalar<string>(db)`select password_hash from users where id = ${userId}`
       if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
       const passwordHash = await hashPassword(req.body.password)
       const token = await transact(db, async (tx) => {

@@ -1,18 +1,18 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { accountEmailDeps } from '../account-emails/account-email.ts'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Caller } from '../http/auth/auth.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
-import { readSessionCookie } from '../http/auth/session-cookie.ts'
+import { findSession, readSessionCookie } from '../http/auth/session-cookie.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
-import { sendsAccountEmails } from '../lib/config.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { isInvited } from '../projects/members.ts'
-import { joinByInvitation, lockPassword, signUp, type User } from './accounts.ts'
+import { joinByInvitation, lockPassword, signUp } from './accounts.ts'
 import { logIn } from './login.ts'
 import { Done, passwordRoutes, Token } from './password-routes.ts'
 import { createPasswords, GivenPassword, NewPassword } from './passwords.ts'
@@ -21,7 +21,6 @@ import {
   closeOtherSessions,
   closeSession,
   closeSessionById,
-  findUserOfSession,
   listSessions,
   openSession,
   SessionView,
@@ -39,25 +38,17 @@ const UserView = z
   })
   .meta({ id: 'User' })
 
-type UserRow = User & { verified: boolean; operator: boolean; createdAt: Date }
-
-const showUser = ({ verified, createdAt, ...user }: UserRow): z.output<typeof UserView> => ({
-  ...user,
-  emailVerified: verified,
-  createdAt: createdAt.toISOString(),
-})
-
 async function readUser(db: Db, userId: string) {
-  const user = await maybeOne<UserRow>(db)`
-    select id, email, email_verified_at is not null as verified, operator, created_at as "createdAt" from users where id = ${userId}
+  const user = await maybeOne<z.output<typeof UserView>>(db)`
+    select id, email, email_verified_at is not null as "emailVerified", operator, created_at as "createdAt" from users where id = ${userId}
   `
   return user ?? fail('UNAUTHORIZED')
 }
 
 export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) {
-  const { db, secrets, log, config } = deps
+  const { db, secrets, config } = deps
   const { publicUrl } = config
-  const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
+  const port = accountEmailDeps(deps)
   const attempts = createQuotaCounter(db, secrets)
   const findUser = (userId: string) => readUser(db, userId)
   const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller })
@@ -133,14 +124,11 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
       description: 'For pages that anyone may open: not being signed in is no error here.',
       response: z.object({ user: UserView.nullable() }),
     },
-    async (req) => ({ user: (await findSignedIn(req)) ?? null }),
+    async (req) => {
+      const person = await findSession(req, deps)
+      return { user: person ? await findUser(person.userId) : null }
+    },
   )
-
-  async function findSignedIn(req: FastifyRequest) {
-    const token = readSessionCookie(req, publicUrl)
-    const userId = token && (await findUserOfSession(db, secrets.hashes('session', token)))
-    return userId ? showUser(await findUser(userId)) : undefined
-  }
 
   anyone.get(
     '/auth/oauth-config',
@@ -168,9 +156,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     },
   )
 
-  session.get('/users/@me', { summary: 'Get the current user', response: UserView }, async (req) =>
-    showUser(await findUser(req.person.userId)),
-  )
+  session.get('/users/@me', { summary: 'Get the current user', response: UserView }, (req) => findUser(req.person.userId))
 
   sessionRoutes(session, db)
 }

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
-import { writeSessionCookie } from '../http/auth/session-cookie.ts'
+import { countAffected, type Db, many, type Tx } from '../db/index.ts'
+import { type Person, writeSessionCookie } from '../http/auth/session-cookie.ts'
 import { Timestamp } from '../http/validate.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
@@ -35,32 +35,20 @@ export const SessionView = z
 const SESSION_ID = sql<string>`encode(substring(token_hash from 2 for 16), 'hex')`
 const MAX_SESSIONS = 200
 
-type Owner = { userId: string; tokenHash: Buffer }
-
-/** Undefined when the session does not exist or has expired. */
-export const findUserOfSession = async (db: Db, tokenHashes: Buffer[]) =>
-  (
-    await maybeOne<{ userId: string }>(db)`
-      select user_id as "userId" from sessions where token_hash = any(${tokenHashes}) and expires_at > now()
-    `
-  )?.userId
-
 /** Newest first. */
-export async function listSessions(db: Db, { userId, tokenHash }: Owner): Promise<z.output<typeof SessionView>[]> {
-  const rows = await many<Omit<z.output<typeof SessionView>, 'createdAt' | 'expiresAt'> & { createdAt: Date; expiresAt: Date }>(db)`
+export const listSessions = (db: Db, { userId, tokenHash }: Person) =>
+  many<z.output<typeof SessionView>>(db)`
     select ${SESSION_ID} as id, token_hash = ${tokenHash} as "isCurrent", network, user_agent as "userAgent", created_at as "createdAt",
       expires_at as "expiresAt"
     from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, 1 limit ${MAX_SESSIONS}
   `
-  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() }))
-}
 
 /** False when the user has no such session. */
-export const closeSessionById = async (tx: Tx, { userId }: Owner, id: string) =>
+export const closeSessionById = async (tx: Tx, { userId }: Person, id: string) =>
   (await countAffected(tx)`delete from sessions where user_id = ${userId} and ${SESSION_ID} = ${id}`) > 0
 
 /** Returns how many. */
-export const closeOtherSessions = (tx: Tx, { userId, tokenHash }: Owner) =>
+export const closeOtherSessions = (tx: Tx, { userId, tokenHash }: Person) =>
   countAffected(tx)`delete from sessions where user_id = ${userId} and token_hash <> ${tokenHash}`
 
 export const closeSession = (tx: Tx, tokenHashes: Buffer[]) => sql`delete from sessions where token_hash = any(${tokenHashes})`.execute(tx)

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
 import { dataFolder } from '../db/embedded/cluster.ts'
 import { adminUrlOf } from '../db/embedded/embedded.ts'
 import { findHome } from '../db/embedded/home.ts'
+import { withClient } from '../db/nodes/with-client.ts'
 import { borrowDatabase } from '../db/open.ts'
 import { type Config, ConfigError } from '../lib/config.ts'
 import { createLog } from '../lib/log.ts'
@@ -88,10 +88,8 @@ function isLeftOut(path: string) {
 }
 
 /** Returns the major version of PostgreSQL. */
-async function copyDatabase(url: string, folder: string, copy: Copy): Promise<number> {
-  const client = new pg.Client({ connectionString: adminUrlOf(url), application_name: 'sterna-backup' })
-  await client.connect()
-  try {
+const copyDatabase = (url: string, folder: string, copy: Copy): Promise<number> =>
+  withClient(adminUrlOf(url), 'sterna-backup', async (client) => {
     const version = Number((await client.query(`select current_setting('server_version_num') as version`)).rows[0].version)
     // Keeps the WAL from here on, as long as this connection lasts.
     await client.query(`select pg_create_physical_replication_slot('sterna_backup_' || pg_backend_pid(), true, true)`)
@@ -107,7 +105,4 @@ async function copyDatabase(url: string, folder: string, copy: Copy): Promise<nu
     const segments = (await readdir(join(folder, 'pg_wal'))).filter(isNeeded)
     for (const name of segments.toSorted()) await copy.file(join(folder, 'pg_wal', name), join('database/pg_wal', name))
     return Math.floor(version / 10_000)
-  } finally {
-    await client.end()
-  }
-}
+  })

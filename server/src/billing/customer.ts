@@ -1,9 +1,9 @@
 import type Stripe from 'stripe'
-import { maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { maybeScalar, one, type Pool, transact } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { saveCustomer } from '../projects/billing-state.ts'
 
-export type Billed = { id: string; name: string; customer: string | null; subscription: string | null }
+type Billed = { id: string; name: string; customer: string | null; subscription: string | null }
 
 export const readBilled = (db: Pool, projectId: string) =>
   one<Billed>(db)`select id, name, customer, subscription from projects where id = ${projectId}`
@@ -14,15 +14,15 @@ export const readBilled = (db: Pool, projectId: string) =>
  */
 export async function findOrCreateCustomer(db: Pool, stripe: Stripe, project: Billed): Promise<string> {
   if (project.customer) return project.customer
-  const owner = await maybeOne<{ email: string }>(db)`
+  const email = await maybeScalar<string>(db)`
     select u.email from memberships m join users u on u.id = m.user_id where m.project_id = ${project.id} and m.role = 'OWNER'
     order by u.id limit 1
   `
   const created = await stripe.customers.create(
-    { name: project.name, ...(owner ? { email: owner.email } : {}), metadata: { projectId: project.id } },
+    { name: project.name, ...(email ? { email } : {}), metadata: { projectId: project.id } },
     { idempotencyKey: `sterna-customer-${project.id}` },
   )
-  return transact(db, (tx: Tx) => saveCustomer(tx, project.id, created.id))
+  return transact(db, (tx) => saveCustomer(tx, project.id, created.id))
 }
 
 /** Makes a request of a person safe to repeat by the network, not by the person. */

@@ -21,14 +21,14 @@ const CapState = z.object({
 })
 
 /** A record of the four categories. */
-const byCategory = <Schema extends z.ZodType>(schema: Schema) =>
-  Object.fromEntries(USAGE_CATEGORIES.map((category) => [category, schema])) as Record<UsageCategory, Schema>
+const byCategory = <Value>(of: (category: UsageCategory) => Value) =>
+  Object.fromEntries(USAGE_CATEGORIES.map((category) => [category, of(category)])) as Record<UsageCategory, Value>
 
-const BillingLimits = z.object({ ...byCategory(CapState), currency: z.string().nullable() }).meta({ id: 'BillingLimits' })
+const BillingLimits = z.object({ ...byCategory(() => CapState), currency: z.string().nullable() }).meta({ id: 'BillingLimits' })
 /** Larger numbers are no limit. */
 const MAX_CAP = 1_000_000_000_000
 const ChangedLimits = z.object(
-  byCategory(z.int().min(1).max(MAX_CAP).nullish().describe('Null removes the limit; without a value it stays as it is.')),
+  byCategory(() => z.int().min(1).max(MAX_CAP).nullish().describe('Null removes the limit; without a value it stays as it is.')),
 )
 
 const Consumption = z
@@ -138,11 +138,7 @@ const showCap = ({ limit, usage }: UsageLimits[UsageCategory]): z.output<typeof 
 
 async function showLimits(db: Db, projectId: string): Promise<z.output<typeof BillingLimits>> {
   const { usage, currency } = await readUsage(db, projectId)
-  const caps = Object.fromEntries(USAGE_CATEGORIES.map((category) => [category, showCap(usage[category])])) as Record<
-    UsageCategory,
-    z.output<typeof CapState>
-  >
-  return { ...caps, currency }
+  return { ...byCategory((category) => showCap(usage[category])), currency }
 }
 
 /** Days of the longest period, times categories. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { maybeOne, one, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { maybeOne, scalar, type Tx } from '../db/index.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { lowestId } from '../lib/id.ts'
 import { HOUR, SECOND } from '../lib/text/units.ts'
 import {
@@ -53,19 +53,17 @@ const MAX_HOURS = 36 * 24
 export async function endMeters(tx: Tx, projectId: string, endedAt?: Date) {
   await lockEmailCounts(tx)
   if (!(await hasMeters(tx, projectId))) return
-  const end = endedAt ?? (await one<{ now: Date }>(tx)`select clock_timestamp() as now`).now
+  const end = endedAt ?? (await scalar<Date>(tx)`select clock_timestamp()`)
   const last = new Date(end.getTime() - SECOND)
   await correctReported(tx, projectId, { end, last })
   await carryAppended(tx, projectId)
   const closing = closingOf(projectId, { end, last })
   for (let hours = 0; hours < MAX_HOURS && (await moveMeters(tx, closing)) > 0; hours++);
   // Nothing was left to move, and what was counted late waits for a report.
-  await insertReports(
-    tx,
-    sql`
-      select m.project_id, m.category, p.customer, ${hourOf(last)}::timestamptz as hour, m.carry as value, ${last}::timestamptz as at
-      from billing_meters m join projects p on p.id = m.project_id where m.project_id = ${projectId} and m.carry > 0 and p.customer is not null`,
-  )
+  const left = sql`
+    select m.project_id, m.category, p.customer, ${hourOf(last)}::timestamptz as hour, m.carry as value, ${last}::timestamptz as at
+    from billing_meters m join projects p on p.id = m.project_id where m.project_id = ${projectId} and m.carry > 0 and p.customer is not null`
+  await insertReportsSql(left).execute(tx)
   await sql`delete from billing_meters where project_id = ${projectId}`.execute(tx)
 }
 
@@ -148,8 +146,8 @@ export async function writeReports(tx: Tx): Promise<number> {
 }
 
 /** Moves meters on by one hour and writes a report for each that counts something. Less than nothing is left for the next report. */
-async function moveMeters(tx: Tx, { which, upTo, counted, at }: Move): Promise<number> {
-  const { moved } = await one<{ moved: number }>(tx)`
+const moveMeters = (tx: Tx, { which, upTo, counted, at }: Move) =>
+  scalar<number>(tx)`
     with due as materialized (
       select m.project_id, m.category, p.customer, ${NEXT_HOUR} as hour, m.carry + ${counted} as value, ${at} as at
       from billing_meters m join projects p on p.id = m.project_id
@@ -159,12 +157,8 @@ async function moveMeters(tx: Tx, { which, upTo, counted, at }: Move): Promise<n
       from due d where m.project_id = d.project_id and m.category = d.category
       returning 1
     ), written as (${insertReportsSql(sql`select * from due where value > 0`)})
-    select count(*)::int as moved from moved
+    select count(*)::int from moved
   `
-  return moved
-}
-
-const insertReports = (tx: Tx, reports: RawBuilder<unknown>) => insertReportsSql(reports).execute(tx)
 
 /** Rows of (project_id, category, customer, hour, value, at). A second report of an hour has a number: a subscription ended in that hour. */
 const insertReportsSql = (reports: RawBuilder<unknown>) => sql`
@@ -177,9 +171,10 @@ const insertReportsSql = (reports: RawBuilder<unknown>) => sql`
     from (${reports}) as n
   ) as numbered`
 
-const OF_DELETED = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
-
 /** A reset keeps them: they are the base of invoices. */
 export const wipeBilling = async (tx: Tx, scope: WipeScope) =>
-  (await wipeRows(tx, 'billing_meters', scope, { key: ['category'], which: OF_DELETED })) +
-  (await wipeRows(tx, 'usage_reports', scope, { key: ['category', 'hour', 'part'], which: sql`${OF_DELETED} and t.state = 'sent'` }))
+  (await wipeRows(tx, 'billing_meters', scope, { key: ['category'], which: OF_DELETED_PROJECT })) +
+  (await wipeRows(tx, 'usage_reports', scope, {
+    key: ['category', 'hour', 'part'],
+    which: sql`${OF_DELETED_PROJECT} and t.state = 'sent'`,
+  }))

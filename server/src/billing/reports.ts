@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { dropRows } from '../db/wipe-rows.ts'
 import type { StripeConfig } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { storable } from '../lib/text/storable.ts'
@@ -121,20 +122,11 @@ export const listStuckReports = (db: Db, limit: number, categories: string[] = [
   `
 
 /** What an operator found out at Stripe about a report whose outcome was unknown. False if there is none. */
-export const resolveReport = async (tx: Tx, identifier: string, isThere: boolean) =>
-  (await countAffected(
-    tx,
-    isThere
-      ? sql`update usage_reports set state = 'sent', sent_at = now() where identifier = ${identifier} and state = 'unknown'`
-      : sql`
-          update usage_reports set state = 'waiting', uncertain_since = null, due_at = now()
-          where identifier = ${identifier} and state = 'unknown'
-        `,
-  )) > 0
+export async function resolveReport(tx: Tx, identifier: string, isThere: boolean) {
+  const state = isThere ? sql`state = 'sent', sent_at = now()` : sql`state = 'waiting', uncertain_since = null, due_at = now()`
+  return (await countAffected(tx)`update usage_reports set ${state} where identifier = ${identifier} and state = 'unknown'`) > 0
+}
 
 /** Reports that were sent are kept for a year, to explain invoices. */
 export const dropOldReports = (tx: Tx, limit: number) =>
-  countAffected(tx)`
-    delete from usage_reports where ctid = any(array(
-      select ctid from usage_reports where created_at < now() - interval '400 days' and state = 'sent' limit ${limit}))
-  `
+  dropRows(tx, 'usage_reports', sql`created_at < now() - interval '400 days' and state = 'sent'`, limit)

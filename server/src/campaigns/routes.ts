@@ -11,7 +11,7 @@ import type { App, Deps } from '../http/server.ts'
 import { campaignResource } from './campaign-resource.ts'
 import { AuditEntry, actorOf, listActions } from './draft/audit.ts'
 import { CAMPAIGN_BODY_LIMIT, CampaignBody, checkCampaign, ScheduledFor } from './draft/body.ts'
-import { Campaign, CampaignListItem, campaignNotFound } from './draft/campaign.ts'
+import { Campaign, CampaignListItem } from './draft/campaign.ts'
 import { createCampaign, duplicateCampaign } from './draft/create.ts'
 import { deleteCampaign } from './draft/delete.ts'
 import { CampaignsQuery, listCampaigns } from './draft/list.ts'
@@ -75,7 +75,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       const content = await checkCampaign(db, projectId, given)
       requireSenderDomain(req.project, content.from)
       const edit = { projectId, id, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
-      return (await transact(req.db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(id)
+      return transact(req.db, (tx) => replaceCampaign(tx, edit))
     },
   )
 
@@ -89,8 +89,8 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      const deleted = await transact(req.db, (tx) => deleteCampaign(tx, { projectId, id }))
-      return deleted ? reply.status(204).send(null) : campaignNotFound(id)
+      await transact(req.db, (tx) => deleteCampaign(tx, { projectId, id }))
+      return reply.status(204).send(null)
     },
   )
 
@@ -104,7 +104,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
     async (req, { projectId, id }, reply) => {
       const copy = await transact(req.db, (tx) => duplicateCampaign(tx, { projectId, id }))
-      return reply.status(201).send(copy ?? campaignNotFound(id))
+      return reply.status(201).send(copy)
     },
   )
 

@@ -4,22 +4,6 @@ import type { Expression, FilterNode } from './expression.ts'
 import { type ContactFacts, type Evaluation, isDeleted, isNegated, matchesExpression, valueAt } from './match.ts'
 import type { Predicate } from './predicate.ts'
 
-type ExplainedFilter = {
-  field: string
-  operator: string
-  value?: string | number | boolean | undefined
-  unit?: string | undefined
-  matches: boolean
-  actual: unknown
-  fieldDeleted?: boolean | undefined
-  segment?: Explanation | undefined
-}
-export type Explanation = {
-  logic: 'AND' | 'OR'
-  matches: boolean
-  groups: { matches: boolean; filters: ExplainedFilter[]; conditions?: Explanation | undefined }[]
-}
-
 const ExplainedFilter = z.object({
   field: z.string(),
   operator: z.string(),
@@ -32,14 +16,14 @@ const ExplainedFilter = z.object({
       'The value of the contact: of the field; the time of the last event; for a segment, whether the contact is a member. Null if there is none. Long values are cut.',
     ),
   fieldDeleted: z.boolean().optional().describe('The field was deleted from all contacts: no filter on it matches.'),
-  segment: z
-    .lazy(() => Explanation)
-    .optional()
-    .describe('The condition of a dynamic segment.'),
+  get segment() {
+    return Explanation.optional().describe('The condition of a dynamic segment.')
+  },
 })
+type ExplainedFilter = z.output<typeof ExplainedFilter>
 
 /** The tree with the answer of every part, and the values of the contact. */
-export const Explanation: z.ZodType<Explanation> = z
+export const Explanation = z
   .object({
     logic: z.enum(['AND', 'OR']),
     matches: z.boolean(),
@@ -47,11 +31,14 @@ export const Explanation: z.ZodType<Explanation> = z
       z.object({
         matches: z.boolean(),
         filters: z.array(ExplainedFilter),
-        conditions: z.lazy(() => Explanation).optional(),
+        get conditions() {
+          return Explanation.optional()
+        },
       }),
     ),
   })
   .meta({ id: 'ConditionExplanation' })
+type Explanation = z.output<typeof Explanation>
 
 /** Characters of an actual value, as JSON: a contact may have 256 KB of data, and a tree 500 filters on it. */
 const MAX_ACTUAL = 500

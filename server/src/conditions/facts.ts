@@ -1,6 +1,6 @@
-import { type RawBuilder, sql } from 'kysely'
 import { type Db, many, prepared } from '../db/index.ts'
 import { type EventQuery, readLastEvents } from '../events/last-events.ts'
+import { groupBy } from '../lib/group-by.ts'
 import type { Expression } from './expression.ts'
 import type { ContactFacts } from './match.ts'
 import { dataKeysOf, eventsOf, staticSegmentsOf } from './references.ts'
@@ -19,7 +19,7 @@ export async function readFacts(db: Db, { projectId, contactIds, expressions, ev
   const [contacts, lastEvent, isMember] = await Promise.all([
     readContacts(db, { projectId, contactIds: ids, expressions }),
     readEvents(db, { projectId, contactIds: ids, expressions, ...(eventsFor ? { eventsFor } : {}) }),
-    readMemberships(db, { projectId, contactIds: ids, expressions }),
+    readMemberships(db, { projectId, contactIds: ids, segmentIds: staticSegmentsOf(expressions) }),
   ])
   return contacts.map((contact) => ({
     contact,
@@ -39,30 +39,22 @@ const readContacts = (db: Db, { projectId, contactIds, expressions }: Asked): Pr
     from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
   `
 
-async function readEvents(
-  db: Db,
-  { expressions, eventsFor, ...asked }: Asked,
-): Promise<(contactId: string, event: EventQuery) => Date | undefined> {
+async function readEvents(db: Db, { expressions, eventsFor, ...asked }: Asked): ReturnType<typeof readLastEvents> {
   const events = eventsOf(expressions)
   return events.length ? readLastEvents(db, { ...asked, eventsFor: eventsFor ?? (() => events) }) : () => undefined
 }
 
-async function readMemberships(db: Db, { projectId, contactIds, expressions }: Asked) {
-  const segmentIds = staticSegmentsOf(expressions)
-  const found = segmentIds.length ? await many(db, membershipsSql({ projectId, contactIds, segmentIds })) : []
-  const members = new Set(found.map(({ segmentId, contactId }) => `${segmentId} ${contactId}`))
-  return (contactId: string, segmentId: string) => members.has(`${segmentId} ${contactId}`)
+type Memberships = { projectId: string; contactIds: string[]; segmentIds: string[] }
+
+/** Which of these contacts have rows in these segments. */
+export async function readMemberships(db: Db, { projectId, contactIds, segmentIds }: Memberships) {
+  const rows = segmentIds.length
+    ? await many<{ segmentId: string; contactId: string }>(db)`${prepared}
+        select segment_id as "segmentId", contact_id as "contactId" from segment_members
+        where project_id = ${projectId} and segment_id = any(${segmentIds}::uuid[]) and contact_id = any(${contactIds}::uuid[])
+      `
+    : []
+  const segmentsOf = groupBy(rows, ({ contactId }) => contactId)
+  const members = new Map([...segmentsOf].map(([contactId, own]) => [contactId, new Set(own.map(({ segmentId }) => segmentId))]))
+  return (contactId: string, segmentId: string) => members.get(contactId)?.has(segmentId) ?? false
 }
-
-type Membership = { segmentId: string; contactId: string }
-
-const membershipsSql = (asked: {
-  projectId: string
-  contactIds: string[]
-  segmentIds: string[]
-}): RawBuilder<Membership> => sql<Membership>`
-  select segment_id as "segmentId", contact_id as "contactId"
-  from segment_members
-  where project_id = ${asked.projectId}
-    and contact_id = any(${asked.contactIds}::uuid[])
-    and segment_id = any(${asked.segmentIds}::uuid[])`

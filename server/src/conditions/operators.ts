@@ -37,6 +37,9 @@ const EVENT_OPERATORS = [
 ] as const satisfies Operator[]
 export type EventOperator = (typeof EVENT_OPERATORS)[number]
 
+/** Operators of events that take a period. */
+export const PERIODIC: ReadonlySet<Operator> = new Set(['triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
+
 /** Operators by kind of field. */
 export const TAKEN = {
   email: ['equals', 'notEquals', 'contains', 'notContains'],

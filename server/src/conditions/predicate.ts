@@ -4,7 +4,7 @@ import { readAddress } from '../lib/text/address.ts'
 import { DAY, HOUR, MINUTE } from '../lib/text/units.ts'
 import { type ConditionField, readField } from './field.ts'
 import { readSpan } from './moment.ts'
-import { type Comparison, type EventOperator, type Operator, TAKEN, UNITS, type Unit } from './operators.ts'
+import { type Comparison, type EventOperator, type Operator, PERIODIC, TAKEN, UNITS, type Unit } from './operators.ts'
 import { foldCase } from './text/fold-case.ts'
 
 /** A path into `data`: the key as a whole if the contact has it, else its steps through nested objects. */
@@ -36,7 +36,6 @@ export type Predicate =
 type RawFilter = { field: string; operator: Operator; value: unknown; unit: unknown }
 type Kept = { value?: string | number | boolean; unit?: Unit }
 type Problem = { of: 'field' | 'operator' | 'value' | 'unit'; message: string; code: FieldCode }
-type ReadPredicate = { predicate: Predicate; kept: Kept } | { problem: Problem }
 
 class Refused extends Error {
   readonly problem: Problem
@@ -51,7 +50,7 @@ const refuse = (of: Problem['of'], message: string, code: FieldCode): never => {
 }
 
 /** Reads the value of a filter by its field and operator. `kept` is what the operator needs of `value` and `unit`. */
-export function readPredicate(filter: RawFilter): ReadPredicate {
+export function readPredicate(filter: RawFilter): { predicate: Predicate; kept: Kept } | { problem: Problem } {
   try {
     const field = readField(filter.field, filter.operator) ?? refuse('field', 'No such field.', 'invalid_enum_value')
     const taken: readonly Operator[] = TAKEN[kindOf(field)]
@@ -93,8 +92,6 @@ function readBy(field: ConditionField, filter: RawFilter): { predicate: Predicat
       return { predicate: { of: 'segment', id: field.id, negated: filter.operator === 'notMemberOfSegment' }, kept: {} }
   }
 }
-
-const PERIODIC: ReadonlySet<Operator> = new Set<Operator>(['triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
 
 /** Stored addresses are normalised in the same way. */
 function readEmail({ operator, value: given }: RawFilter): { predicate: Predicate; kept: Kept } {

@@ -2,11 +2,12 @@ import type { EventQuery } from '../events/last-events.ts'
 import type { Topic } from '../events/listen.ts'
 import type { Expression, FilterNode } from './expression.ts'
 import { readField } from './field.ts'
+import { PERIODIC } from './operators.ts'
 import type { Predicate } from './predicate.ts'
 import type { ConditionFilter, ConditionTree } from './schema.ts'
 
 /** What a tree mentions besides events, each once. `fields`: paths into `data`, without the prefix. */
-export type References = { fields: string[]; standard: string[]; segments: string[] }
+type References = { fields: string[]; standard: string[]; segments: string[] }
 
 const unique = <Value>(values: Value[]) => [...new Set(values)]
 
@@ -86,8 +87,6 @@ export const eventWindowsOf = (expression: Expression): { event: EventQuery; ms:
   predicatesOf(expression).flatMap((predicate) =>
     predicate.of === 'event' && PERIODIC.has(predicate.operator) ? [{ event: predicate.event, ms: predicate.ms }] : [],
   )
-
-const PERIODIC: ReadonlySet<string> = new Set(['triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
 
 /** Periods on `createdAt`. */
 export const createdWindowsOf = (expression: Expression): number[] =>

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { MAX_ISSUES } from '../http/limits/bounds.ts'
-import { type FieldCode, type FieldIssue, fail } from '../lib/errors.ts'
+import { type FieldCode, type FieldIssue, fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
-import { OPERATORS, type Operator, UNITS } from './operators.ts'
+import { OPERATORS, UNITS } from './operators.ts'
 import { readPredicate } from './predicate.ts'
 
 const MAX_DEPTH = 10
@@ -10,6 +10,7 @@ const MAX_FILTERS = 100
 const MAX_GROUPS = 100
 const MAX_TEXT_BYTES = KB
 const MAX_TREE_BYTES = 64 * KB
+const LOGICS = ['AND', 'OR'] as const
 
 const Filter = z
   .object({
@@ -32,7 +33,7 @@ export type ConditionTree = { logic: 'AND' | 'OR'; groups: ConditionGroup[] }
 /** The tree as stored and shown. `readCondition` holds the rules that a schema cannot express: use it on what a caller sends. */
 export const Condition: z.ZodType<ConditionTree> = z
   .object({
-    logic: z.enum(['AND', 'OR']).describe('Joins the groups. Within a group everything must hold.'),
+    logic: z.enum(LOGICS).describe('Joins the groups. Within a group everything must hold.'),
     groups: z
       .array(
         z.object({
@@ -61,8 +62,7 @@ export function readCondition(value: unknown, path: string): ConditionTree {
   const tree = readTree(reading, value, [path], 1)
   if (reading.filters > MAX_FILTERS) report(reading, [path], `At most ${MAX_FILTERS} filters.`, 'too_big')
   if (reading.issues.length) fail('VALIDATION_ERROR', { errors: reading.issues })
-  if (Buffer.byteLength(JSON.stringify(tree)) > MAX_TREE_BYTES)
-    fail('VALIDATION_ERROR', { errors: [{ field: path, message: `At most ${MAX_TREE_BYTES / KB} KB.`, code: 'too_big' }] })
+  if (Buffer.byteLength(JSON.stringify(tree)) > MAX_TREE_BYTES) invalid(path, `At most ${MAX_TREE_BYTES / KB} KB.`, 'too_big')
   return tree!
 }
 
@@ -95,7 +95,7 @@ function readFilter(reading: Reading, value: unknown, path: Path): ConditionFilt
   if (++reading.filters > MAX_FILTERS || isOver(reading)) return undefined
   if (!isObject(value)) return reportType(reading, path, value, 'object')
   const field = readText(reading, value, 'field', path)
-  const operator = readOption(reading, value, 'operator', path, OPERATORS_BY_NAME)
+  const operator = readOption(reading, value, 'operator', path, OPERATORS)
   if (field === undefined || operator === undefined) return undefined
   const given = own(value, 'value') ?? undefined
   if (typeof given === 'string' && !isPlainText(reading, given, [...path, 'value'])) return undefined
@@ -104,16 +104,11 @@ function readFilter(reading: Reading, value: unknown, path: Path): ConditionFilt
   return { field, operator, ...read.kept }
 }
 
-const LOGICS = new Map<string, 'AND' | 'OR'>([
-  ['AND', 'AND'],
-  ['OR', 'OR'],
-])
-const OPERATORS_BY_NAME = new Map<string, Operator>(OPERATORS.map((operator) => [operator, operator]))
-
-function readOption<Option>(reading: Reading, value: Raw, key: string, path: Path, options: ReadonlyMap<string, Option>) {
+function readOption<Option extends string>(reading: Reading, value: Raw, key: string, path: Path, options: readonly Option[]) {
   const given = own(value, key)
   if (typeof given !== 'string') return reportType(reading, [...path, key], given, 'string')
-  return options.get(given) ?? report(reading, [...path, key], `Must be one of: ${[...options.keys()].join(', ')}.`, 'invalid_enum_value')
+  const known = options.find((option) => option === given)
+  return known ?? report(reading, [...path, key], `Must be one of: ${options.join(', ')}.`, 'invalid_enum_value')
 }
 
 function readList(reading: Reading, value: Raw, key: string, path: Path, max: number): unknown[] | undefined {

@@ -8,7 +8,7 @@ import { isTimeBetweenSql } from './moment-sql.ts'
 import type { Comparison } from './operators.ts'
 import type { DataPath, DataTest, Predicate, TimeTest } from './predicate.ts'
 import { foldedSql } from './text/fold-case.ts'
-import { SharedTexts } from './text/shared-texts.ts'
+import { type SharedTexts, shareTexts } from './text/shared-texts.ts'
 
 /**
  * `deletedFields`: keys of `data` that were deleted from all contacts. A filter on one of them is false, whatever its operator. `until`:
@@ -30,7 +30,7 @@ type Source = Lookups & { texts: SharedTexts }
  * statement must select the contacts of the project.
  */
 export function expressionSql(expression: Expression, context: SqlContext): Condition {
-  const texts = new SharedTexts(expression)
+  const texts = shareTexts(expression)
   const source: Source = { ...probing(context, countLookups(expression)), texts }
   if (texts.isEmpty()) return nodeSql(expression, context, source)
   // What does not need the texts stays outside: there the planner can use an index for it, and it spares most contacts the folding.
@@ -232,7 +232,7 @@ export type ScanSql = {
  * Usage: `select … from contacts ${joins} where contacts.project_id = … and ${matches}`.
  */
 export function scanSql(expression: Expression, context: SqlContext): ScanSql {
-  const joined = new Joins(context)
+  const joined = collectJoins(context)
   const compiled = compileEach(expression, context, joined)
   return { ...compiled, joins: sql`${joined.toSql()} ${compiled.joins}` }
 }
@@ -242,8 +242,8 @@ export const probeSql = (expression: Expression, context: SqlContext): ScanSql =
   compileEach(expression, context, probing(context, countLookups(expression)))
 
 function compileEach(expression: Expression, context: SqlContext, lookups: Lookups): ScanSql {
-  const texts = new SharedTexts(expression)
-  const source: Source = { hasEvent: lookups.hasEvent, isMember: lookups.isMember, texts }
+  const texts = shareTexts(expression)
+  const source: Source = { ...lookups, texts }
   return {
     joins: texts.isEmpty() ? sql`` : sql`cross join lateral ${texts.toSql(textSql)}`,
     matches: nodeSql(expression, context, source),
@@ -256,51 +256,46 @@ const ownFiltersOf = (expression: Expression): FilterNode[] =>
 
 type EventJoin = { alias: string; event: EventQuery; isForAll: boolean; since: string[] }
 
-/** Collects what the conditions of a statement ask for, each once. */
-class Joins implements Lookups {
-  private readonly scope: Scope
-  private readonly events = new Map<string, EventJoin>()
-  private readonly segments = new Map<string, string>()
-
-  constructor(scope: Scope) {
-    this.scope = scope
+/** Collects what the conditions of a statement ask for, each once. `toSql`: the joins for all of it. */
+function collectJoins(scope: Scope): Lookups & { toSql: () => RawBuilder<unknown> } {
+  const events = new Map<string, EventJoin>()
+  const segments = new Map<string, string>()
+  return {
+    hasEvent(event, since) {
+      const key = `${event.humanOnly} ${event.name}`
+      const join = events.get(key) ?? { alias: `had_${events.size}`, event, isForAll: false, since: [] }
+      events.set(key, join)
+      if (since === undefined) {
+        join.isForAll = true
+        return sql`(${sql.ref(`${join.alias}.contact_id`)} is not null)`
+      }
+      if (!join.since.includes(since)) join.since.push(since)
+      // Unlike `coalesce`, this lets the planner begin with the contacts that have the event, where they are the only ones that can match.
+      return sql`(${sql.ref(`${join.alias}.since_${join.since.indexOf(since)}`)} is true)`
+    },
+    isMember(segmentId) {
+      const alias = segments.get(segmentId) ?? `member_${segments.size}`
+      segments.set(segmentId, alias)
+      return sql`(${sql.ref(`${alias}.contact_id`)} is not null)`
+    },
+    toSql() {
+      const eventJoins = [...events.values()].map((join) => eventJoinSql(scope, join))
+      return sql.join([...eventJoins, ...[...segments].map(([segmentId, alias]) => memberJoinSql(scope, segmentId, alias))], sql``)
+    },
   }
+}
 
-  hasEvent = (event: EventQuery, since: string | undefined): Condition => {
-    const key = `${event.humanOnly} ${event.name}`
-    const join = this.events.get(key) ?? { alias: `had_${this.events.size}`, event, isForAll: false, since: [] }
-    this.events.set(key, join)
-    if (since === undefined) {
-      join.isForAll = true
-      return sql`(${sql.ref(`${join.alias}.contact_id`)} is not null)`
-    }
-    if (!join.since.includes(since)) join.since.push(since)
-    // Unlike `coalesce`, this lets the planner begin with the contacts that have the event, where they are the only ones that can match.
-    return sql`(${sql.ref(`${join.alias}.since_${join.since.indexOf(since)}`)} is true)`
-  }
-
-  isMember = (segmentId: string): Condition => {
-    const alias = this.segments.get(segmentId) ?? `member_${this.segments.size}`
-    this.segments.set(segmentId, alias)
-    return sql`(${sql.ref(`${alias}.contact_id`)} is not null)`
-  }
-
-  toSql() {
-    return sql.join([...[...this.events.values()].map((join) => this.eventJoin(join)), ...[...this.segments].map(this.memberJoin)], sql``)
-  }
-
-  private eventJoin({ alias, event, isForAll, since }: EventJoin) {
-    const first = isForAll ? undefined : since.toSorted()[0]
-    const flags = since.map((id, index) => sql`, bool_or(events.id >= ${id}) as ${sql.ref(`since_${index}`)}`)
-    return sql`
+function eventJoinSql(scope: Scope, { alias, event, isForAll, since }: EventJoin) {
+  const first = isForAll ? undefined : since.toSorted()[0]
+  const flags = since.map((id, index) => sql`, bool_or(events.id >= ${id}) as ${sql.ref(`since_${index}`)}`)
+  return sql`
       left join (
-        select events.contact_id${sql.join(flags, sql``)} ${eventsSql(this.scope, event, first)}
+        select events.contact_id${sql.join(flags, sql``)} ${eventsSql(scope, event, first)}
         group by events.contact_id
       ) as ${sql.table(alias)} on ${sql.ref(`${alias}.contact_id`)} = contacts.id`
-  }
-
-  private memberJoin = ([segmentId, alias]: [string, string]) => sql`
-      left join segment_members as ${sql.table(alias)}
-        on ${sql.ref(`${alias}.project_id`)} = ${this.scope.projectId} and ${sql.ref(`${alias}.segment_id`)} = ${segmentId}
-        and ${sql.ref(`${alias}.contact_id`)} = contacts.id ${addedSql(sql.ref(`${alias}.added_at`), this.scope)}`
 }
+
+const memberJoinSql = (scope: Scope, segmentId: string, alias: string) => sql`
+      left join segment_members as ${sql.table(alias)}
+        on ${sql.ref(`${alias}.project_id`)} = ${scope.projectId} and ${sql.ref(`${alias}.segment_id`)} = ${segmentId}
+        and ${sql.ref(`${alias}.contact_id`)} = contacts.id ${addedSql(sql.ref(`${alias}.added_at`), scope)}`

@@ -82,27 +82,20 @@ export const continueBulk = (db: Pool, segments: SegmentAccess, job: JobId) =>
   })
 
 /** True for the contacts of the segment and condition to select from; for all contacts without them. Undefined when a segment of the job is gone. */
-async function inSegmentSql(
-  tx: Tx,
-  segments: SegmentAccess,
-  projectId: string,
-  { selection, segmentId }: Input,
-): Promise<RawBuilder<unknown> | undefined> {
+async function inSegmentSql(tx: Tx, segments: SegmentAccess, projectId: string, { selection, segmentId }: Input) {
   if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) return undefined
   return 'where' in selection ? segments.select(tx, projectId, selection.where) : sql`true`
 }
 
-type Page = { ids: string[]; next: Position | null; progress: number }
-
 type NextPage = { selection: Selection; inSegment: RawBuilder<unknown>; position: Position | null }
 
-async function nextPage(tx: Tx, projectId: string, { selection, inSegment, position }: NextPage): Promise<Page> {
+async function nextPage(tx: Tx, projectId: string, { selection, inSegment, position }: NextPage) {
   if ('ids' in selection) {
     const rest = position && 'ids' in position ? position.ids : selection.ids
     const left = rest.slice(PAGE)
     return { ids: rest.slice(0, PAGE), next: left.length ? { ids: left } : null, progress: (1 - left.length / selection.ids.length) * 100 }
   }
-  const where = selection.where
+  const { where } = selection
   const after = position && 'after' in position ? position.after : NIL_ID
   const rows = await many<{ id: string; matches: boolean }>(tx)`
     select id, ${rowMatchesSql(where)} and ${inSegment} as matches from contacts
@@ -117,20 +110,14 @@ async function nextPage(tx: Tx, projectId: string, { selection, inSegment, posit
   }
 }
 
-async function applyToPage(
-  tx: Tx,
-  segments: SegmentAccess,
-  job: JobId,
-  { input, ids, result }: { input: Input; ids: string[]; result: Result },
-): Promise<Result> {
-  const { found, changed } = await apply(tx, segments, job, { ...input, ids: [...new Set(ids)].filter(isId) })
+type Application = { input: Input; ids: string[]; result: Result }
+
+async function applyToPage(tx: Tx, segments: SegmentAccess, job: JobId, { input, ids, result }: Application): Promise<Result> {
+  const { found, changed } = await apply(tx, segments, job, input, [...new Set(ids)].filter(isId))
   const known = new Set(found)
-  const missing = ids.map((id, index) => ({ id, row: result.totalRequested + index + 1 })).filter(({ id }) => !known.has(id.toLowerCase()))
-  await saveErrors(
-    tx,
-    job,
-    missing.map(({ id, row }) => ({ row, subject: id, error: 'Contact not found' })),
-  )
+  const rows = ids.map((subject, index) => ({ row: result.totalRequested + index + 1, subject, error: 'Contact not found' }))
+  const missing = rows.filter(({ subject }) => !known.has(subject.toLowerCase()))
+  await saveErrors(tx, job, missing)
   const foundCount = ids.length - missing.length
   return {
     operation: input.operation,
@@ -141,9 +128,8 @@ async function applyToPage(
   }
 }
 
-type Application = Pick<Input, 'operation' | 'startedBy' | 'segmentId'> & { ids: string[] }
-
-async function apply(tx: Tx, segments: SegmentAccess, { projectId, jobId }: JobId, { operation, startedBy, segmentId, ids }: Application) {
+async function apply(tx: Tx, segments: SegmentAccess, { projectId, jobId }: JobId, input: Input, ids: string[]) {
+  const { operation, startedBy, segmentId } = input
   if (operation === 'delete') {
     const deleted = await deleteContacts(tx, { projectId, ids })
     return { found: deleted, changed: deleted }

@@ -4,7 +4,7 @@ import { isDuplicate } from '../db/sql-state.ts'
 import { reactToContacts, type Topic } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { failPlainly } from '../lib/errors.ts'
-import { recordFacts } from '../webhooks/facts.ts'
+import { type NewFact, recordFacts } from '../webhooks/facts.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { contactLedger, countRemoved, type RemovedContact } from './counts.ts'
 import type { DataPatch } from './data.ts'
@@ -44,7 +44,7 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
   if (moved) await noteFormerAddress(tx, { projectId, contactId: id, address: formerEmail })
   if (data) await registerFields(tx, [{ projectId, set: data.set }])
   await recordChanges(tx, { projectId, changed: flipped ? [contact] : [], source })
-  await reactToContacts(tx, projectId, [{ id, topics: topicsOf({ flipped, moved, cleared }, data) }])
+  await reactToContacts(tx, projectId, [id], topicsOf({ flipped, moved, cleared }, data))
   return contact
 }
 
@@ -67,10 +67,8 @@ type Changed = { projectId: string; changed: { id: string; email: string; subscr
 
 async function recordChanges(tx: Tx, { projectId, changed, source }: Changed) {
   const sourceOf = typeof source === 'function' ? source : () => source
-  await recordSubscriptionChanges(
-    tx,
-    changed.map(({ id, email, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf({ id, email }) })),
-  )
+  const changes = changed.map(({ id, email, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf({ id, email }) }))
+  await recordSubscriptionChanges(tx, changes)
   const subscribed = changed.reduce((sum, each) => sum + (each.subscribed ? 1 : -1), 0)
   if (subscribed) await contactLedger.append(tx, [{ project_id: projectId, subscribed }])
 }
@@ -92,17 +90,14 @@ export async function setSubscription(tx: Tx, { projectId, ids, addresses, subsc
     order by email for no key update -- same lock order as upserts
   `
   const changed = found.filter(({ was }) => was !== subscribed).map(({ id, email }) => ({ id, email, subscribed }))
+  const changedIds = changed.map(({ id }) => id)
   await sql`
     update contacts set subscribed = ${subscribed}, subscription_changed_at = now(), updated_at = now()
-    where project_id = ${projectId} and id = any(${changed.map(({ id }) => id)}::uuid[])
+    where project_id = ${projectId} and id = any(${changedIds}::uuid[])
   `.execute(tx)
   await recordChanges(tx, { projectId, changed, source })
-  await reactToContacts(
-    tx,
-    projectId,
-    changed.map(({ id }) => ({ id, topics: ['contact', 'contact:subscribed'] })),
-  )
-  return { found: found.map(({ id }) => id), changed: changed.map(({ id }) => id) }
+  await reactToContacts(tx, projectId, changedIds, ['contact', 'contact:subscribed'])
+  return { found: found.map(({ id }) => id), changed: changedIds }
 }
 
 /** Deletes contacts and their consents; a job deletes their events, which may be many. Returns the ids that existed. */
@@ -118,14 +113,8 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
   await forgetFormerAddresses(tx, projectId, contactIds)
   await enqueue(tx, 'events.forget-contacts', { projectId, contactIds })
-  await recordFacts(
-    tx,
-    deleted.map(({ id, email }) => ({ projectId, type: 'contact.deleted', contactId: id, contactEmail: email })),
-  )
-  await reactToContacts(
-    tx,
-    projectId,
-    contactIds.map((id) => ({ id, topics: ['contact:deleted'] })),
-  )
+  const facts = deleted.map(({ id, email }): NewFact => ({ projectId, type: 'contact.deleted', contactId: id, contactEmail: email }))
+  await recordFacts(tx, facts)
+  await reactToContacts(tx, projectId, contactIds, ['contact:deleted'])
   return contactIds
 }

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, maybeOne, prepared } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
-import { invalid } from '../lib/errors.ts'
+import { contactNotFound, invalid } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 
 export const Contact = z
   .object({
@@ -26,6 +27,10 @@ export const showContact = ({ data, ...row }: ContactRow): z.output<typeof Conta
 
 export const findContact = (db: Db, projectId: string, id: string) =>
   maybeOne<ContactRow>(db)`${prepared} select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`
+
+/** Fails unless the project has this contact. */
+export const getContact = async (db: Db, projectId: string, id: string) =>
+  (isId(id) && (await findContact(db, projectId, id))) || contactNotFound(id)
 
 /** A constraint of the table checks the size: only the database knows what the contact already has. */
 export const explainOversizedData = (err: { constraint?: string }): never => {

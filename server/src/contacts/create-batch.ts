@@ -14,6 +14,16 @@ type CreateRequest = {
 type Call = BatchCall<CreateRequest, null>
 type Created = { isNew: boolean; contact: ContactRow }
 
+/** Limits of batches of requests about a contact each, by the bytes of their bodies. */
+export const CONTACT_BATCH = {
+  weigh: ({ size }: { size: number }) => size,
+  maxWeight: 2 * MB,
+  maxWaitMs: 4,
+  lanes: 2,
+  maxPending: 10_000,
+  maxPendingWeight: 16 * MB,
+}
+
 /** Creates or updates the contacts of concurrent requests in one transaction. */
 export const createContactBatch = (db: Pool) =>
   createOptimisticBatch<CreateRequest, null, Created>({
@@ -27,15 +37,7 @@ export const createContactBatch = (db: Pool) =>
     atOnce: createAtOnce,
     stepByStep: createInTx,
     // Few at a time, because the contacts are read back, and each may have 256 KB.
-    limits: {
-      weigh: ({ size }) => size,
-      maxItems: 50,
-      maxWeight: 2 * MB,
-      maxWaitMs: 4,
-      lanes: 2,
-      maxPending: 10_000,
-      maxPendingWeight: 16 * MB,
-    },
+    limits: { ...CONTACT_BATCH, maxItems: 50 },
   })
 
 async function createAtOnce(calls: Call[], commit: Commit) {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Db } from '../db/index.ts'
 import { lowestId } from '../lib/id.ts'
 import { readAddress } from '../lib/text/address.ts'
+import { addressPattern } from '../lib/text/like-pattern.ts'
 import { DAY } from '../lib/text/units.ts'
 import { readFieldName } from './fields/fields.ts'
 import { matchesNameSql, readNameFields } from './name-fields.ts'
@@ -81,7 +82,7 @@ export function rowMatchesSql(filter: ContactFilter): RawBuilder<unknown> {
   const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
   const conditions = [
     subscribed === undefined ? undefined : sql`subscribed = ${subscribed}`,
-    search ? sql`email like ${likePattern(search)}` : undefined,
+    search ? sql`email like ${addressPattern(search)}` : undefined,
     q.trim() ? matchesNameSql({ q, nameFields }) : undefined,
     field === undefined || value === undefined ? undefined : equals(field, value),
     from && sql`created_at >= ${new Date(from.start)}`,
@@ -89,14 +90,6 @@ export function rowMatchesSql(filter: ContactFilter): RawBuilder<unknown> {
   ].filter((condition) => condition !== undefined)
   return conditions.length ? sql`(${sql.join(conditions, sql` and `)})` : sql`true`
 }
-
-/** Addresses are stored in lower case. Escapes the wildcards of LIKE. */
-const likePattern = (search: string) =>
-  `%${search
-    .trim()
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(/[\\%_]/g, '\\$&')}%`
 
 function equals(field: string, value: string | number | boolean): RawBuilder<unknown> {
   const name = readFieldName(field)

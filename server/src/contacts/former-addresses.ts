@@ -4,11 +4,9 @@ import { type Db, maybeOne, type Tx } from '../db/index.ts'
 /** Contacts that had an address which are looked up. */
 const MAX_FORMER = 100
 
-type ContactsOfAddress = { holder: string; former: string[] }
-
 /** The contact that has an address, and those that had it. Undefined if no contact has it. */
 export const findContactsOfAddress = (db: Db, projectId: string, address: string) =>
-  maybeOne<ContactsOfAddress>(db)`
+  maybeOne<{ holder: string; former: string[] }>(db)`
     select c.id as holder, array(
       select contact_id from former_addresses f where f.project_id = c.project_id and f.address = c.email and f.contact_id <> c.id
       limit ${MAX_FORMER}) as former

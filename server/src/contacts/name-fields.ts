@@ -1,22 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, one } from '../db/index.ts'
+import { type Db, many, scalar } from '../db/index.ts'
 
 /** How a project names its contacts: the alternatives of `nameFields`, each with its fields in order. */
-export async function readNameFields(db: Db, projectId: string): Promise<string[]> {
-  const row = await one<{ nameFields: string[] }>(db)`select name_fields as "nameFields" from projects where id = ${projectId}`
-  return row.nameFields
-}
+export const readNameFields = (db: Db, projectId: string) => scalar<string[]>(db)`select name_fields from projects where id = ${projectId}`
 
 /** Part of the address, or of a name: `q` of a list, with the `nameFields` of the project at that time. */
-type NameSearch = { q: string; nameFields: string[] }
-
-export function matchesNameSql({ q, nameFields }: NameSearch): RawBuilder<unknown> {
+export function matchesNameSql({ q, nameFields }: { q: string; nameFields: string[] }): RawBuilder<unknown> {
   const pattern = patternOf(q)
   const texts = [sql`email`, ...nameFields.map((alternative) => nameSql(alternative.split(' + ')))]
-  return sql`(${sql.join(
-    texts.map((text) => sql`${text} ~ ${pattern}`),
-    sql` or `,
-  )})`
+  const matches = texts.map((text) => sql`${text} ~ ${pattern}`)
+  return sql`(${sql.join(matches, sql` or `)})`
 }
 
 const nameSql = (fields: string[]) => sql`concat_ws(' ', ${sql.join(fields.map((field) => sql`data ->> ${field}::text`))})`
@@ -39,11 +32,7 @@ function eitherCase(letter: string): string {
 }
 
 /** Rows with the names of their contacts: the first alternative of which a contact has some text. */
-export async function withNames<Row extends { contactId: string | null }>(
-  db: Db,
-  projectId: string,
-  rows: Row[],
-): Promise<(Row & { name: string | null })[]> {
+export async function withNames<Row extends { contactId: string | null }>(db: Db, projectId: string, rows: Row[]) {
   const nameFields = await readNameFields(db, projectId)
   const ids = rows.flatMap(({ contactId }) => contactId ?? [])
   const found =

@@ -10,7 +10,7 @@ import { Address } from '../http/validate.ts'
 import { contactNotFound, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { changeContact, deleteContacts } from './change.ts'
-import { Contact, explainOversizedData, findContact, showContact } from './contact.ts'
+import { Contact, explainOversizedData, findContact, getContact, showContact } from './contact.ts'
 import { createContactBatch } from './create-batch.ts'
 import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
@@ -100,7 +100,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
   )
 
   route.get('/contacts/:id', { summary: 'Get a contact', params: ContactId, response: Contact }, async (req) =>
-    showContact(await find(req.project.id, req.params.id)),
+    showContact(await getContact(db, req.project.id, req.params.id)),
   )
 
   route.patch(
@@ -144,12 +144,10 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
       response: cursorList(Consent),
     },
     async (req) => {
-      const { id: contactId, projectId } = await find(req.project.id, req.params.id)
+      const { id: contactId, projectId } = await getContact(db, req.project.id, req.params.id)
       return listConsents(db, secrets, { projectId, contactId, ...req.query })
     },
   )
-
-  const find = async (projectId: string, id: string) => (isId(id) && (await findContact(db, projectId, id))) || contactNotFound(id)
 }
 
 const Upserted = Contact.extend({ _meta: z.object({ isNew: z.boolean(), isUpdate: z.boolean() }) }).meta({ id: 'UpsertedContact' })

@@ -34,14 +34,10 @@ export async function searchContacts(db: Pool, secrets: Secrets, search: Search)
   const after = query.cursor === undefined ? undefined : String(readCursor(secrets, scope, query.cursor)[0])
   const { keys, edge, isDone } = await findKeys(db, search, after)
   const column = sql.ref(order.by)
-  const { rows, hasMore } = await readPage(
-    db,
-    sql<ContactRow>`
-      select ${CONTACT_COLUMNS} from contacts
-      where project_id = ${projectId} and ${column}::text = any(${keys}::text[]) order by ${column} ${sql.raw(order.dir)}
-    `,
-    query.limit,
-  )
+  const found = sql<ContactRow>`
+    select ${CONTACT_COLUMNS} from contacts
+    where project_id = ${projectId} and ${column}::text = any(${keys}::text[]) order by ${column} ${sql.raw(order.dir)}`
+  const { rows, hasMore } = await readPage(db, found, query.limit)
   const isPartial = !isDone && keys.length <= query.limit
   const position = hasMore ? rows.at(-1)?.[order.by] : isPartial ? edge : undefined
   return {
@@ -57,31 +53,24 @@ async function findKeys(db: Pool, search: Search, after: string | undefined): Pr
   const found: Found = { keys: [], edge: after, isDone: false }
   const deadline = Date.now() + SEARCH_MS
   const wanted = search.query.limit + 1
-  await withStatementTimeout(
-    db,
-    SEARCH_MS,
-    async (tx) => {
-      for (let chunk = FIRST_CHUNK; !found.isDone && found.keys.length < wanted && Date.now() < deadline; ) {
-        const begun = Date.now()
-        const { scanned, edge, keys } = await one(tx, chunkSql(search, { after: found.edge, chunk, limit: wanted - found.keys.length }))
-        found.keys.push(...keys)
-        found.edge = edge ?? found.edge
-        found.isDone = scanned < chunk
-        if (Date.now() - begun < QUICK_MS) chunk = Math.min(MAX_CHUNK, chunk * 2)
-      }
-    },
-    () => undefined,
-  )
+  await withStatementTimeout(db, SEARCH_MS, async (tx) => {
+    for (let chunk = FIRST_CHUNK; !found.isDone && found.keys.length < wanted && Date.now() < deadline; ) {
+      const begun = Date.now()
+      const { scanned, edge, keys } = await one(tx, chunkSql(search, { after: found.edge, chunk, limit: wanted - found.keys.length }))
+      found.keys.push(...keys)
+      found.edge = edge ?? found.edge
+      found.isDone = scanned < chunk
+      if (Date.now() - begun < QUICK_MS) chunk = Math.min(MAX_CHUNK, chunk * 2)
+    }
+  })
   return found
 }
-
-type Chunk = { scanned: number; edge: string | null; keys: string[] }
 
 function chunkSql({ range, matches, order }: Search, { after, chunk, limit }: { after: string | undefined; chunk: number; limit: number }) {
   const column = sql.ref(order.by)
   const [forward, backward] = order.dir === 'asc' ? [sql`asc`, sql`desc`] : [sql`desc`, sql`asc`]
   const beyond = after === undefined ? sql`` : sql`and ${column} ${order.dir === 'asc' ? sql`>` : sql`<`} ${after}`
-  return sql<Chunk>`
+  return sql<{ scanned: number; edge: string | null; keys: string[] }>`
     with scanned as materialized (
       select ${column} as key, ${matches} as matches from contacts where ${range} ${beyond} order by ${column} ${forward} limit ${chunk}
     )

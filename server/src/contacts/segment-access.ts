@@ -15,8 +15,8 @@ export type SegmentAccess = {
   select: (db: Db, projectId: string, members: Members) => Promise<RawBuilder<boolean> | undefined>
   /** The condition that a caller sent, checked; `path` is its field of the request. */
   readCondition: (db: Db, projectId: string, given: { condition: unknown; path: string }) => Promise<unknown>
-  /** Locks a static segment against deletion. Undefined when there is no such segment; a dynamic one is refused. */
-  hold: (tx: Tx, segment: SegmentId) => Promise<object | undefined>
+  /** Locks a static segment against deletion. Returns its type, undefined when there is no such segment; a dynamic one is refused. */
+  hold: (tx: Tx, segment: SegmentId) => Promise<string | undefined>
   /** Adds contacts to a static segment. Returns those that exist and those that were added. */
   add: (tx: Tx, addition: SegmentId & { contactIds: string[] }) => Promise<{ found: string[]; changed: string[] } | undefined>
 }

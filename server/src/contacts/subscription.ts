@@ -28,15 +28,13 @@ export type SubscriptionChange = { projectId: string; contactId: string; subscri
 /** Records the event and the consent of each change, in the transaction that made it. */
 export async function recordSubscriptionChanges(tx: Tx, changes: SubscriptionChange[]) {
   if (!changes.length) return
-  await recordEvents(
-    tx,
-    changes.map(({ projectId, contactId, subscribed, source: { by } }) => ({
-      projectId,
-      contactId,
-      name: subscribed ? 'contact.subscribed' : 'contact.unsubscribed',
-      ...(by === 'bounce' || by === 'complaint' ? { data: { reason: by } } : {}),
-    })),
-  )
+  const events = changes.map(({ projectId, contactId, subscribed, source: { by } }) => ({
+    projectId,
+    contactId,
+    name: subscribed ? 'contact.subscribed' : 'contact.unsubscribed',
+    ...(by === 'bounce' || by === 'complaint' ? { data: { reason: by } } : {}),
+  }))
+  await recordEvents(tx, events)
   const rows = changes.map(({ source: { by, details = {} }, ...change }) => ({ id: newId(), ...change, by, details }))
   await sql`
     with changes as materialized (

@@ -27,12 +27,8 @@ export type ContactUpsert = {
 /** Without `data`, so that a batch of large contacts is not read back. */
 export type Upserted = { id: string; subscribed: boolean; isNew: boolean }
 
-type Request = {
-  projectId: string
-  email: string
+type Request = Pick<ContactUpsert, 'projectId' | 'email' | 'subscribedIfNew' | 'patch'> & {
   subscribed?: boolean | undefined
-  subscribedIfNew: boolean
-  patch: DataPatch
   fill?: Record<string, unknown>
   source: Source
 }
@@ -72,16 +68,14 @@ function mergeTwo(first: ContactUpsert, second: ContactUpsert): ContactUpsert {
 const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
 
 /** An event of a contact in the same batch, which may not have an id yet. */
-export type ContactEvent = { projectId: string; email: string; id: string; name: string; data: object }
+type ContactEvent = { projectId: string; email: string; id: string; name: string; data: object }
 
 /** Creates or updates contacts, records their events and subscription changes. Returns a lookup of the resulting contacts. */
 export async function upsertContacts(tx: Tx, contacts: ContactUpsert[], events: ContactEvent[] = []) {
   const rows = contacts.length ? await many(tx, upsertSql(contacts, { events })) : []
   const byName = new Map(rows.map((row) => [nameOf(row), row]))
-  await recordSubscriptionChanges(
-    tx,
-    contacts.flatMap((contact) => changesOf(contact, byName.get(nameOf(contact))!)),
-  )
+  const changes = contacts.flatMap((contact) => changesOf(contact, byName.get(nameOf(contact))!))
+  await recordSubscriptionChanges(tx, changes)
   return (projectId: string, email: string): Upserted => byName.get(nameOf({ projectId, email }))!
 }
 
@@ -103,17 +97,15 @@ export function upsertAtOnce(contacts: ContactUpsert[], extras: UpsertExtras) {
   const positions = positionsOf(contacts)
   return {
     // All ids as one value, ordered by position: parsing rows would cost as much as everything else here, and so would reading addresses.
-    query: upsertSql<{ ids: string }>(
-      contacts,
-      { positions, ...extras },
-      sql`select string_agg(id::text, ' ' order by n) as ids from upserted`,
-    ),
+    query: upsertSql<{ ids: string }>(contacts, { positions, ...extras }, IDS),
     finder([row]: { ids: string }[]) {
       const ids = row!.ids.split(' ')
       return (projectId: string, email: string) => ids[positions.get(nameOf({ projectId, email }))!]!
     },
   }
 }
+
+const IDS = sql`select string_agg(id::text, ' ' order by n) as ids from upserted`
 
 const positionsOf = (contacts: ContactUpsert[]) => new Map(contacts.map((contact, n) => [nameOf(contact), n]))
 

@@ -2,7 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Schema } from './schema.ts'
 
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name
-type CamelRow<Table extends keyof Schema> = { [Name in keyof Schema[Table] & string as Camel<Name>]: Schema[Table][Name] }
+/** A row of a table, by the names in code. */
+export type CamelRow<Table extends keyof Schema> = { [Name in keyof Schema[Table] & string as Camel<Name>]: Schema[Table][Name] }
 
 /** The row that a select list gives. What the schema does not know is added: `RowOf<typeof COLUMNS> & { type: EmailType }`. */
 export type RowOf<List> = List extends RawBuilder<infer Row> ? Row : never

@@ -153,6 +153,18 @@ export const scalar =
   async (text, ...values) =>
     Object.values(await one<Record<string, Value>>(db)(text, ...values))[0]!
 
+/** The first column of the first row, if there is one. */
+export const maybeScalar =
+  <Value>(db: Db): InPlace<Value | undefined> =>
+  async (text, ...values) =>
+    Object.values((await maybeOne<Record<string, Value>>(db)(text, ...values)) ?? {})[0]
+
+/** The first column of each row. */
+export const scalars =
+  <Value>(db: Db): InPlace<Value[]> =>
+  async (text, ...values) =>
+    (await many<Record<string, Value>>(db)(text, ...values)).map((row) => Object.values(row)[0]!)
+
 /** The number of rows of a query, which limits how many are counted. */
 export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar<number>(db)`select count(*)::int from (${query}) as counted`
 

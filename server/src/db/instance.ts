@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { ConfigError, type TransportKind } from '../lib/config.ts'
 import { STERNA } from '../lib/process/command.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
-import { type Db, maybeOne, one, type Pool, type Tx, transact } from './index.ts'
+import { type Db, maybeScalar, type Pool, scalar, type Tx, transact } from './index.ts'
 
 /**
  * Refuses to run without a key that stored values may be sealed with: API keys and sessions would not be valid. A new SECRET_KEY is adopted by
@@ -12,7 +12,7 @@ export const checkSecret = (db: Pool, secrets: Secrets, { adopt = false }: { ado
   transact(db, async (tx) => {
     const [current, ...previous] = hashesOfKeys(secrets)
     await sql`insert into instance (secret_checks) values (array[${current}::bytea]) on conflict do nothing`.execute(tx)
-    const { stored } = await one<{ stored: Buffer[] }>(tx)`select secret_checks as stored from instance for update`
+    const stored = await scalar<Buffer[]>(tx)`select secret_checks from instance for update`
     const isStored = (hash: Buffer) => stored.some((other) => sameBytes(other, hash))
     const known = [current!, ...previous].filter(isStored)
     if (known.length < stored.length)
@@ -33,7 +33,4 @@ export const forgetFormerSecrets = (tx: Tx, secrets: Secrets) =>
 const hashesOfKeys = (secrets: Secrets) => secrets.hashes('secret-check', 'sterna')
 
 /** The transport of this installation. Undefined until the first node with a transport has started. */
-export async function readTransport(db: Db) {
-  const row = await maybeOne<{ transport: TransportKind | null }>(db)`select transport from instance`
-  return row?.transport ?? undefined
-}
+export const readTransport = async (db: Db) => (await maybeScalar<TransportKind | null>(db)`select transport from instance`) ?? undefined

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { ConfigError, type TransportKind } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
-import { one, type Pool, type Tx, transact } from './index.ts'
+import { type Pool, scalar, type Tx, transact } from './index.ts'
 import { listPresent, type Presence } from './presence.ts'
 
 type Options = {
@@ -39,8 +39,7 @@ export async function joinNodes({ db, log, transport, announce, follow }: Option
 
 async function lockTransport(tx: Tx) {
   await sql`select set_config('lock_timeout', ${`${WAIT_MS}`}, true), set_config('statement_timeout', ${`${WAIT_MS}`}, true)`.execute(tx)
-  const { transport } = await one<{ transport: TransportKind | null }>(tx)`select transport from instance for update`
-  return transport
+  return scalar<TransportKind | null>(tx)`select transport from instance for update`
 }
 
 type Change = Pick<Options, 'log' | 'follow'> & { stored: TransportKind | null; transport: TransportKind }

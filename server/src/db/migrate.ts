@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import { ConfigError } from '../lib/config.ts'
+import { withClient } from './nodes/with-client.ts'
 import { isTableInUse } from './sql-state.ts'
 
 type Migration = { name: string; text: string; checksum: string }
@@ -35,11 +36,8 @@ const migrations = (folder: URL): Migration[] =>
  * Applies the pending migrations and returns their names. Each file commits together with the row that records it, under one lock, so
  * processes may start concurrently, and a kill at any moment leaves a state to continue from.
  */
-export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url, application_name: 'sterna-migrate', connectionTimeoutMillis: CONNECT_MS })
-  client.on('error', () => {}) // the failing query reports it
-  await client.connect()
-  try {
+export const migrate = (url: string, log?: Log, folder = FOLDER): Promise<string[]> =>
+  withClient(url, 'sterna-migrate', async (client) => {
     await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`)
     await createLedger(client)
     const applied: string[] = []
@@ -50,10 +48,7 @@ export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<
     // The job queue migrates its own schema, each step once, also with concurrent processes.
     await migrateQueue(url)
     return applied
-  } finally {
-    await client.end()
-  }
-}
+  })
 
 /** With a pool of our own: that of the queue would wait for a connection without a limit. */
 async function migrateQueue(url: string) {

@@ -1,7 +1,7 @@
-import pg from 'pg'
 import { type Config, ConfigError } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { attachEmbedded, startEmbedded } from './embedded/embedded.ts'
+import { withClient } from './nodes/with-client.ts'
 
 export type Database = { url: string; stop(): Promise<void>; abort(): void }
 
@@ -9,16 +9,9 @@ const externalDatabase = (url: string): Database => ({ url, stop: async () => {}
 
 /** Explains in words why a database cannot be used, before anything else fails with a stack trace. */
 export async function checkDatabase({ url }: Database) {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  client.on('error', () => {}) // `connect` reports it
-  try {
-    await client.connect()
-  } catch (err) {
-    const { message, code } = err as NodeJS.ErrnoException
-    throw new ConfigError(`Cannot use the database of DATABASE_URL: ${message || code}`, { cause: err })
-  } finally {
-    await client.end().catch(() => {})
-  }
+  await withClient(url, 'sterna-check', async () => {}).catch((err: NodeJS.ErrnoException) => {
+    throw new ConfigError(`Cannot use the database of DATABASE_URL: ${err.message || err.code}`, { cause: err })
+  })
 }
 
 /** The database of this installation: the configured server, or the embedded PostgreSQL under DATA_DIR. */

@@ -6,7 +6,7 @@ import pg from 'pg'
 import type { TransportKind } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
-import { type Db, many, one } from './index.ts'
+import { type Db, scalar, scalars } from './index.ts'
 
 /** Lock classes. The second key of the shared lock is the kind of the process, that of its own lock the process. */
 const CLASS = 7_357_002
@@ -169,26 +169,21 @@ async function requireTransport(client: pg.Client, ours: TransportKind) {
 
 const HERE = sql`database = (select oid from pg_database where datname = current_database())`
 
-export async function countPresent(db: Db, kind: keyof typeof KINDS) {
-  const { count } = await one<{ count: number }>(db)`
-    select count(*)::int as count from pg_locks
-    where locktype = 'advisory' and classid = ${CLASS} and objid = ${KINDS[kind]} and ${HERE}
+export const countPresent = (db: Db, kind: keyof typeof KINDS) =>
+  scalar<number>(db)`
+    select count(*)::int from pg_locks where locktype = 'advisory' and classid = ${CLASS} and objid = ${KINDS[kind]} and ${HERE}
   `
-  return count
-}
 
 const MAX_LISTED = 10
 
 /** Running nodes, as role, process id and address. */
-export async function listPresent(db: Db) {
-  const rows = await many<{ name: string }>(db)`
-    select a.application_name || coalesce(' at ' || host(a.client_addr), '') as name
+export const listPresent = (db: Db) =>
+  scalars<string>(db)`
+    select a.application_name || coalesce(' at ' || host(a.client_addr), '')
     from pg_locks l join pg_stat_activity a on a.pid = l.pid
     where l.locktype = 'advisory' and l.classid = ${CLASS} and l.granted and ${HERE}
     order by 1 limit ${MAX_LISTED}
   `
-  return rows.map(({ name }) => name)
-}
 
 /** SQL condition: the process is dead, as its own lock could be taken. The lock is held until the transaction ends. */
 export const isGone = (key: RawBuilder<number>) => sql<boolean>`pg_try_advisory_xact_lock(${OWN_CLASS}::int, ${key}::int)`

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Db, one } from './index.ts'
+import { type Db, scalar } from './index.ts'
 
 /** Database time as text with microseconds, which a Date would truncate. */
-export const databaseTime = async (db: Db) => (await one<{ now: string }>(db)`select clock_timestamp()::text as now`).now
+export const databaseTime = (db: Db) => scalar<string>(db)`select clock_timestamp()::text`
 
 const POLL_MS = 20
 const WAIT_MS = 1_000
@@ -18,13 +18,10 @@ export async function olderTransactionsEnded(db: Db, since: string): Promise<boo
   return true
 }
 
-const hasOlder = async (db: Db, since: string) =>
-  (
-    await one<{ found: boolean }>(db)`
-      select exists (
-        select from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and application_name like 'sterna%'
-          and xact_start <= ${since}::timestamptz
-      ) as found
-    `
-  ).found
+const hasOlder = (db: Db, since: string) =>
+  scalar<boolean>(db)`
+    select exists (
+      select from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and application_name like 'sterna%'
+        and xact_start <= ${since}::timestamptz)
+  `

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { NIL_ID } from '../lib/id.ts'
 import type { SecretPurpose, Secrets } from '../lib/secrets.ts'
-import { type Db, many, one, type Pool, type Tx, transact } from './index.ts'
+import { countRows, type Db, many, type Pool, type Tx, transact } from './index.ts'
 import type { Schema } from './schema.ts'
 
 /** A column of values that SECRET_KEY has sealed or hashed. Both begin with the number of the key. */
@@ -16,9 +16,8 @@ const PAGE = 500
 const isOfFormerKey = ({ column }: KeyedColumn, { number }: Secrets) => sql`get_byte(${sql.ref(column)}, 0) <> ${number}`
 
 /** The number of values that cannot be read without a former key. */
-export const countOfFormerKeys = async (db: Db, secrets: Secrets, keyed: KeyedColumn) =>
-  (await one<{ count: number }>(db)`select count(*)::int as count from ${sql.table(keyed.table)} where ${isOfFormerKey(keyed, secrets)}`)
-    .count
+export const countOfFormerKeys = (db: Db, secrets: Secrets, keyed: KeyedColumn) =>
+  countRows(db, sql`select from ${sql.table(keyed.table)} where ${isOfFormerKey(keyed, secrets)}`)
 
 /** Seals the values of former keys with the current one. Returns how many. */
 export async function rewriteSealed(db: Pool, secrets: Secrets, sealed: SealedColumn) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { maybeOne, one, type Pool, type Tx, transact } from './index.ts'
+import { maybeScalar, one, type Pool, type Tx, transact } from './index.ts'
 
 const POLL_MS = 100
 /** Longest wait for the outcome of a lost transaction, in which the connection may come back. */
@@ -33,7 +33,7 @@ const CURRENT = sql<Transaction>`select pg_current_xact_id_if_assigned()::text a
 async function wasCommitted(db: Pool, { xid, pid }: Transaction): Promise<boolean> {
   if (xid === null) return false
   for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; await sleep(POLL_MS)) {
-    const status = await readStatus(db, xid).catch(() => undefined)
+    const status = await maybeScalar<string | null>(db)`select pg_xact_status(${xid}::xid8)`.catch(() => undefined)
     if (status === 'committed') return true
     if (status === 'aborted') return false
     // No answer of that connection can arrive any more: PostgreSQL ends it, and with it the transaction, unless it commits just now.
@@ -41,6 +41,3 @@ async function wasCommitted(db: Pool, { xid, pid }: Transaction): Promise<boolea
   }
   return false
 }
-
-const readStatus = async (db: Pool, xid: string) =>
-  (await maybeOne<{ status: string | null }>(db)`select pg_xact_status(${xid}::xid8) as status`)?.status

@@ -2,12 +2,13 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import pg from 'pg'
+import type pg from 'pg'
 import { listStuckReports } from '../billing/reports.ts'
 import { connect, one, type Pool } from '../db/index.ts'
 import { checkSecret, readTransport } from '../db/instance.ts'
 import { newestMigration, pendingMigrations } from '../db/migrate.ts'
 import { readSendingHold } from '../db/nodes/sending-hold.ts'
+import { withClient } from '../db/nodes/with-client.ts'
 import { borrowDatabase, type Database } from '../db/open.ts'
 import { listPresent } from '../db/presence.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
@@ -230,10 +231,8 @@ async function checkDatabase(config: Config, options: Options): Promise<Check[]>
   }
 }
 
-async function inspect(config: Config, url: string, options: Options): Promise<Check[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  await client.connect()
-  try {
+const inspect = (config: Config, url: string, options: Options): Promise<Check[]> =>
+  withClient(url, 'sterna-doctor', async (client) => {
     const before = Date.now()
     const { rows } = await client.query<ServerFacts & { number: string }>(`${READ_SERVER}, current_setting('server_version_num') as number`)
     const { number, ...server } = rows[0]!
@@ -241,10 +240,7 @@ async function inspect(config: Config, url: string, options: Options): Promise<C
     const schema = await checkMigrations(client)
     const isCurrent = schema.verdict === 'ok'
     return [describeServer(server, before), schema, ...(isCurrent ? await checkContents(config, url, options) : [])]
-  } finally {
-    await client.end()
-  }
-}
+  })
 
 async function checkMigrations(client: pg.Client): Promise<Check> {
   const exists = await client.query(`select to_regclass('migrations') is not null as yes`)

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, connect } from 'node:tls'
 import type { Config } from '../lib/config.ts'
-import { createDns, type Dns } from '../lib/network/dns.ts'
+import { createDns, type Dns, type DnsOutcome } from '../lib/network/dns.ts'
 import { isLocalHost } from '../lib/network/network.ts'
 import { DAY, SECOND } from '../lib/text/units.ts'
 import { type Check, ok, warn } from './check.ts'
@@ -70,9 +70,7 @@ async function checkNames(dns: Dns, host: string): Promise<Check[]> {
 async function listsWith(dns: Dns, address: string) {
   const reversed = address.split('.').toReversed().join('.')
   const answers = await Promise.all(BLOCKLISTS.map((list) => dns.lookUp('A', `${reversed}.${list}`, LOOKUP_MS)))
-  const isListed = (at: number) => {
-    const answer = answers[at]!
-    return answer.is === 'found' && answer.records.some((record) => record.startsWith('127.') && !record.startsWith('127.255.255.'))
-  }
-  return BLOCKLISTS.filter((_, at) => isListed(at))
+  const isListed = (answer: DnsOutcome<string>) =>
+    answer.is === 'found' && answer.records.some((record) => record.startsWith('127.') && !record.startsWith('127.255.255.'))
+  return BLOCKLISTS.filter((_, at) => isListed(answers[at]!))
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { one, type Pool } from '../db/index.ts'
+import { one, type Pool, scalar } from '../db/index.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -11,41 +11,20 @@ import type { Check } from './check.ts'
 import { diagnoseRunning } from './doctor.ts'
 
 const VERDICTS = ['ok', 'warn', 'FAIL'] as const
-const GROUPS = ['reachability', 'sending', 'feedback', 'database', 'disk', 'version', 'billing'] as const
-
-/** The group of a check, by its name. */
-const GROUP_OF: Record<string, (typeof GROUPS)[number]> = {
-  version: 'version',
-  node: 'version',
-  'public url': 'reachability',
-  proxy: 'reachability',
-  disk: 'disk',
-  'data folder': 'disk',
-  'secret key': 'disk',
-  uploads: 'disk',
-  'smtp certificate': 'reachability',
-  'smtp submission': 'reachability',
-  ses: 'sending',
-  sns: 'feedback',
-  'return path': 'feedback',
-  relay: 'sending',
-  certificate: 'reachability',
-  'host name': 'reachability',
-  blocklists: 'sending',
-  'sender domains': 'sending',
-  'database settings': 'database',
-  connections: 'database',
-  'account emails': 'sending',
-  transport: 'sending',
-  sending: 'sending',
-  workers: 'sending',
-  database: 'database',
-  reactions: 'database',
-  counts: 'database',
-  keys: 'reachability',
-  billing: 'billing',
-  'usage report': 'billing',
+/** Names of the checks of each group. */
+const GROUPS = {
+  reachability: ['public url', 'proxy', 'smtp certificate', 'smtp submission', 'certificate', 'host name', 'keys'],
+  sending: ['ses', 'relay', 'blocklists', 'sender domains', 'account emails', 'transport', 'sending', 'workers'],
+  feedback: ['sns', 'return path'],
+  database: ['database settings', 'connections', 'database', 'reactions', 'counts'],
+  disk: ['disk', 'data folder', 'secret key', 'uploads'],
+  version: ['version', 'node'],
+  billing: ['billing', 'usage report'],
 }
+type Group = keyof typeof GROUPS
+const GROUP_NAMES = Object.keys(GROUPS) as [Group, ...Group[]]
+
+const groupOf = ({ name }: Check) => GROUP_NAMES.find((group) => GROUPS[group].includes(name)) ?? 'sending'
 
 const Queue = z.object({
   priority: z.enum(['transactional', 'bulk']),
@@ -57,7 +36,7 @@ const Queue = z.object({
 const Doctor = z
   .object({
     verdict: z.enum(VERDICTS).describe('The worst of the checks.'),
-    checks: z.array(z.object({ group: z.enum(GROUPS), name: z.string(), verdict: z.enum(VERDICTS), note: z.string() })),
+    checks: z.array(z.object({ group: z.enum(GROUP_NAMES), name: z.string(), verdict: z.enum(VERDICTS), note: z.string() })),
     queues: z.array(Queue),
     sentPerMinute: z.number().describe('Average of this hour and the one before. Without emails of the sandbox.'),
     checkedAt: Timestamp,
@@ -78,7 +57,7 @@ export function doctorRoutes(app: App, { db, config }: Deps) {
       const [checks, queues, sentPerMinute] = await Promise.all([diagnoseRunning(config, db), readQueues(db), readPace(db)])
       return {
         verdict: worstOf(checks),
-        checks: checks.map((check) => ({ group: GROUP_OF[check.name] ?? ('sending' as const), ...check })),
+        checks: checks.map((check) => ({ group: groupOf(check), ...check })),
         queues,
         sentPerMinute,
         checkedAt: new Date().toISOString(),
@@ -114,8 +93,8 @@ const readQueues = (db: Pool): Promise<z.output<typeof Queue>[]> =>
 
 /** Since the hour before this one began, of all projects. Without emails of the sandbox. */
 async function readPace(db: Pool) {
-  const { pace } = await one<{ pace: number }>(db)`
-    select coalesce(sum(count), 0)::float8 / (extract(epoch from now() - date_trunc('hour', now()) + interval '1 hour')::float8 / 60) as pace
+  const pace = await scalar<number>(db)`
+    select coalesce(sum(count), 0)::float8 / (extract(epoch from now() - date_trunc('hour', now()) + interval '1 hour')::float8 / 60)
     from email_counts where hour >= date_trunc('hour', now()) - interval '1 hour' and kind = 'attempted'
   `
   return Math.round(pace * 10) / 10

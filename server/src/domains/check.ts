@@ -21,10 +21,10 @@ export const STARTED_CHECK_COLUMNS = sql`
   ${DOMAIN_COLUMNS}, check_number as "checkNumber", failures, extract(epoch from now() - pending_since)::float8 as "pendingSeconds"`
 
 /** A little less than 5 minutes, because scheduled jobs run once a minute. */
-const CHECK_INTERVAL_SECONDS = 270
+export const CHECK_INTERVAL_SECONDS = 270
 /** Consecutive failed checks after which a verified domain is pending again. */
-const MAX_FAILURES = 3
-const FAILED_AFTER = (30 * DAY) / SECOND
+export const MAX_FAILURES = 3
+export const FAILED_AFTER_SECONDS = (30 * DAY) / SECOND
 /** Longer than any check takes: a check that is still running by then died with its process. */
 const CHECK_TIMEOUT_SECONDS = 30
 /** Poll interval while another process runs the check; it doubles up to the maximum. */
@@ -128,13 +128,8 @@ function verdictOf({ state }: Identity, published: Verdict): Verdict {
   if (state === 'verified') return { is: 'proven' }
   if (state === 'unknown') return { is: 'unknown', why: 'Amazon SES could not look up the records.' }
   if (published.is !== 'proven') return { is: 'missing', why: published.why }
-  const isLate = state === 'given-up'
-  return {
-    is: 'missing',
-    why: isLate
-      ? 'Amazon SES has given up looking for the records. Remove the domain and add it again.'
-      : 'The records are published; Amazon SES has not seen them yet.',
-  }
+  if (state === 'pending') return { is: 'missing', why: 'The records are published; Amazon SES has not seen them yet.' }
+  return { is: 'missing', why: 'Amazon SES has given up looking for the records. Remove the domain and add it again.' }
 }
 
 /** A lookup without a reply changes nothing. A verified domain loses its status after three failures in a row. Every domain is checked again. */
@@ -146,7 +141,7 @@ export function nextState(now: Pick<StartedCheck, 'status' | 'verifiedBy' | 'fai
   if (verdict.is === 'unknown') return { status, failures: now.failures, lastError }
   const failures = now.failures + 1
   if (isProven) return { status: failures < MAX_FAILURES ? 'verified' : 'pending', failures, lastError }
-  return { status: now.pendingSeconds > FAILED_AFTER ? 'failed' : status, failures, lastError }
+  return { status: now.pendingSeconds > FAILED_AFTER_SECONDS ? 'failed' : status, failures, lastError }
 }
 
 type FinishedCheck = StartedCheck & CheckResult & { next: NextState }
@@ -189,15 +184,9 @@ function factsOf(before: StartedCheck[], rows: DomainRow[]): NewFact[] {
 }
 
 function settle(tx: Tx, ended: FinishedCheck[], proof: 'dns' | 'ses') {
-  const given = ended.map(({ projectId, id, checkNumber, next, findings, identity }) => ({
-    projectId,
-    id,
-    checkNumber,
-    ...next,
-    findings,
-    tokens: identity?.tokens,
-    zone: identity?.zone,
-  }))
+  const given = ended.map(({ projectId, id, checkNumber, findings, next, identity }) => {
+    return { projectId, id, checkNumber, findings, ...next, ...identity }
+  })
   return many<DomainRow>(tx)`
     with checked as (
       update domains d set

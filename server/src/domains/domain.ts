@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
 import { type Db, many, maybeOne } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
-import { linkRecord, type RecordFinding, recordsFor, type SendingMethod } from './records.ts'
+import { type DnsRecord, linkRecord, type RecordFinding, recordsFor, type SendingMethod } from './records.ts'
 
 const STATUSES = ['pending', 'verified', 'failed'] as const
 
@@ -50,18 +50,8 @@ export const DomainCheck = z.object({ domain: z.string(), tokens: z.array(z.stri
 
 /** The private key is not among them. */
 export const DOMAIN_COLUMNS = columns('domains', '', [
-  ...([
-    'id',
-    'projectId',
-    'domain',
-    'status',
-    'verifiedBy',
-    'verifiedAt',
-    'dkimSelector',
-    'dkimPublicKey',
-    'sesTokens',
-    'sesZone',
-  ] as const),
+  ...(['id', 'projectId', 'domain', 'status', 'verifiedBy', 'verifiedAt'] as const),
+  ...(['dkimSelector', 'dkimPublicKey', 'sesTokens', 'sesZone'] as const),
   ...(['findings', 'lastError', 'lastCheckedAt', 'createdAt', 'updatedAt'] as const),
   ...(['linkHost', 'linkHostStatus', 'linkHostFinding', 'linkHostError'] as const),
 ])
@@ -94,12 +84,12 @@ function showCommonFields(row: DomainRow, method: SendingMethod) {
     verifiedBy: row.verifiedBy,
     notice: inSandbox ? SANDBOX_NOTICE : null,
     records: [
-      ...recordsFor(row, method).map(({ isMatchedBy, ...record }) => {
+      ...recordsFor(row, method).map((record) => {
         const finding = row.findings.find(({ type, name }) => type === record.type && name === record.name)
-        const status = inSandbox ? ('sandbox' as const) : (finding?.status ?? ('pending' as const))
-        return { ...record, status, found: finding?.found ?? [] }
+        const shown = showRecord(record, finding)
+        return inSandbox ? { ...shown, status: 'sandbox' as const } : shown
       }),
-      ...(row.linkHost ? [showLinkRecord(row, row.linkHost, method)] : []),
+      ...(row.linkHost ? [showRecord(linkRecord(row.linkHost, method.publicUrl), row.linkHostFinding)] : []),
     ],
     lastCheckedAt: row.lastCheckedAt?.toISOString() ?? null,
     lastError: row.lastError,
@@ -109,10 +99,11 @@ function showCommonFields(row: DomainRow, method: SendingMethod) {
   }
 }
 
-function showLinkRecord({ linkHostFinding: finding }: DomainRow, linkHost: string, { publicUrl }: SendingMethod) {
-  const { isMatchedBy, ...record } = linkRecord(linkHost, publicUrl)
-  return { ...record, status: finding?.status ?? ('pending' as const), found: finding?.found ?? [] }
-}
+const showRecord = ({ isMatchedBy, ...record }: DnsRecord, finding: RecordFinding | null | undefined) => ({
+  ...record,
+  status: finding?.status ?? ('pending' as const),
+  found: finding?.found ?? [],
+})
 
 const tokensOf = (row: DomainRow, { usesSes }: SendingMethod) => (usesSes ? row.sesTokens : [row.dkimSelector])
 

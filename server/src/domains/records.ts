@@ -3,7 +3,7 @@ import type { Dns, DnsOutcome } from '../lib/network/dns.ts'
 import { storable } from '../lib/text/storable.ts'
 
 /** A record to publish, and the check whether a published value is correct. */
-type DnsRecord = {
+export type DnsRecord = {
   type: 'TXT' | 'CNAME'
   name: string
   value: string
@@ -37,16 +37,14 @@ export const recordsFor = (domain: DomainKeys, { usesSes }: SendingMethod): DnsR
   dmarc(domain.domain),
 ]
 
-function dkim({ domain, dkimSelector, dkimPublicKey }: DomainKeys): DnsRecord {
-  return {
-    type: 'TXT',
-    name: `${dkimSelector}._domainkey.${domain}`,
-    value: `v=DKIM1; k=rsa; p=${dkimPublicKey}`,
-    purpose: 'dkim',
-    required: true,
-    isMatchedBy: (found) => readTags(found).p === dkimPublicKey,
-  }
-}
+const dkim = ({ domain, dkimSelector, dkimPublicKey }: DomainKeys): DnsRecord => ({
+  type: 'TXT',
+  name: `${dkimSelector}._domainkey.${domain}`,
+  value: `v=DKIM1; k=rsa; p=${dkimPublicKey}`,
+  purpose: 'dkim',
+  required: true,
+  isMatchedBy: (found) => readTags(found).p === dkimPublicKey,
+})
 
 /** Empty until Amazon SES has assigned the tokens. */
 const sesDkim = ({ domain, sesTokens, sesZone }: DomainKeys): DnsRecord[] =>

@@ -8,7 +8,7 @@ import { isProven } from './proof.ts'
 
 type Sender = { projectId: string; address: string }
 /** `linkHost`: while it is verified. */
-type SenderDomain = { id: string; domain: string; dkimSelector: string; linkHost: string | null }
+export type SenderDomain = { id: string; domain: string; dkimSelector: string; linkHost: string | null }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
@@ -32,8 +32,8 @@ export function notVerified(address: string) {
 /** Fails as a whole unless each project may send from its address. Pairs must be unique. */
 export const requireVerified = (senders: Sender[]) => sql`${prepared}
   select ${orFail(sql`count(*) = ${senders.length}`)}
-  from domains d join ${listed(senders.map(({ projectId, address }) => ({ projectId, name: domainOf(address) })))}
-    on s.project = d.project_id and s.name = d.domain
+  from domains d join unnest(${senders.map(({ projectId }) => projectId)}::uuid[], ${senders.map(({ address }) => domainOf(address))}::text[])
+    as s(project, name) on s.project = d.project_id and s.name = d.domain
   where ${isProven}`
 
 /** The project for which the domain is proven. A name belongs to at most one project. */
@@ -47,12 +47,9 @@ export const findDomainOwner = (db: Db, domain: string) =>
 export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: Sender) => SenderDomain | undefined> {
   const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
   const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))
-  const asked = new Map(named.map(({ projectId, name }) => [`${projectId} ${name}`, { projectId, name }]))
-  const listedOnce = [...asked.values()]
-  const verified = await many(
-    db,
-    verifiedStatement({ projects: listedOnce.map(({ projectId }) => projectId), names: listedOnce.map(({ name }) => name) }),
-  )
+  const asked = [...new Map(named.map((sender) => [`${sender.projectId} ${sender.name}`, sender])).values()]
+  const values = { projects: asked.map(({ projectId }) => projectId), names: asked.map(({ name }) => name) }
+  const verified = await many(db, verifiedStatement(values))
   const found = new Map(verified.map(({ projectId, ...domain }) => [`${projectId} ${domain.domain}`, domain]))
   return ({ projectId, address }) => found.get(`${projectId} ${nameOf(address)}`)
 }
@@ -63,6 +60,3 @@ const verifiedStatement = fixedStatement(
     from domains d join unnest(${projects}::uuid[], ${names}::text[]) as s(project, name) on s.project = d.project_id and s.name = d.domain
     where ${isProven}`,
 )
-
-const listed = (domains: { projectId: string; name: string }[]) =>
-  sql`unnest(${domains.map(({ projectId }) => projectId)}::uuid[], ${domains.map(({ name }) => name)}::text[]) as s(project, name)`

@@ -3,6 +3,7 @@ import { type Db, prepared, scalar, type Tx } from '../db/index.ts'
 import { createdInScope, type WipeScope } from '../db/wipe-rows.ts'
 import { defineLedger } from '../ledger/ledger.ts'
 import { lowestId, newId } from '../lib/id.ts'
+import { type Days, inDaysSql } from './day.ts'
 
 /** What happens and is no event. The activity feed has both. */
 export const RECORDED_ACTIVITIES = [
@@ -54,17 +55,17 @@ export const activityLedger = defineLedger({
   },
 })
 
-type Days = { from?: string | undefined; to?: string | undefined }
-
-/** Counts activities of these types between two UTC days, both included. */
-export const countActivities = (db: Db, projectId: string, types: readonly string[], { from, to }: Days = {}) => scalar<number>(db)`
+/** Counts activities of these types between two UTC days. */
+export const countActivities = (db: Db, projectId: string, types: readonly string[], days: Days = {}) => scalar<number>(db)`
   select coalesce(sum(count), 0)::float8 from ${activityLedger.readSql('activity_counts', projectId)}
-  where type = any(${types}::text[])
-    ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
+  where type = any(${types}::text[]) ${inDaysSql(days)}
 `
 
+/** `which`: a condition on the rows of the project. */
+export type RemovedRows = { projectId: string; which: RawBuilder<unknown>; limit: number }
+
 /** Removes activities on the alias `t`, at most `limit`, and subtracts them from the counts. Returns their number. */
-export const removeActivities = (tx: Tx, { projectId, which, limit }: { projectId: string; which: RawBuilder<unknown>; limit: number }) =>
+export const removeActivities = (tx: Tx, { projectId, which, limit }: RemovedRows) =>
   remove(tx, sql`select t.project_id, t.id from activities t where t.project_id = ${projectId} and (${which}) order by t.id limit ${limit}`)
 
 const remove = (tx: Tx, keys: RawBuilder<unknown>) => scalar<number>(tx)`
@@ -81,14 +82,11 @@ const remove = (tx: Tx, keys: RawBuilder<unknown>) => scalar<number>(tx)`
 export async function dropOldActivities(tx: Tx, { months, limit, now = new Date() }: { months: number; limit: number; now?: Date }) {
   if (months === 0) return 0
   const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months))
-  return remove(
-    tx,
-    sql`
-      select a.project_id, a.id from projects p cross join lateral (
-        select t.project_id, t.id from activities t where t.project_id = p.id and t.id < ${lowestId(first)} order by t.id limit ${limit}
-      ) as a limit ${limit}
-    `,
-  )
+  const keys = sql`
+    select a.project_id, a.id from projects p cross join lateral (
+      select t.project_id, t.id from activities t where t.project_id = p.id and t.id < ${lowestId(first)} order by t.id limit ${limit}
+    ) as a limit ${limit}`
+  return remove(tx, keys)
 }
 
 /** What an activity is about, if it was deleted. Activities written after the wipe was requested go with it. */

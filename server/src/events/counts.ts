@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, scalar } from '../db/index.ts'
+import { type Db, many, scalar, scalars } from '../db/index.ts'
 import { defineLedger } from '../ledger/ledger.ts'
 import { lowestId } from '../lib/id.ts'
 import { DAY } from '../lib/text/units.ts'
+import { type Days, inDaysSql } from './day.ts'
 
 /** Names in a list; the most frequent ones. */
 export const MAX_EVENT_NAMES = 10_000
@@ -25,16 +26,15 @@ export const eventLedger = defineLedger({
 })
 
 /** From the first to the last day that has an event or a count. */
-async function listDays(db: Db, projectId: string): Promise<string[]> {
-  const days = await many<{ day: string }>(db)`
+function listDays(db: Db, projectId: string) {
+  return scalars<string>(db)`
     with known as (
       select day from ${allCounts(projectId)}
       union all (select id_day(id) from events where project_id = ${projectId} order by id limit 1)
       union all (select id_day(id) from events where project_id = ${projectId} order by id desc limit 1)
     )
-    select day::date::text as day from generate_series((select min(day) from known), (select max(day) from known), '1 day') as day
+    select day::date::text from generate_series((select min(day) from known), (select max(day) from known), '1 day') as day
   `
-  return days.map(({ day }) => day)
 }
 
 /** Counts of a project, to be added up; those that a condition selects. */
@@ -47,16 +47,15 @@ export const countEvents = (db: Db, projectId: string, name?: string) => scalar<
 
 /** The most frequent first. */
 export async function listNames(db: Db, projectId: string) {
-  const rows = await many<{ name: string }>(db)`
+  const names = await scalars<string>(db)`
     select name from ${allCounts(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_EVENT_NAMES + 1}
   `
-  return { eventNames: rows.slice(0, MAX_EVENT_NAMES).map(({ name }) => name), truncated: rows.length > MAX_EVENT_NAMES }
+  return { eventNames: names.slice(0, MAX_EVENT_NAMES), truncated: names.length > MAX_EVENT_NAMES }
 }
 
-/** Counts events by name between two UTC days, both included; the most frequent name first. */
-export const countByName = (db: Db, projectId: string, { from, to }: { from: string | undefined; to: string | undefined }) =>
+/** Counts events by name between two UTC days; the most frequent name first. */
+export const countByName = (db: Db, projectId: string, days: Days) =>
   many<{ name: string; count: number }>(db)`
-    select name, sum(count)::float8 as count
-    from ${allCounts(projectId, sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`)}
+    select name, sum(count)::float8 as count from ${allCounts(projectId, inDaysSql(days))}
     group by name having sum(count) > 0 order by 2 desc, 1 limit ${MAX_EVENT_NAMES}
   `

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { fail } from '../lib/errors.ts'
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/
@@ -13,10 +14,17 @@ export function readDay(field: string, given: string | undefined) {
   return isSupported ? day : fail('BAD_REQUEST', { message: `"${field}" must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.` })
 }
 
-type Dates = { startDate?: string | undefined; endDate?: string | undefined }
+export type Dates = { startDate?: string | undefined; endDate?: string | undefined }
 
-/** The days of a range, both included. 400 for a bad date, or an end before the start. */
-export function readDays({ startDate, endDate }: Dates) {
+/** UTC days of a range, both included. */
+export type Days = { from?: string | undefined; to?: string | undefined }
+
+/** Condition on the column `day`. */
+export const inDaysSql = ({ from, to }: Days) =>
+  sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`
+
+/** 400 for a bad date, or an end before the start. */
+export function readDays({ startDate, endDate }: Dates): Days {
   const [from, to] = [readDay('startDate', startDate), readDay('endDate', endDate)]
   if (from && to && from > to) refuseReversed()
   return { from, to }

@@ -4,13 +4,12 @@ import { listenForNotifications } from '../db/notifications.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
-import { type LoopOutcome, startProjectLoop } from '../ledger/project-loop.ts'
+import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../ledger/project-loop.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
 import type { WaitingWork } from '../ledger/turns.ts'
 import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
 import { groupBy } from '../lib/group-by.ts'
-import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import { REACTIONS_CHANNEL } from './listen.ts'
 
@@ -31,15 +30,7 @@ export type Reaction = {
  */
 export type ReactionHandler = (tx: Tx, batch: { projectId: string; reactions: Reaction[] }) => Promise<void>
 
-type Deps = {
-  db: Pool
-  url: string
-  log: Log
-  isHeld: () => boolean
-  handlers: Record<string, ReactionHandler>
-  pollMs?: number
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; url: string; handlers: Record<string, ReactionHandler>; pollMs?: number }
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 3

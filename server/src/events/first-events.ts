@@ -8,7 +8,7 @@ import { CAUSED_BY_HUMAN } from './last-events.ts'
 export type EventPosition = { at: string; eventId: string | null }
 
 /** `before`: null without an end. */
-export type FirstEventQuery = { contactId: string; name: string; after: EventPosition; before: Date | null }
+type FirstEventQuery = { contactId: string; name: string; after: EventPosition; before: Date | null }
 export type FirstEvent = { id: string; name: string; data: Record<string, unknown>; createdAt: string; position: EventPosition }
 
 /** A time as text, to the microsecond: a `Date` would lose the order of events within a millisecond. */

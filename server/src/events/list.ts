@@ -35,7 +35,7 @@ export async function listEvents(db: Db, secrets: Secrets, projectId: string, qu
   const page = await readKeysetPage(db, secrets, {
     scope: JSON.stringify(['events', projectId, query.eventName ?? null, query.contactId ?? null]),
     query,
-    select: ({ after, limit }) => selectPage(projectId, query, { after: after && sql`and id < ${after[0]}`, limit }),
+    select: ({ after, limit }) => selectPage(projectId, query, after ? sql`and id < ${after[0]}` : sql``, limit),
     positionOf: ({ id }) => [id],
     show: showListed,
     count: () => countMatching(db, projectId, query),
@@ -44,11 +44,7 @@ export async function listEvents(db: Db, secrets: Secrets, projectId: string, qu
 }
 
 /** Joins contacts to the page, not to the table: otherwise all events of a large project would be joined. */
-const selectPage = (
-  projectId: string,
-  filter: Filter,
-  { after = sql``, limit }: { after: RawBuilder<unknown> | undefined; limit: number },
-) => sql<ListedRow>`
+const selectPage = (projectId: string, filter: Filter, after: RawBuilder<unknown>, limit: number) => sql<ListedRow>`
   select page.*, contacts.email as "contactEmail"
   from (
     select ${EVENT_COLUMNS} from events

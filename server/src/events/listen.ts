@@ -68,18 +68,16 @@ export const insertReactionsSql = (rows: RawBuilder<unknown>) => sql`
   where heard <> '{}'
   returning ${NOTIFY_REACTION}`
 
-/** For changes of single contacts. */
-export async function reactToContacts(tx: Tx, projectId: string, contacts: { id: string; topics: Topic[] }[]) {
-  if (!contacts.length) return
+/** For a change of single contacts, the same for each of them. */
+export async function reactToContacts(tx: Tx, projectId: string, contactIds: string[], topics: Topic[]) {
+  if (!contactIds.length) return
   const rows = sql`(
-    select ${projectId}::uuid as project_id, id as contact_id, topics
-    from jsonb_to_recordset(${JSON.stringify(contacts)}::jsonb) as c(id uuid, topics text[]))`
+    select ${projectId}::uuid as project_id, contact_id, ${topics}::text[] as topics from unnest(${contactIds}::uuid[]) as contact_id)`
   await insertReactionsSql(rows).execute(tx)
 }
 
 /** For changes that concern any number of contacts: their listeners look at the whole project. */
 export async function reactToProject(tx: Tx, projectId: string, topics: Topic[]) {
-  await insertReactionsSql(sql`(select ${projectId}::uuid as project_id, null::uuid as contact_id, ${topics}::text[] as topics)`).execute(
-    tx,
-  )
+  const row = sql`(select ${projectId}::uuid as project_id, null::uuid as contact_id, ${topics}::text[] as topics)`
+  await insertReactionsSql(row).execute(tx)
 }

@@ -29,10 +29,10 @@ export function createPastPartitions(db: Pool, log: Log, { since, now = new Date
 }
 
 async function createMonths(db: Pool, log: Log, { now, from, to }: { now: Date; from: number; to: number }) {
-  const existing = new Set((await listPartitions(db, 'events')).map(({ name }) => name))
+  const existing = await listPartitions(db, 'events')
   for (let offset = from; offset <= to; offset++) {
     const month = monthAt(now, offset)
-    if (existing.has(month.name)) continue
+    if (existing.includes(month.name)) continue
     // Without a partition the events of a month go to the default one, which is only slower: no reason not to start.
     await transact(db, (tx) => createPartition(tx, month)).catch((err: Error) =>
       log.error({ reason: err.message, partition: month.name }, 'could not create a partition of events; will retry'),
@@ -47,8 +47,8 @@ const createPartition = (tx: Tx, { name, first, next }: Month) =>
 export async function dropOldEvents(db: Pool, log: Log, { months, now = new Date() }: { months: number; now?: Date }) {
   if (months === 0) return
   const { name: kept, first } = monthAt(now, -months)
-  const old = (await listPartitions(db, 'events')).filter(({ name }) => /^events_\d{4}_\d\d$/.test(name) && name < kept)
-  for (const { name } of old) {
+  const old = (await listPartitions(db, 'events')).filter((name) => /^events_\d{4}_\d\d$/.test(name) && name < kept)
+  for (const name of old) {
     await transact(db, (tx) => dropPartition(tx, name))
     log.info({ partition: name }, 'dropped the events of a month older than EVENT_RETENTION_MONTHS')
   }

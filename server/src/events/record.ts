@@ -5,7 +5,7 @@ import { storeFactsCte, typeOfEventSql } from '../webhooks/facts.ts'
 import { hasListenersSql, NOTIFY_REACTION } from './listen.ts'
 
 /** `id`: given if the caller needs to know it in advance; its time decides the day that the event is counted for. */
-export type NewEvent = { projectId: string; id?: string; name: string; contactId?: string; emailId?: string; data?: object }
+export type NewEvent = { projectId: string; id?: string; name: string; contactId?: string | null; emailId?: string; data?: object }
 
 /** Records any number of events in one statement, in the transaction that caused them. Returns their ids in order. */
 export async function recordEvents(tx: Tx, events: NewEvent[]): Promise<string[]> {

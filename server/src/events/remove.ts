@@ -1,25 +1,19 @@
-import { type RawBuilder, sql } from 'kysely'
-import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { sql } from 'kysely'
+import { many, type Pool, scalar, scalars, type Tx, transact } from '../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
 import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { lowestId } from '../lib/id.ts'
 import { HOUR } from '../lib/text/units.ts'
-import { removeActivities } from './activities.ts'
+import { type RemovedRows, removeActivities } from './activities.ts'
 
 /**
  * Removes the oldest matching events, at most `limit`, and subtracts them from the counts. Returns their number. The range of ids
  * restricts the scan to the partitions that hold them.
  */
-export async function removeEvents(
-  tx: Tx,
-  { projectId, which, limit }: { projectId: string; which: RawBuilder<unknown>; limit: number },
-): Promise<number> {
-  const found = await many<{ id: string }>(tx)`
-    select id from events where project_id = ${projectId} and ${which} order by id limit ${limit}
-  `
-  if (!found.length) return 0
-  const ids = found.map(({ id }) => id)
+export async function removeEvents(tx: Tx, { projectId, which, limit }: RemovedRows) {
+  const ids = await scalars<string>(tx)`select id from events where project_id = ${projectId} and ${which} order by id limit ${limit}`
+  if (!ids.length) return 0
   return scalar<number>(tx)`
     with deleted as (
       delete from events
@@ -59,11 +53,10 @@ export async function removeContactEvents(db: Pool, { projectId, contactIds, sin
 }
 
 /** Returns the number of events. */
-async function unlinkEmailEvents(tx: Tx, { projectId, which }: { projectId: string; which: RawBuilder<unknown> }): Promise<number> {
-  const found = await many<{ id: string }>(tx)`
+async function unlinkEmailEvents(tx: Tx, { projectId, which }: Omit<RemovedRows, 'limit'>) {
+  const ids = await scalars<string>(tx)`
     select id from events where project_id = ${projectId} and ${which} and email_id is not null order by id limit ${CHUNK}
   `
-  const ids = found.map(({ id }) => id)
   if (ids.length) await unlinkContacts(tx, { projectId, ids })
   return ids.length
 }

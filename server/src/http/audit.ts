@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { countAffected, type Pool, type Tx, transact, withLastStep } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { type Pool, type Tx, transact, withLastStep } from '../db/index.ts'
+import { dropRows, OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { networkOf } from '../lib/network/network.ts'
 import type { App } from './server.ts'
@@ -146,13 +146,6 @@ function describeChange(req: FastifyRequest, result: unknown): Pick<Entry, 'targ
 const KEPT_DAYS = 400
 
 export const dropOldAuditEntries = (tx: Tx, limit: number) =>
-  countAffected(tx)`
-    delete from audit_entries where ctid = any(array(
-      select ctid from audit_entries where created_at < now() - make_interval(days => ${KEPT_DAYS}) limit ${limit}))
-  `
+  dropRows(tx, 'audit_entries', sql`created_at < now() - make_interval(days => ${KEPT_DAYS})`, limit)
 
-/** Survives a reset; only the deletion of a project removes it. */
-export const wipeAudit = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'audit_entries', scope, {
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-  })
+export const wipeAudit = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'audit_entries', scope, { which: OF_DELETED_PROJECT })

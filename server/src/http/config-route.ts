@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { one } from '../db/index.ts'
+import { scalar } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import type { Config, TransportKind } from '../lib/config.ts'
 import type { App, Deps } from './server.ts'
@@ -46,7 +46,7 @@ export function configRoutes(app: App, { config, db }: Deps) {
   )
 }
 
-const hasAccounts = async (db: Deps['db']) => (await one<{ found: boolean }>(db)`select exists (select from users) as found`).found
+const hasAccounts = (db: Deps['db']) => scalar<boolean>(db)`select exists (select from users)`
 
 const showConfig = (config: Config, transport: TransportKind | null, accounts: boolean): z.output<typeof ConfigView> => ({
   environment: config.environment,

@@ -10,6 +10,8 @@ import type { App, Deps } from './server.ts'
 /** Whether this process accepts traffic: not while it starts or drains. While it starts, it refuses requests; while it drains, it answers them. */
 export type Readiness = { accepting: boolean; isStarting?: boolean }
 
+export const isHealthPath = (url: string | undefined) => url === '/health' || url === '/ready'
+
 const PROBE_MS = 1_000
 const MIN_FREE_BYTES = 100 * MB
 

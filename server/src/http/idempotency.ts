@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { many, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { AppError, fail } from '../lib/errors.ts'
@@ -50,7 +50,7 @@ export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }:
   const firsts = new Map<string, KeyClaim>()
   for (const claim of claims) if (!firsts.has(keyName(claim))) firsts.set(keyName(claim), claim)
 
-  const claimed = await insertKeys(tx, [...firsts.values()], ttlHours).catch((err) =>
+  const claimed = await many(tx, claimKeysSql([...firsts.values()], ttlHours)).catch((err) =>
     Promise.reject(isLockTimeout(err) && alone ? stillRunning(claims[0]!) : err),
   )
 
@@ -69,20 +69,15 @@ export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 
 
 export const keyName = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
 
-const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
-  many<{ projectId: string; key: string }>(tx)`${prepared} ${claimKeysSql(claims, ttlHours)}`
-
-/** Optimistic insert: fails as a whole if any key exists, also an expired one. */
-export const requireKeys = (claims: KeyClaim[]) => sql`${prepared} ${insertKeysSql(claims)}`
-
-const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql`${insertKeysSql(claims)}
+const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql<{ projectId: string; key: string }>`${requireKeys(claims)}
       on conflict (project_id, key) do update set
         request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now(),
         lives_from = excluded.lives_from, body_hash = excluded.body_hash
       where coalesce(k.lives_from, k.created_at) <= now() - make_interval(hours => ${ttlHours})
       returning project_id as "projectId", key`
 
-const insertKeysSql = (claims: KeyClaim[]) => sql`
+/** Optimistic insert: fails as a whole if any key exists, also an expired one. */
+export const requireKeys = (claims: KeyClaim[]) => sql`${prepared}
       insert into idempotency_keys as k (project_id, key, request, status_code, result, lives_from, body_hash)
       select "projectId", key, request, 200, result, "livesFrom", decode("bodyHash", 'hex')
       from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c(
@@ -194,8 +189,8 @@ const PAGES = 1_000
 
 /** Scans the whole table page by page: an index by age would cost every request that has a key. */
 export async function dropExpiredKeys(db: Pool, ttlHours: number) {
-  const { pages } = await one<{ pages: number }>(db)`
-    select (pg_relation_size('idempotency_keys') / current_setting('block_size')::int)::int as pages
+  const pages = await scalar<number>(db)`
+    select (pg_relation_size('idempotency_keys') / current_setting('block_size')::int)::int
   `
   for (let page = 0; page < pages; page += PAGES) {
     await transact(db, (tx) =>

@@ -32,7 +32,9 @@ const withoutMark = (text: string) => (text.charCodeAt(0) === BYTE_ORDER_MARK ? 
 /** For bodies without a schema: all of it must be storable. */
 export function readStorableJson(bytes: Buffer): unknown {
   const value = readJson(bytes)
-  if (isSuspect(value)) refuseIssues((issues) => findUnstorable(value, [], issues))
+  const errors: FieldIssue[] = []
+  if (isSuspect(value)) findUnstorable(value, [], errors)
+  if (errors.length) fail('VALIDATION_ERROR', { errors })
   return value
 }
 
@@ -135,12 +137,6 @@ function endOfString(text: string, from: number) {
     if (escapes % 2 === 0) return at
   }
   return text.length
-}
-
-function refuseIssues(find: (issues: FieldIssue[]) => void) {
-  const errors: FieldIssue[] = []
-  find(errors)
-  if (errors.length) fail('VALIDATION_ERROR', { errors })
 }
 
 /**

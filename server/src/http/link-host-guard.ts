@@ -4,12 +4,11 @@ import { maybeOne, type Pool } from '../db/index.ts'
 import { createCache } from '../lib/cache.ts'
 import { AppError } from '../lib/errors.ts'
 import { MINUTE, SECOND } from '../lib/text/units.ts'
+import { isHealthPath } from './health.ts'
 import type { App, Deps } from './server.ts'
 
 /** What a link host serves: what emails link to, and the proof that it leads here. Patterns of routes. */
 const SERVED = /^\/(?:t|unsubscribe|subscribe|manage|confirm|f|uploads)\/|^\/\.well-known\/sterna-link-host$/
-/** Answered whatever the database says: a load balancer may name the node as it likes. */
-const HEALTH_PATHS = new Set(['/health', '/ready'])
 /** For how long it is remembered what a host is. A new link host is found by its first check, minutes before emails use it. */
 const KNOWN_FOR_MS = { true: MINUTE, false: 5 * SECOND }
 const MAX_REMEMBERED = 10_000
@@ -42,16 +41,12 @@ export function guardLinkHosts(app: App, { db, config }: Deps) {
     const foreign = [...new Set(names)].filter((name) => name !== own && NAME.test(name) && !isIP(name))
     if (!foreign.length) return done()
     void Promise.all(foreign.map(isLinkHost)).then(
-      (found) =>
-        done(
-          found.some(Boolean)
-            ? restrict(
-                req,
-                foreign.filter((_, index) => found[index]),
-              )
-            : undefined,
-        ),
-      () => done(HEALTH_PATHS.has(req.routeOptions.url ?? '') ? undefined : restrict(req, [])),
+      (found) => {
+        const hosts = foreign.filter((_, index) => found[index])
+        done(hosts.length ? restrict(req, hosts) : undefined)
+      },
+      // Health is answered whatever the database says: a load balancer may name the node as it likes.
+      () => done(isHealthPath(req.routeOptions.url) ? undefined : restrict(req, [])),
     )
   })
 }

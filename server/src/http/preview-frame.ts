@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { notFound } from '../lib/errors.ts'
+import { uuidFromHex } from '../lib/id.ts'
 import { type Secrets, SIGNATURE_LENGTH } from '../lib/secrets.ts'
 import { MINUTE } from '../lib/text/units.ts'
 
@@ -31,10 +32,8 @@ export function readFrameToken(secrets: Secrets, kind: PreviewFrame['kind'], tok
   const [payload, signature] = [token.slice(0, -SIGNATURE_LENGTH - 1), token.slice(-SIGNATURE_LENGTH)]
   const isOurs = secrets.isSigned('preview-frame', `${kind} ${payload}`, signature)
   if (!isOurs || Number.parseInt(expires!, 36) < Date.now()) notFound('preview', token)
-  return { kind, projectId: uuidOf(project!), id: uuidOf(id!) }
+  return { kind, projectId: uuidFromHex(project!), id: uuidFromHex(id!) }
 }
-
-const uuidOf = (hex: string) => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
 /** Declaration of every route of a frame. */
 export const FRAME_ROUTE = {

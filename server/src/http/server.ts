@@ -15,7 +15,7 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import type { Pool } from '../db/index.ts'
 import { createRests } from '../lib/concurrency/rests.ts'
 import type { Config } from '../lib/config.ts'
-import { AppError, type ErrorCode, invalid, notFound } from '../lib/errors.ts'
+import { AppError, type ErrorCode, invalid, notFound, tryLater } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { SpanContext } from '../lib/process/tracing.ts'
@@ -26,7 +26,7 @@ import { authenticate, type Caller } from './auth/auth.ts'
 import { allowCors, CORS_HEADERS } from './auth/cors.ts'
 import { securityHeaders } from './auth/security-headers.ts'
 import { envelope, replyWithError } from './errors.ts'
-import type { Readiness } from './health.ts'
+import { isHealthPath, type Readiness } from './health.ts'
 import { malformed, readJson } from './json.ts'
 import { watchOwners } from './limits/active-owners.ts'
 import { limitAdmission } from './limits/admission.ts'
@@ -109,7 +109,7 @@ export async function createServer(deps: Deps, { readiness, onUnaudited, admitsA
   app.addHook('onRequest', (req, reply, done) => {
     reply.headers(headers(req.routeOptions.config.caller))
     reply.header('x-request-id', req.id)
-    done(readiness?.isStarting && !HEALTH_PATHS.has(req.routeOptions.url ?? '') ? stillStarting() : undefined)
+    done(readiness?.isStarting && !isHealthPath(req.routeOptions.url) ? tryLater('This node is starting.') : undefined)
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
   if (!admitsAll) limitAdmission(app, { ...deps, requestIdOf: requestId, headers: headers('public-key') })
@@ -127,10 +127,6 @@ export async function createServer(deps: Deps, { readiness, onUnaudited, admitsA
   app.addHook('preValidation', refuseBadInput)
   return app
 }
-
-const HEALTH_PATHS = new Set(['/health', '/ready'])
-
-const stillStarting = () => new AppError('SERVICE_UNAVAILABLE', { message: 'This node is starting.', retryAfter: 1 })
 
 function headersByCaller({ pages, data }: Awaited<ReturnType<typeof securityHeaders>>) {
   const others = { 'secret-key': data, 'public-key': { ...data, ...CORS_HEADERS } }

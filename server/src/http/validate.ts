@@ -54,6 +54,9 @@ function compileBodyBounds(schema: z.ZodType, route: string) {
   }
 }
 
+/** Values of a request that may be left out, as a schema reads them: then they may also be undefined. */
+export type Given<Values> = { [Name in keyof Values]?: Values[Name] | undefined }
+
 /** Reads a part of a body whose schema depends on the rest. `path` is its place in the body. */
 export function parseAt<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
   const result = schema.safeParse(value, { reportInput: true })

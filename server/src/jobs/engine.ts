@@ -54,18 +54,8 @@ const IDLE_SWEEP_MS = 30_000
 const DUE_MS = 5_000
 const RESTART_MS = 500
 
-export async function startEngine({
-  url,
-  db,
-  log,
-  livenessKey,
-  isHeld,
-  handlers,
-  crons,
-  withSchedule,
-  isDue = () => true,
-  reach,
-}: Options) {
+export async function startEngine(options: Options) {
+  const { url, db, log, livenessKey, isHeld, handlers, crons, withSchedule, isDue = () => true, reach } = options
   const events = new EventEmitter() as WorkerEvents
   // The queue stores the id of its worker pool as the holder of a job.
   const workerIds: string[] = []

@@ -57,12 +57,8 @@ const flagsSql = (payload: Jobs[keyof Jobs]) =>
 type Options = { key?: string; delaySeconds?: number; runAt?: Date }
 
 /** The job exists exactly when the caller's transaction commits. With a `key` at most one such job waits. */
-export async function enqueue<Name extends keyof Jobs>(
-  tx: Tx,
-  name: Name,
-  payload: Jobs[Name],
-  { key, delaySeconds, runAt }: Options = {},
-) {
+export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], options: Options = {}) {
+  const { key, delaySeconds, runAt } = options
   await sql`
     select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, queue_name := ${queueNameOf(name, payload)}, job_key := ${key ?? null},
       max_attempts := ${MAX_ATTEMPTS}, flags := ${flagsSql(payload)}, run_at := coalesce(${runAt ?? null}::timestamptz, now() + make_interval(secs => ${delaySeconds ?? null})))

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
-import { countAffected, countRows, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, scalar, type Tx } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { lock } from '../ledger/locks.ts'
@@ -49,10 +49,9 @@ export async function queueJob(tx: Tx, name: WatchedJob, { projectId, type, inpu
 /** Counts under a lock of the project, so that concurrent requests cannot exceed a limit together. */
 export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: string; type: string }) {
   await lock(tx, 'unfinished jobs', projectId)
-  const { count } = await one<{ count: number }>(tx)`
-    select count(*)::int as count from jobs where project_id = ${projectId} and type = ${type} and finished_at is null
+  return scalar<number>(tx)`
+    select count(*)::int from jobs where project_id = ${projectId} and type = ${type} and finished_at is null
   `
-  return count
 }
 
 /** Of any type, or of one of these. */
@@ -84,13 +83,17 @@ export const showJob = (row: JobRow): z.output<typeof JobView> => ({
   finishedAt: row.finishedAt?.toISOString() ?? null,
 })
 
-/** Locks the job for the transaction that does its next chunk, waiting for the current holder. Undefined when it is finished. */
-export const lockJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
-  maybeOne<{ input: Input; position: Position | null; result: Record<string, number> | null }>(tx)`
+type Progress<Input, Position> = { input: Input; position: Position | null; result: Record<string, number> | null }
+
+/** Without a lock. Undefined when the job is finished. */
+export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId, lock = sql``) =>
+  maybeOne<Progress<Input, Position>>(db)`
     select input, position, result from jobs
-    where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
-    for update
+    where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active') ${lock}
   `
+
+/** The same, locked for the transaction that does the next chunk of the job, waiting for the current holder. */
+export const lockJob = <Input, Position>(tx: Tx, job: JobId) => readProgress<Input, Position>(tx, job, sql`for update`)
 
 /**
  * Works for about a second, in pieces that are transactions of their own: a worker that shuts down waits only for one. `isLast`: the piece must
@@ -109,12 +112,6 @@ export const stopJobs = (tx: Tx, projectId: string) =>
     update jobs set state = 'failed', failed_reason = 'The project was reset.', finished_at = now()
     where project_id = ${projectId} and state in ('waiting', 'active')
   `.execute(tx)
-
-/** Input and position, without a lock. Undefined when the job is finished. */
-export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
-  maybeOne<{ input: Input; position: Position | null }>(db)`
-    select input, position from jobs where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
-  `
 
 /** Longest wait for a job: shorter than the time a process has to stop. */
 const MAX_WAIT_MS = 12_000
@@ -188,13 +185,10 @@ export const saveFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =
   sql`insert into job_files (project_id, job_id, content) values (${projectId}, ${jobId}, ${content})`.execute(tx)
 
 /** Bytes of the file; empty after its end. */
-export const readFileSlice = async (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
-  (
-    await maybeOne<{ piece: Buffer }>(db)`
-      select substring(content from ${from + 1}::int for ${length}::int) as piece from job_files
-      where project_id = ${projectId} and job_id = ${jobId}
-    `
-  )?.piece
+export const readFileSlice = (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
+  maybeScalar<Buffer>(db)`
+    select substring(content from ${from + 1}::int for ${length}::int) from job_files where project_id = ${projectId} and job_id = ${jobId}
+  `
 
 export type RowError = Pick<Schema['job_errors'], 'row' | 'subject' | 'error'>
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { type Pool, scalars, type Tx, transact } from '../db/index.ts'
 import { isGone } from '../db/presence.ts'
 
 /** Repeated on every sweep: a process that lost its lock for a moment, and was taken for dead, must be recorded again. */
@@ -17,17 +17,16 @@ const recordWorkers = (tx: Tx, { workerIds, livenessKey }: { workerIds: string[]
 export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenessKey: number }) =>
   transact(db, async (tx) => {
     await recordWorkers(tx, living)
-    const dead = await many<{ workerId: string }>(tx)`
-      select worker_id as "workerId" from job_workers
+    const dead = await scalars<string>(tx)`
+      select worker_id from job_workers
       where liveness_key <> ${living.livenessKey} and ${isGone(sql<number>`liveness_key`)}
       union
       select locked_by from graphile_worker._private_jobs
       where locked_by is not null and locked_at < now() - interval '5 s' and locked_by not in (select worker_id from job_workers)
     `
     if (!dead.length) return
-    const ids = dead.map(({ workerId }) => workerId)
-    await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(tx)
-    await sql`delete from job_workers where worker_id = any(${ids}::text[])`.execute(tx)
+    await sql`select graphile_worker.force_unlock_workers(${dead}::text[])`.execute(tx)
+    await sql`delete from job_workers where worker_id = any(${dead}::text[])`.execute(tx)
     // Unlocking does not notify: other workers would find the jobs only at their next poll.
     await announceJobs(tx)
   })

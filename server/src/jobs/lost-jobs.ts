@@ -16,13 +16,11 @@ export function watchRunningJobs(events: WorkerEvents, now = () => performance.n
   }
 }
 
-type Held = { workerIds: string[]; running: string[] }
-
 /**
  * Unlocks the jobs that this process holds but does not run: a connection was lost while the queue took them or noted their end. The queue
  * itself would wait four hours. Returns their number. A job that runs again does what it has not done yet.
  */
-export const freeLostJobs = (tx: Tx, { workerIds, running }: Held) =>
+export const freeLostJobs = (tx: Tx, { workerIds, running }: { workerIds: string[]; running: string[] }) =>
   countAffected(tx)`
     with lost as (
       update graphile_worker._private_jobs set locked_by = null, locked_at = null

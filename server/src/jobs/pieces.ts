@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, maybeOne, type Tx } from '../db/index.ts'
+import { countAffected, type Db, maybeScalar, type Tx } from '../db/index.ts'
 import type { JobId } from './job.ts'
 
 /** Days that the file of a job can be downloaded. */
@@ -9,12 +9,8 @@ export const savePiece = (tx: Tx, { projectId, jobId }: JobId, { piece, content 
   sql`insert into job_pieces (project_id, job_id, piece, content) values (${projectId}, ${jobId}, ${piece}, ${content})`.execute(tx)
 
 /** Undefined after the last piece. */
-export const readPiece = async (db: Db, { projectId, jobId }: JobId, piece: number) =>
-  (
-    await maybeOne<{ content: string }>(db)`
-      select content from job_pieces where project_id = ${projectId} and job_id = ${jobId} and piece = ${piece}
-    `
-  )?.content
+export const readPiece = (db: Db, { projectId, jobId }: JobId, piece: number) =>
+  maybeScalar<string>(db)`select content from job_pieces where project_id = ${projectId} and job_id = ${jobId} and piece = ${piece}`
 
 /** Deletes the files of all but the newest jobs of a type. */
 export const dropPiecesBeyond = (tx: Tx, { projectId, type, keep }: { projectId: string; type: string; keep: number }) =>

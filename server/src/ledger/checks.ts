@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
+import { type Db, many, type Pool, scalars, type Tx, transact } from '../db/index.ts'
 import { isStatementTimeout } from '../db/sql-state.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import type { Log } from '../lib/log.ts'
@@ -27,16 +27,16 @@ export async function recountProject(db: Pool, ledgers: AnyLedger[], projectId: 
 
 /** Compares the ledgers of projects with what they count, in turns. It rests as long as it works, to leave the database to others. */
 export async function checkLedgers(db: Pool, log: Log, ledgers: AnyLedger[]) {
-  const due = await many<{ id: string }>(db)`
+  const due = await scalars<string>(db)`
     select p.id from projects p left join ledger_checks c on c.project_id = p.id
     where p.deleted_at is null and (c.checked_at is null or c.checked_at < now() - make_interval(hours => ${CHECK_HOURS}))
     order by c.checked_at nulls first, p.id limit ${MAX_PROJECTS}
   `
   const deadline = performance.now() + CHECKS_MS
-  for (const { id } of due) {
+  for (const projectId of due) {
     const startedAt = performance.now()
     if (startedAt > deadline) return
-    await checkProject(db, log, { ledgers, projectId: id })
+    await checkProject(db, log, { ledgers, projectId })
     await sleep(performance.now() - startedAt)
   }
 }

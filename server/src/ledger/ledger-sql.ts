@@ -8,7 +8,7 @@ type Sql = RawBuilder<unknown>
 export type Row = Record<string, unknown>
 
 /** The definition of a table of sums, with the expressions of its columns and the condition on a delta `d`. */
-export type SumsTable = Recounted & { columns: Record<string, Sql>; where: Sql }
+type SumsTable = Recounted & { columns: Record<string, Sql>; where: Sql }
 
 export function describeSums(deltas: keyof Schema, name: keyof Schema, sums: Sums): SumsTable {
   const { key, values, notes = {}, where = sql`true`, ...rest } = sums
@@ -29,7 +29,7 @@ export const each = (columns: string[], write: (column: Sql) => Sql, separator =
 const sameKey = (key: string[], of: Sql) => each(key, (column) => sql`s.${column} = ${of}.${column}`, sql` and `)
 const allZero = (columns: string[], of: Sql) => each(columns, (column) => sql`${of}.${column} = 0`, sql` and `)
 
-/** True for projects that are being wiped. */
+/** SQL condition: the project is being reset or deleted. Nothing that it had goes on until that has ended. */
 export const isWiped = (projectId: Sql) => sql`exists (select from project_wipes w where w.project_id = ${projectId})`
 
 /** Rows of the sums, and of what waits to be added to them, in the same columns. */
@@ -63,10 +63,8 @@ function addCtes(sums: SumsTable, index: number) {
     ), ${sql.ref(`added_${index}`)} as (${addSql(sums, changes, summed)})`
 }
 
-type Added = Pick<Recounted, 'name' | 'key' | 'summed' | 'rows'>
-
 /** Adds rows of changes to the sums. Rows are locked in the order of their keys: consistent lock order. */
-export function addSql({ name, key, rows, summed: all }: Added, changes: Sql, summed: string[]) {
+export function addSql({ name, key, rows, summed: all }: Omit<Recounted, 'actual' | 'values'>, changes: Sql, summed: string[]) {
   const table = sql.table(name)
   if (rows)
     return sql`

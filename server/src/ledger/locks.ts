@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { one, type Tx } from '../db/index.ts'
+import { scalar, type Tx } from '../db/index.ts'
 
 /**
  * Every advisory lock of the product, by its number, so that no two have the same. A transaction that takes several takes them in this order,
@@ -47,5 +47,5 @@ export async function lock(tx: Tx, name: LockName, of: string) {
 export const lockSharedSql = (name: LockName, of: RawBuilder<unknown>) => sql`pg_advisory_xact_lock_shared(${keySql(name, of)})`
 
 /** False if another transaction holds it. */
-export const tryLock = async (tx: Tx, name: LockName, of: string) =>
-  (await one<{ free: boolean }>(tx)`select pg_try_advisory_xact_lock(${keySql(name, sql`${of}`)}) as free`).free
+export const tryLock = (tx: Tx, name: LockName, of: string) =>
+  scalar<boolean>(tx)`select pg_try_advisory_xact_lock(${keySql(name, sql`${of}`)})`

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, scalar, type Tx } from '../db/index.ts'
+import { type Db, scalar, scalars, type Tx } from '../db/index.ts'
 import { lock } from './locks.ts'
 
 /** Creating or dropping a partition locks the table. Waiting for that lock blocks all later statements, so the wait is short. */
@@ -9,8 +9,8 @@ const LOCK_TIMEOUT_MS = 500
 type RangePartition = { table: string; column: string; name: string; first: string; next: string }
 
 export const listPartitions = (db: Db, table: string) =>
-  many<{ name: string }>(db)`
-    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = ${table}::regclass
+  scalars<string>(db)`
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = ${table}::regclass
   `
 
 /** Also moves the rows of the range out of the default partition, where a wrong clock or a long downtime may have put them. */

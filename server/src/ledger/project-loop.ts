@@ -6,14 +6,13 @@ import { createTurns, type WaitingWork, type WorkEnd } from './turns.ts'
 /** `more`: it waits again at once. `locked`: another process works on it. `restMs`: it is left alone for so long. The rest as in turns.ts. */
 export type LoopOutcome = WorkEnd | 'more' | 'locked' | { restMs: number }
 
-type Options<Work extends WaitingWork, Taken extends Work> = {
+/** `isDue`: whether there may be work, without a signal. By default there may be. */
+export type LoopDeps = { log: Log; isHeld: () => boolean; isDue?: (() => boolean) | undefined }
+
+type Options<Work extends WaitingWork, Taken extends Work> = LoopDeps & {
   /** For the log. */
   name: string
-  log: Log
-  isHeld: () => boolean
   pollMs: number
-  /** Whether there may be work, without a signal. By default there may be. */
-  isDue?: (() => boolean) | undefined
   /** Pieces of work at a time, besides the one for an owner that has none. */
   slots: number
   maxOfProject?: number

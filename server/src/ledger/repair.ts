@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, type Db, maybeScalar, type Pool, scalar, scalars, type Tx, transact } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import { NIL_ID } from '../lib/id.ts'
 import { addSql, columnsSql, dropEmpty, each, isWiped, type Row, rowsSql } from './ledger-sql.ts'
@@ -58,15 +58,13 @@ export const repairLockOf = (name: string, projectId: string) => `${name} ${proj
 /** Returns a function that counts a project anew and corrects its sums. It does nothing while the project is being wiped. */
 export const createRepair = (name: string, tables: Recounted[]) =>
   async function repair(db: Pool, projectId: string): Promise<Drift> {
-    const { wiped } = await one<{ wiped: boolean }>(db)`select ${isWiped(sql`${projectId}`)} as wiped`
+    const wiped = await scalar<boolean>(db)`select ${isWiped(sql`${projectId}`)}`
     const drift: Drift = {}
     for (const sums of tables) drift[sums.name] = wiped ? 0 : await repairTable(db, sums, { name, projectId })
     return drift
   }
 
-type ToRepair = { name: string; projectId: string }
-
-async function repairTable(db: Pool, sums: Recounted, { name, projectId }: ToRepair) {
+async function repairTable(db: Pool, sums: Recounted, { name, projectId }: { name: string; projectId: string }) {
   let wrong = 0
   for (const part of sums.parts ? await sums.parts(db, projectId) : ['']) {
     const scope = { projectId, part, after: NIL_ID }
@@ -86,10 +84,10 @@ async function differencesOf(tx: Tx, sums: Recounted, scope: RepairScope) {
 }
 
 /** What is to be added to the sums, so that they and what waits are what was counted: in the snapshot of the statement. */
-async function readDifferences(tx: Tx, sums: Recounted, scope: RepairScope, actual: Sql): Promise<Row[]> {
+function readDifferences(tx: Tx, sums: Recounted, scope: RepairScope, actual: Sql): Promise<Row[]> {
   const { key, values, within } = sums
-  const rows = await many<{ row: Row }>(tx)`
-    select to_jsonb(d) as row from (
+  return scalars<Row>(tx)`
+    select to_jsonb(d) from (
       select ${columnsSql(key)}, ${each(values, (column) => sql`sum(${column}) as ${column}`)}
       from (
         select ${scope.projectId}::uuid as project_id, ${columnsSql([...key.slice(1), ...values])} from (${actual}) as actual
@@ -101,7 +99,6 @@ async function readDifferences(tx: Tx, sums: Recounted, scope: RepairScope, actu
       limit ${MAX_CORRECTED}
     ) as d
   `
-  return rows.map(({ row }) => row)
 }
 
 /** The same for facts in pages, collected in one snapshot by a connection of its own. `holder`: the transaction that holds the locks. */
@@ -116,9 +113,8 @@ const differencesByPages = (db: Pool, sums: Recounted, { holder, scope }: { hold
         // It must not seem idle.
         await sql`select 1`.execute(holder)
         const page: RepairScope = { ...scope, after }
-        const [last]: { id: string }[] = await many(tx, sums.nextPage!(page))
-        after = last?.id
-        if (last) await sql`insert into actual_pages (${columns}) select ${columns} from (${sums.actual(page)}) as page`.execute(tx)
+        after = await maybeScalar<string>(tx)`${sums.nextPage!(page)}`
+        if (after) await sql`insert into actual_pages (${columns}) select ${columns} from (${sums.actual(page)}) as page`.execute(tx)
       }
       return readDifferences(tx, sums, scope, sql`select ${columns} from actual_pages`)
     })

@@ -1,4 +1,5 @@
 import { createCache } from '../lib/cache.ts'
+import { createCounts } from '../lib/concurrency/counts.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** Work that waits for a slot. `key` names what may fail, hang and be worked on by itself: a campaign, a host of a project, a project. */
@@ -27,9 +28,9 @@ const LONGEST_REST_MS = 32 * SECOND
  */
 export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, maxOfKey = 1, now = () => performance.now() }: Options) {
   const half = Math.max(1, Math.floor(slots / 2))
-  const ofOwner = new Map<string, number>()
-  const ofProject = new Map<string, number>()
-  const ofKey = new Map<string, number>()
+  const ofOwner = createCounts()
+  const ofProject = createCounts()
+  const ofKey = createCounts()
   const restsUntil = new Map<string, number>()
   const failures = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
   const slowKeys = createCache<string, true>({ maxEntries: MAX_REMEMBERED })
@@ -41,15 +42,14 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
   const hasRoom = () => busy <= slots
 
   function mayHaveMore(owner: string, othersWait: boolean) {
-    const own = ofOwner.get(owner) ?? 0
+    const own = ofOwner.of(owner)
     if (busy >= slots) return hasRoom() && own === 0
     return own < half || !othersWait
   }
 
   const isResting = (key: string) => (restsUntil.get(key) ?? Number.NEGATIVE_INFINITY) > now()
-  const isAtLimit = (key: string) => (ofKey.get(key) ?? 0) >= (slowKeys.has(key) ? 1 : maxOfKey)
-  const couldStart = ({ projectId, key }: WaitingWork) =>
-    !isResting(key) && !isAtLimit(key) && (ofProject.get(projectId) ?? 0) < maxOfProject
+  const isAtLimit = (key: string) => ofKey.of(key) >= (slowKeys.has(key) ? 1 : maxOfKey)
+  const couldStart = ({ projectId, key }: WaitingWork) => !isResting(key) && !isAtLimit(key) && ofProject.of(projectId) < maxOfProject
 
   /** The longer ago the last turn was, the earlier the next; an owner or project without one comes first. */
   const comesBefore = (a: WaitingWork, b: WaitingWork) =>
@@ -58,9 +58,9 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
 
   function countSlot({ owner, projectId, key }: WaitingWork, by: 1 | -1) {
     busy += by
-    add(ofOwner, owner, by)
-    add(ofProject, projectId, by)
-    add(ofKey, key, by)
+    ofOwner.change(owner, by)
+    ofProject.change(projectId, by)
+    ofKey.change(key, by)
   }
 
   return {
@@ -70,12 +70,13 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
     isFull: () => busy >= slots,
 
     /** Owners that have slots and may not have another one now. */
-    ownersAtShare: ({ othersWait }: { othersWait: boolean }) => [...ofOwner.keys()].filter((owner) => !mayHaveMore(owner, othersWait)),
+    ownersAtShare: ({ othersWait }: { othersWait: boolean }) =>
+      [...ofOwner.counts.keys()].filter((owner) => !mayHaveMore(owner, othersWait)),
 
     /** Keys that cannot be chosen now, whatever else waits. */
     keysAtLimit() {
       for (const key of restsUntil.keys()) if (!isResting(key)) restsUntil.delete(key)
-      return [...new Set([...[...ofKey.keys()].filter(isAtLimit), ...restsUntil.keys()])]
+      return [...new Set([...[...ofKey.counts.keys()].filter(isAtLimit), ...restsUntil.keys()])]
     },
 
     /** The work that gets the next slot; of equal ones the first. `alsoWaiting`: owners that may have more work than is listed. */
@@ -111,10 +112,4 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
     /** Leaves a key alone for a moment, because another process works on it. */
     rest: (key: string, ms: number) => void restsUntil.set(key, now() + ms),
   }
-}
-
-const add = (counts: Map<string, number>, key: string, by: 1 | -1) => {
-  const count = (counts.get(key) ?? 0) + by
-  if (count) counts.set(key, count)
-  else counts.delete(key)
 }

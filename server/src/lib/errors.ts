@@ -85,6 +85,9 @@ export const notFound = (resource: string, id: string): never =>
 
 export const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
+/** A refusal for now: the caller may try again. */
+export const tryLater = (message: string, retryAfter = 1) => new AppError('SERVICE_UNAVAILABLE', { message, retryAfter })
+
 /** Fails with a bare `{ error: message }`, where the specification defines no more. */
 export const failPlainly = (code: ErrorCode, message: string): never => fail(code, { message, plain: true })
 

@@ -66,6 +66,10 @@ export const idTime = (id: string) => new Date(Number.parseInt(id.slice(0, 8) + 
 /** Lower than every id. */
 export const NIL_ID = '00000000-0000-0000-0000-000000000000'
 
+/** 32 hexadecimal digits as an id. */
+export const uuidFromHex = (hex: string) =>
+  [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const isId = (value: unknown): value is string => typeof value === 'string' && UUID.test(value)

@@ -1,3 +1,4 @@
+import { MB } from '../lib/text/units.ts'
 import { BOUNDARY, base64Lines, encodeBody, filenameParameter, header, mailbox, nameParameter, plainHeader } from './encode.ts'
 
 type Mailbox = { name?: string | null; address: string }
@@ -22,7 +23,7 @@ export type MessageFields = {
 }
 
 /** Largest encoded message, in bytes: what receivers can be expected to accept. */
-export const MAX_MESSAGE = 40 * 1024 * 1024
+export const MAX_MESSAGE = 40 * MB
 
 /**
  * Both with CRLF line ends; `head` without the empty line after it. No line begins with a dot. A body that was encoded in advance is bytes, in the
@@ -57,8 +58,13 @@ export function writeTo(bytes: Buffer, { head, body, encoding }: ComposedMessage
 const EMPTY_LINE = '\r\n'
 
 export function compose(fields: MessageFields): ComposedMessage & { body: string } {
-  const content = withAttachments(fields, withImages(fields, textAndHtml(fields)))
-  return { head: headersOf(fields, content.head), body: content.body }
+  const { id, text, html, attachments } = fields
+  const images = attachments.filter(({ inline }) => inline)
+  const files = attachments.filter(({ inline }) => !inline)
+  const texts = multipart('alternative', `${id}-a`, [textPart('plain', text), textPart('html', html)])
+  const shown = withFiles(texts, 'related; type="multipart/alternative"', `${id}-r`, images)
+  const { head, body } = withFiles(shown, 'mixed', `${id}-m`, files)
+  return { head: headersOf(fields, head), body }
 }
 
 type HeaderFields = Omit<MessageFields, 'html' | 'text' | 'attachments'>
@@ -88,27 +94,13 @@ function headersOf(fields: HeaderFields, contentHead: string) {
 }
 
 /** Headers that must occur once: mail programs disagree about duplicates. Custom ones are dropped. */
-const RESERVED = new Set([
-  'from',
-  'to',
-  'subject',
-  'date',
-  'message-id',
-  'x-sterna-id',
-  'x-sterna-return-path',
-  'mime-version',
-  'content-type',
-  'content-transfer-encoding',
-])
+const RESERVED = /^(from|to|subject|date|message-id|x-sterna-(id|return-path)|mime-version|content-(type|transfer-encoding))$/i
 
-export const isReservedHeader = (name: string) => RESERVED.has(name.toLowerCase())
+export const isReservedHeader = (name: string) => RESERVED.test(name)
 
 const hasHeader = (headers: Record<string, string>, name: string) => Object.keys(headers).some((key) => key.toLowerCase() === name)
 
 type Part = { head: string; body: string }
-
-const textAndHtml = ({ id, text, html }: MessageFields): Part =>
-  multipart('alternative', `${id}-a`, [textPart('plain', text), textPart('html', html)])
 
 function textPart(kind: 'plain' | 'html', text: string): Part {
   const { encoding, body } = encodeBody(text)
@@ -118,15 +110,8 @@ function textPart(kind: 'plain' | 'html', text: string): Part {
   }
 }
 
-function withImages({ id, attachments }: MessageFields, content: Part): Part {
-  const inline = attachments.filter((attachment) => attachment.inline)
-  return inline.length ? multipart('related; type="multipart/alternative"', `${id}-r`, [content, ...inline.map(filePart)]) : content
-}
-
-function withAttachments({ id, attachments }: MessageFields, content: Part): Part {
-  const files = attachments.filter((attachment) => !attachment.inline)
-  return files.length ? multipart('mixed', `${id}-m`, [content, ...files.map(filePart)]) : content
-}
+const withFiles = (content: Part, kind: MultipartKind, name: string, files: Attachment[]): Part =>
+  files.length ? multipart(kind, name, [content, ...files.map(filePart)]) : content
 
 function filePart({ filename, contentType, contentId, inline, content }: Attachment): Part {
   const head = [

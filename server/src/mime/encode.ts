@@ -7,7 +7,7 @@ const MAX_LINE = 76
 /** RFC 5322 limit: longer lines may be cut. */
 const LONGEST_LINE = 998
 /** Longest line sent without encoding: servers on the way have no reason to break it. */
-const LONGEST_PLAIN = 900
+export const LONGEST_PLAIN = 900
 
 // Headers --------------------------------------------------------------------------------------------------------------
 

@@ -107,26 +107,15 @@ function createElements(layout: LayoutCalls) {
   function open(name: string, { href = '', alt, start, value }: Record<string, string>) {
     const breaks = breaksAround(name)
     if (breaks) layout.breakLines(breaks)
-    switch (name) {
-      case 'a':
-        return layout.openLink(href)
-      case 'br':
-        return layout.breakLine()
-      case 'hr':
-        return layout.writeRule()
-      case 'img':
-        return alt && layout.write(alt)
-      case 'ul':
-        return lists.push({ isOrdered: false, next: 1 })
-      case 'ol':
-        return lists.push({ isOrdered: true, next: numberIn(start) ?? 1 })
-      case 'li':
-        return openItem(numberIn(value))
-      case 'blockquote':
-        return layout.openContainer('> ', '> ')
-      case 'pre':
-        return layout.openPreformatted()
-    }
+    if (name === 'a') layout.openLink(href)
+    else if (name === 'br') layout.breakLine()
+    else if (name === 'hr') layout.writeRule()
+    else if (name === 'img' && alt) layout.write(alt)
+    else if (name === 'ul') lists.push({ isOrdered: false, next: 1 })
+    else if (name === 'ol') lists.push({ isOrdered: true, next: numberIn(start) ?? 1 })
+    else if (name === 'li') openItem(numberIn(value))
+    else if (name === 'blockquote') layout.openContainer('> ', '> ')
+    else if (name === 'pre') layout.openPreformatted()
   }
 
   function openItem(value: number | undefined) {
@@ -139,25 +128,11 @@ function createElements(layout: LayoutCalls) {
   }
 
   function close(name: string) {
-    switch (name) {
-      case 'a':
-        layout.closeLink()
-        break
-      case 'td':
-      case 'th':
-        layout.space()
-        break
-      case 'ul':
-      case 'ol':
-        lists.pop()
-        break
-      case 'li':
-      case 'blockquote':
-        layout.closeContainer()
-        break
-      case 'pre':
-        layout.closePreformatted()
-    }
+    if (name === 'a') layout.closeLink()
+    else if (name === 'td' || name === 'th') layout.space()
+    else if (name === 'ul' || name === 'ol') lists.pop()
+    else if (name === 'li' || name === 'blockquote') layout.closeContainer()
+    else if (name === 'pre') layout.closePreformatted()
     const breaks = breaksAround(name)
     if (breaks) layout.breakLines(breaks)
   }

@@ -17,6 +17,13 @@ const MAX_COUNTED = 100_000
 type Value = { value: number; labels?: Record<string, string> }
 type Reading = { name: string; help: string; labels?: string[]; read: (db: Pool, ledgers: FoldedLedger[]) => Promise<Value[]> }
 
+/** A gauge without labels. */
+const single = (name: string, help: string, read: (db: Pool) => Promise<number>): Reading => ({
+  name,
+  help,
+  read: async (db) => [{ value: await read(db) }],
+})
+
 /** The age in seconds of the oldest row of a query, by its column `since`; 0 without rows. */
 const ageOfOldest = (db: Pool, rows: RawBuilder<unknown>) =>
   scalar<number>(db)`select coalesce(greatest(extract(epoch from now() - min(since)), 0), 0)::float8 from (${rows}) as rows`
@@ -49,6 +56,7 @@ function ageOfQueue(db: Pool, priority: number) {
   )
 }
 
+const UNKNOWN = sql`select from emails where state = 'unknown' limit ${MAX_COUNTED}`
 const FACTS = sql`select created_at as since from webhook_outbox cross join unnest(message_ids) limit ${MAX_COUNTED}`
 const DELIVERIES = sql`
   select since from (
@@ -71,8 +79,7 @@ const countDeltas = (db: Pool, ledgers: FoldedLedger[]) =>
 
 const countNodes = async (db: Pool) => {
   const names = await listPresent(db)
-  const isWorker = (name: string) => name.includes('worker')
-  const workers = names.filter(isWorker).length
+  const workers = names.filter((name) => name.includes('worker')).length
   return [
     { value: names.length - workers, labels: { kind: 'api' } },
     { value: workers, labels: { kind: 'worker' } },
@@ -93,74 +100,38 @@ const READINGS: Reading[] = [
     labels: ['priority'],
     read: (db) => byPriority((priority) => ageOfQueue(db, priority)),
   },
-  {
-    name: 'sterna_emails_unknown',
-    help: 'Emails of which it is not known whether the provider took them.',
-    read: async (db) => [{ value: await countRows(db, sql`select from emails where state = 'unknown' limit ${MAX_COUNTED}`) }],
-  },
-  {
-    name: 'sterna_webhook_facts',
-    help: 'Facts that no worker has passed to webhook endpoints yet.',
-    read: async (db) => [{ value: await countRows(db, FACTS) }],
-  },
-  {
-    name: 'sterna_webhook_backlog',
-    help: 'Deliveries to webhook endpoints that are due.',
-    read: async (db) => [{ value: await countRows(db, DELIVERIES) }],
-  },
-  {
-    name: 'sterna_webhook_oldest_seconds',
-    help: 'How long the oldest delivery to a webhook endpoint is overdue.',
-    read: async (db) => [{ value: await ageOfOldest(db, DELIVERIES) }],
-  },
-  {
-    name: 'sterna_jobs_unfinished',
-    help: 'Imports, exports and other jobs that customers wait for.',
-    read: async (db) => [{ value: await countRows(db, JOBS) }],
-  },
-  {
-    name: 'sterna_jobs_oldest_seconds',
-    help: 'Time since the oldest unfinished job was requested.',
-    read: async (db) => [{ value: await ageOfOldest(db, JOBS) }],
-  },
-  {
-    name: 'sterna_fold_lag_seconds',
-    help: 'Age of the oldest outcome of an email that is not added up yet: figures are this far behind.',
-    read: async (db) => [{ value: await ageOfOldest(db, ENTRIES) }],
-  },
+  single('sterna_emails_unknown', 'Emails of which it is not known whether the provider took them.', (db) => countRows(db, UNKNOWN)),
+  single('sterna_webhook_facts', 'Facts that no worker has passed to webhook endpoints yet.', (db) => countRows(db, FACTS)),
+  single('sterna_webhook_backlog', 'Deliveries to webhook endpoints that are due.', (db) => countRows(db, DELIVERIES)),
+  single('sterna_webhook_oldest_seconds', 'How long the oldest delivery to a webhook endpoint is overdue.', (db) =>
+    ageOfOldest(db, DELIVERIES),
+  ),
+  single('sterna_jobs_unfinished', 'Imports, exports and other jobs that customers wait for.', (db) => countRows(db, JOBS)),
+  single('sterna_jobs_oldest_seconds', 'Time since the oldest unfinished job was requested.', (db) => ageOfOldest(db, JOBS)),
+  single('sterna_fold_lag_seconds', 'Age of the oldest outcome of an email that is not added up yet: figures are this far behind.', (db) =>
+    ageOfOldest(db, ENTRIES),
+  ),
   { name: 'sterna_fold_waiting', help: 'Changes of counts that are not added up yet.', labels: ['ledger'], read: countDeltas },
-  {
-    name: 'sterna_ledger_drift_projects',
-    help: 'Projects whose counts were wrong in the last seven days, and were corrected; at most 20.',
-    read: async (db) => [{ value: (await listDrift(db)).length }],
-  },
-  {
-    name: 'sterna_sending_pauses',
-    help: 'Pauses after refusals by the provider: of all sending, or of a sender domain.',
-    read: async (db) => [{ value: (await readPauses(db)).length }],
-  },
+  single(
+    'sterna_ledger_drift_projects',
+    'Projects whose counts were wrong in the last seven days, and were corrected; at most 20.',
+    async (db) => (await listDrift(db)).length,
+  ),
+  single(
+    'sterna_sending_pauses',
+    'Pauses after refusals by the provider: of all sending, or of a sender domain.',
+    async (db) => (await readPauses(db)).length,
+  ),
   { name: 'sterna_nodes', help: 'Running nodes.', labels: ['kind'], read: countNodes },
 ]
 
 /** Registers what is read from the database, when somebody asks and at most every five seconds. Without a database these have no value. */
 export function registerDatabaseGauges(registry: Registry, db: Pool, ledgers: FoldedLedger[]) {
   let last = { at: Number.NEGATIVE_INFINITY, done: Promise.resolve() }
-  const gauges = READINGS.map((reading) => ({
-    ...reading,
-    gauge: new Gauge({
-      name: reading.name,
-      help: reading.help,
-      labelNames: reading.labels ?? [],
-      registers: [registry],
-      collect: () => refresh(),
-    }),
-  }))
-  const up = new Gauge({
-    name: 'sterna_database_up',
-    help: '1 if the database answers, 0 if not.',
-    registers: [registry],
-    collect: () => refresh(),
-  })
+  const newGauge = ({ name, help, labels: labelNames = [] }: Omit<Reading, 'read'>) =>
+    new Gauge({ name, help, labelNames, registers: [registry], collect: () => refresh() })
+  const gauges = READINGS.map((reading) => ({ ...reading, gauge: newGauge(reading) }))
+  const up = newGauge({ name: 'sterna_database_up', help: '1 if the database answers, 0 if not.' })
 
   function refresh() {
     if (performance.now() - last.at > READ_EVERY_MS) last = { at: performance.now(), done: readAll() }

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { maybeScalar, one, type Pool, scalar, scalars, type Tx, transact } from '../db/index.ts'
 import { auditSystem } from '../http/audit.ts'
 import type { Config } from '../lib/config.ts'
 import { idTime } from '../lib/id.ts'
@@ -60,7 +61,11 @@ async function writeSnapshot(tx: Tx, draft: string, { projectId, withSecrets, pa
   const missingImages: string[] = []
   const storage = openStorage(config)
   async function* tables(): AsyncGenerator<TableOfFile> {
-    yield { table: 'projects', columns: [], pages: one(await projectLine(tx, projectId, project!.row, withSecrets ? secrets : undefined)) }
+    yield {
+      table: 'projects',
+      columns: [],
+      pages: Readable.from([[await projectLine(tx, projectId, project!.row, withSecrets ? secrets : undefined)]]),
+    }
     for (const [table, moved] of movedTables(withSecrets)) {
       const columns = await listColumns(tx, table, moved)
       const rows = readRows(tx, { projectId, table, moved, columns, pageRows })
@@ -68,7 +73,7 @@ async function writeSnapshot(tx: Tx, draft: string, { projectId, withSecrets, pa
       else yield { table, columns, pages: moved.sealed ? unsealed(rows, moved.sealed, withSecrets ? secrets : undefined) : rows }
     }
   }
-  const firstEvent = await maybeOne<{ id: string }>(tx)`select id from events where project_id = ${projectId} order by id limit 1`
+  const firstEvent = await maybeScalar<string>(tx)`select id from events where project_id = ${projectId} order by id limit 1`
   const header = {
     version: VERSION,
     migration: await scalar<string>(tx)`select max(name) from migrations`,
@@ -76,21 +81,17 @@ async function writeSnapshot(tx: Tx, draft: string, { projectId, withSecrets, pa
     project: { id: projectId, name: project.name, owner: project.owner },
     secrets: withSecrets,
     images: imageUrl(config, ''),
-    firstEventAt: firstEvent ? idTime(firstEvent.id).toISOString() : null,
+    firstEventAt: firstEvent ? idTime(firstEvent).toISOString() : null,
   }
   return { rows: await writeProjectFile(draft, header, tables()), missingImages }
 }
 
-async function* one(line: string) {
-  yield [line]
-}
-
 async function projectLine(tx: Tx, projectId: string, row: string, secrets: Secrets | undefined) {
   if (!secrets) return row
-  const sealed = await maybeOne<Parameters<typeof openKeys>[1]>(tx)`
+  const sealed = await one<Parameters<typeof openKeys>[1]>(tx)`
     select public_key_sealed, secret_key_sealed from projects where id = ${projectId}
   `
-  return JSON.stringify({ ...JSON.parse(row), keys: openKeys(secrets, sealed!) })
+  return JSON.stringify({ ...JSON.parse(row), keys: openKeys(secrets, sealed) })
 }
 
 type Reading = { projectId: string; table: MovedTableName; moved: MovedTable; columns: string[]; pageRows: number }
@@ -105,7 +106,7 @@ async function* readRows(tx: Tx, { projectId, table, moved: { which, wide }, col
   `.execute(tx)
   const most = Math.min(pageRows, wide ? WIDE_ROWS : PAGE_ROWS)
   for (let size = Math.min(most, WIDE_ROWS); ; ) {
-    const page = (await many<{ row: string }>(tx)`fetch ${sql.lit(size)} from moved_rows`).map(({ row }) => row)
+    const page = await scalars<string>(tx)`fetch ${sql.lit(size)} from moved_rows`
     if (page.length) yield page
     if (page.length < size) break
     const bytes = page.reduce((sum, row) => sum + row.length, 0)

@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { recordStoppedByMove } from '../campaigns/ledger/moved.ts'
-import { countAffected, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, maybeOne, type Pool, scalars, type Tx, transact } from '../db/index.ts'
 import { DomainName } from '../domains/name.ts'
 import { createPastPartitions } from '../events/partitions.ts'
 import { auditSystem } from '../http/audit.ts'
@@ -202,8 +202,6 @@ async function storeFile({ storage, stored }: Loading, text: string): Promise<st
 
 /** Members are kept up to date again, from a recomputation on: changes that the source had not looked at yet are not in the file. */
 async function trackSegments(tx: Tx, projectId: string) {
-  const tracked = await many<{ segmentId: string }>(tx)`
-    select segment_id as "segmentId" from tracked_segments where project_id = ${projectId} order by segment_id
-  `
-  for (const { segmentId } of tracked) await startTracking(tx, { projectId, segmentId })
+  const tracked = await scalars<string>(tx)`select segment_id from tracked_segments where project_id = ${projectId} order by segment_id`
+  for (const segmentId of tracked) await startTracking(tx, { projectId, segmentId })
 }

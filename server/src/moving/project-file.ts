@@ -69,7 +69,11 @@ export async function writeProjectFile(
   return rows
 }
 
-type FileLine = { is: 'header'; header: ProjectFileHeader } | { is: 'table'; table: string; columns: string[] } | { is: 'row'; row: string }
+type FileLine =
+  | { is: 'header'; header: ProjectFileHeader }
+  | { is: 'table'; table: string; columns: string[] }
+  | { is: 'row'; row: string }
+  | { is: 'end'; rows: RowCounts }
 
 /** Rows of a table start with its first column, so that neither can begin one. */
 const TABLE = '{"table":'
@@ -105,22 +109,18 @@ export async function* readProjectFile(path: string): AsyncGenerator<FileLine> {
     hash.update(line).update('\n')
   }
   if (!end || hash.digest('hex') !== end.end.sha256 || JSON.stringify(rows) !== JSON.stringify(end.end.rows)) throw damaged()
+  yield { is: 'end', rows }
 }
 
 /** Reads a whole file to see that it is complete. Returns its header and the number of rows by table. */
 export async function checkProjectFile(path: string): Promise<{ header: ProjectFileHeader; rows: RowCounts }> {
   let header: ProjectFileHeader | undefined
-  const rows: RowCounts = {}
-  let table = ''
+  let rows: RowCounts | undefined
   for await (const line of readProjectFile(path)) {
     if (line.is === 'header') header = line.header
-    else if (line.is === 'row') rows[table]! += 1
-    else {
-      table = line.table
-      rows[table] = 0
-    }
+    if (line.is === 'end') rows = line.rows
   }
-  return { header: header!, rows }
+  return { header: header!, rows: rows! }
 }
 
 function readHeader(path: string, text: string): ProjectFileHeader {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many } from '../db/index.ts'
+import { type Db, scalars } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { SEALED_DKIM_KEY } from '../domains/add.ts'
@@ -34,12 +34,14 @@ export type MovedTable = {
 /** Why rows of a table are not in the file. */
 type LeftOut = { leftOut: string }
 
-const DERIVED = 'follows from other rows, and is made anew'
+const leftOut = <Table extends ProjectTable>(why: string, ...tables: Table[]) =>
+  Object.fromEntries(tables.map((table) => [table, { leftOut: why }])) as Record<Table, LeftOut>
+
 const IN_FLIGHT = 'work in progress: the source finishes it'
-const OF_SENDING = 'what relays replied to the source, whose addresses and connections are others'
-const DELIVERIES = 'requests that the source has made, or has still to make; kept for days'
-const OF_ACCOUNTS = 'accounts belong to an installation: people are invited again'
-const OF_BILLING = 'belongs to the Stripe account of the source'
+
+/** Tables that move as they are. */
+const unchanged = <Table extends ProjectTable>(...tables: Table[]) =>
+  Object.fromEntries(tables.map((table) => [table, {}])) as Record<Table, MovedTable>
 
 /** Written for executions, visits and firings that were under way. */
 const MOVED = sql.lit('moved to another installation')
@@ -54,31 +56,19 @@ const NONE = sql`null`
  * others come after them.
  */
 export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
-  contacts: {},
-  former_addresses: {},
-  consents: {},
-  contact_fields: {},
-  deleted_contact_fields: {},
-  contact_counts: {},
-  contact_days: {},
+  ...unchanged('contacts', 'former_addresses', 'consents', 'contact_fields', 'deleted_contact_fields', 'contact_counts', 'contact_days'),
   contact_count_deltas: { without: ['id'] },
-  suppressions: {},
-  soft_bounces: {},
+  ...unchanged('suppressions', 'soft_bounces'),
 
-  events: {},
-  event_counts: {},
+  ...unchanged('events', 'event_counts'),
   event_count_deltas: { without: ['id'] },
-  activities: {},
-  activity_counts: {},
+  ...unchanged('activities', 'activity_counts'),
   activity_count_deltas: { without: ['id'] },
 
   templates: { wide: true, withImages: { text: ['body'], json: ['design'] } },
   template_versions: { wide: true, withImages: { text: ['body'], json: ['design'] } },
 
-  segments: {},
-  segment_members: {},
-  tracked_segments: {},
-  segment_due: {},
+  ...unchanged('segments', 'segment_members', 'tracked_segments', 'segment_due'),
 
   // Messages of SMTP submission are kept for days only.
   contents: { wide: true, as: { raw: NONE } },
@@ -89,10 +79,7 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
   },
   // Hashes of clients, keyed by the SECRET_KEY of the source; kept for a minute.
   email_hits: { as: { recent: sql`'[]'::jsonb` } },
-  email_hours: {},
-  email_days: {},
-  email_domain_days: {},
-  email_counts: {},
+  ...unchanged('email_hours', 'email_days', 'email_domain_days', 'email_counts'),
   reputations: { as: { due: sql`true` } },
   suspensions: {},
 
@@ -113,8 +100,7 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
       reserved_for: NONE,
     },
   },
-  campaign_excluded: {},
-  campaign_audit: {},
+  ...unchanged('campaign_excluded', 'campaign_audit'),
 
   workflows: { as: { enabled: sql`false`, next_firing_at: NONE } },
   workflow_graphs: { wide: true },
@@ -145,9 +131,7 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
       ended_at: sql`case t.status when 'RUNNING' then now() else t.ended_at end`,
     },
   },
-  workflow_refusals: {},
-  workflow_figures: {},
-  workflow_days: {},
+  ...unchanged('workflow_refusals', 'workflow_figures', 'workflow_days'),
   workflow_tallies: { without: ['id'] },
 
   // A client that repeats a request here gets the answer of the source instead of a second email.
@@ -185,41 +169,34 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
   api_keys: { onlyWithSecrets: true },
   api_key_hashes: { sealed: [SEALED_KEY_HASHES], onlyWithSecrets: true },
 
-  listeners: { leftOut: DERIVED },
-  usage_periods: { leftOut: DERIVED },
-  ledger_checks: { leftOut: DERIVED },
-  email_ledger: { leftOut: 'what happened to emails in the last seconds: the recount after the import adds it up' },
-  jobs: { leftOut: IN_FLIGHT },
-  job_errors: { leftOut: IN_FLIGHT },
-  job_files: { leftOut: IN_FLIGHT },
-  job_pieces: { leftOut: IN_FLIGHT },
-  reactions: { leftOut: IN_FLIGHT },
-  streams: { leftOut: IN_FLIGHT },
-  stream_rates: { leftOut: IN_FLIGHT },
-  campaign_minutes: { leftOut: IN_FLIGHT },
-  project_wipes: { leftOut: IN_FLIGHT },
-  rate_windows: { leftOut: IN_FLIGHT },
-  attachments: { leftOut: 'kept for days after the last email, and only emails that have ended are moved' },
-  sandbox_messages: { leftOut: 'messages that were never sent' },
-  preview_pages: { leftOut: 'each is read once, within seconds' },
-  provider_notifications: { leftOut: 'as they came, for weeks; what they said is in emails, events and suppressions' },
-  held_refusals: { leftOut: OF_SENDING },
-  refusal_streaks: { leftOut: OF_SENDING },
-  sending_pauses: { leftOut: OF_SENDING },
-  webhook_outbox: { leftOut: DELIVERIES },
-  webhook_messages: { leftOut: DELIVERIES },
-  webhook_batches: { leftOut: DELIVERIES },
-  webhook_runs: { leftOut: DELIVERIES },
-  webhook_deliveries: { leftOut: DELIVERIES },
-  webhook_delivered: { leftOut: DELIVERIES },
-  webhook_hours: { leftOut: DELIVERIES },
-  memberships: { leftOut: OF_ACCOUNTS },
-  invitations: { leftOut: OF_ACCOUNTS },
-  audit_entries: { leftOut: 'names accounts and networks of the source, where it stays; the import is the first entry here' },
-  key_usage: { leftOut: 'uses at the source' },
-  api_key_uses: { leftOut: 'uses at the source' },
-  billing_meters: { leftOut: OF_BILLING },
-  usage_reports: { leftOut: OF_BILLING },
+  ...leftOut('follows from other rows, and is made anew', 'listeners', 'usage_periods', 'ledger_checks'),
+  ...leftOut('what happened to emails in the last seconds: the recount after the import adds it up', 'email_ledger'),
+  ...leftOut(IN_FLIGHT, 'jobs', 'job_errors', 'job_files', 'job_pieces', 'reactions', 'project_wipes'),
+  ...leftOut(IN_FLIGHT, 'streams', 'stream_rates', 'campaign_minutes', 'rate_windows'),
+  ...leftOut('kept for days after the last email, and only emails that have ended are moved', 'attachments'),
+  ...leftOut('messages that were never sent', 'sandbox_messages'),
+  ...leftOut('each is read once, within seconds', 'preview_pages'),
+  ...leftOut('as they came, for weeks; what they said is in emails, events and suppressions', 'provider_notifications'),
+  ...leftOut(
+    'what relays replied to the source, whose addresses and connections are others',
+    'held_refusals',
+    'refusal_streaks',
+    'sending_pauses',
+  ),
+  ...leftOut(
+    'requests that the source has made, or has still to make; kept for days',
+    'webhook_outbox',
+    'webhook_messages',
+    'webhook_batches',
+    'webhook_runs',
+    'webhook_deliveries',
+    'webhook_delivered',
+    'webhook_hours',
+  ),
+  ...leftOut('accounts belong to an installation: people are invited again', 'memberships', 'invitations'),
+  ...leftOut('names accounts and networks of the source, where it stays; the import is the first entry here', 'audit_entries'),
+  ...leftOut('uses at the source', 'key_usage', 'api_key_uses'),
+  ...leftOut('belongs to the Stripe account of the source', 'billing_meters', 'usage_reports'),
 }
 
 export type MovedTableName = ProjectTable
@@ -233,12 +210,10 @@ export const movedTables = (withSecrets: boolean): [ProjectTable, MovedTable][] 
   )
 
 /** In the order of the table. Without columns that the database fills by itself. */
-export async function listColumns(db: Db, table: ProjectTable, { without = [] }: MovedTable): Promise<string[]> {
-  const rows = await many<{ name: string }>(db)`
-    select attname as name from pg_attribute
+export const listColumns = (db: Db, table: ProjectTable, { without = [] }: MovedTable) =>
+  scalars<string>(db)`
+    select attname from pg_attribute
     where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attgenerated = ''
       and attname <> all(${['project_id', ...without]}::text[])
     order by attnum
   `
-  return rows.map(({ name }) => name)
-}

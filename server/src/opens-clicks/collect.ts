@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pool, transact } from '../db/index.ts'
 import { isPermanent } from '../db/sql-state.ts'
 import type { OpenedEmail } from '../delivery/message/tracking-token.ts'
+import { retryUntilWritten } from '../delivery/outbox/settle.ts'
 import { createBatcher } from '../lib/concurrency/batch.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
@@ -14,7 +14,6 @@ const HOLD_MS = 3_000
 /** Above these bounds opens and clicks are not counted. Images and redirects are served anyway. */
 const MAX_EMAILS = 10_000
 const MAX_PER_EMAIL = 50
-const RETRY_MS = 500
 
 type HeldInteractions = CollectedInteractions & { cancelRelease: () => void; lastAt: Map<string, number> }
 
@@ -46,15 +45,9 @@ export function createCollector({ db, log, holdBack = holdForAWhile }: { db: Poo
   })
 
   async function write(collected: CollectedInteractions[]) {
-    for (;;) {
-      try {
-        await transact(db, (tx) => recordOpensAndClicks(tx, collected, performance.now()))
-        return collected.map(() => ({ value: undefined }))
-      } catch (err) {
-        if (stopping || isPermanent(err)) throw err
-        await sleep(RETRY_MS)
-      }
-    }
+    const record = () => transact(db, (tx) => recordOpensAndClicks(tx, collected, performance.now()))
+    await retryUntilWritten(record, () => stopping)
+    return collected.map(() => ({ value: undefined }))
   }
 
   async function release(emailId: string) {

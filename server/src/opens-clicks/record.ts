@@ -21,18 +21,12 @@ const MAX_EVENTS = 100
 const MAX_MACHINE_EVENTS = 50
 const MAX_RECENT = 100
 
+/** What is counted when it happens to an email for the first time. */
+const FIRSTS = ['opened', 'clicked', 'machineOpened', 'machineClicked'] as const
+
 const MEMORY = columns('email_hits', '', [
-  ...([
-    'projectId',
-    'emailId',
-    'events',
-    'machineEvents',
-    'machineOpened',
-    'machineClicked',
-    'machineOpenedAt',
-    'machineClickedAt',
-  ] as const),
-  'recent',
+  ...(['projectId', 'emailId', 'events', 'machineEvents', 'recent'] as const),
+  ...(['machineOpened', 'machineClicked', 'machineOpenedAt', 'machineClickedAt'] as const),
 ])
 /** The times are those of the first one; new ones are text. */
 type Memory = Omit<RowOf<typeof MEMORY>, 'machineOpenedAt' | 'machineClickedAt' | 'recent'> & {
@@ -53,19 +47,13 @@ export async function recordOpensAndClicks(tx: Tx, collected: CollectedInteracti
     const interactions = byEmail.get(email.id)!.map((each) => ({ ...each, at: each.at + toDatabaseTime }))
     return evaluate(email, interactions, memories.get(email.id))
   })
-  await countOpensAndClicks(
-    tx,
-    results.map(({ count }) => count).filter(({ opens, clicks }) => opens + clicks > 0),
-  )
+  const counts = results.map(({ count }) => count).filter(({ opens, clicks }) => opens + clicks > 0)
+  const newMemories = results.map(({ memory }) => memory)
+  const events = results.flatMap((result) => result.events)
+  await countOpensAndClicks(tx, counts)
   await countFirsts(tx, results)
-  await writeMemories(
-    tx,
-    results.map(({ memory }) => memory),
-  )
-  await recordEvents(
-    tx,
-    results.flatMap(({ events }) => events),
-  )
+  await writeMemories(tx, newMemories)
+  await recordEvents(tx, events)
 }
 
 function evaluate(email: TrackedEmail, interactions: Interaction[], memory: Memory | undefined) {
@@ -90,19 +78,16 @@ function evaluate(email: TrackedEmail, interactions: Interaction[], memory: Memo
   }
   const left = { people: MAX_EVENTS - written, machines: MAX_MACHINE_EVENTS - machineEvents }
   const count = countOf(email, byPeople)
-  const kinds = [
-    ...firstsOf(email, count),
-    ...(newMemory.machineOpened && !machineOpened ? (['machineOpened'] as const) : []),
-    ...(newMemory.machineClicked && !machineClicked ? (['machineClicked'] as const) : []),
-  ]
+  const isFirst = {
+    // A click also opens an email, as in `countOpensAndClicks`.
+    opened: !email.isOpened && count.opens + count.clicks > 0,
+    clicked: !email.isClicked && count.clicks > 0,
+    machineOpened: !machineOpened && newMemory.machineOpened,
+    machineClicked: !machineClicked && newMemory.machineClicked,
+  }
+  const kinds = FIRSTS.filter((kind) => isFirst[kind])
   return { email, count, kinds, events: eventsOf(email, opensAndClicks, left), memory: newMemory }
 }
-
-/** A click also opens an email, as in `countOpensAndClicks`. */
-const firstsOf = ({ isOpened, isClicked }: TrackedEmail, { opens, clicks }: OpenClickCount) => [
-  ...(!isOpened && opens + clicks > 0 ? (['opened'] as const) : []),
-  ...(!isClicked && clicks > 0 ? (['clicked'] as const) : []),
-]
 
 const isMachine = ({ classification }: JudgedInteraction) => classification.by === 'machine'
 
@@ -125,20 +110,14 @@ function eventsOf(email: TrackedEmail, opensAndClicks: JudgedInteraction[], left
   return events
 }
 
-type Counts = { opens: number; clicks: number }
+type Counted = Pick<TrackedEmail, 'opens' | 'clicks'>
 
-function eventOf({ projectId, id, contactId, data }: TrackedEmail, interaction: JudgedInteraction, { opens, clicks }: Counts): NewEvent {
+function eventOf({ projectId, id, contactId, data }: TrackedEmail, interaction: JudgedInteraction, { opens, clicks }: Counted): NewEvent {
   const { kind, target, classification } = interaction
   const machine = isMachine(interaction)
   const details =
     kind === 'open' ? { opens, isFirstOpen: !machine && opens === 1 } : { link: target, clicks, isFirstClick: !machine && clicks === 1 }
-  return {
-    projectId,
-    name: `email.${kind}`,
-    emailId: id,
-    data: { ...data, ...details, machine, ...classification },
-    ...(contactId ? { contactId } : {}),
-  }
+  return { projectId, name: `email.${kind}`, emailId: id, contactId, data: { ...data, ...details, machine, ...classification } }
 }
 
 const readMemories = (tx: Tx, emails: TrackedEmail[]) =>

@@ -1,4 +1,4 @@
-import { NIL_ID } from '../lib/id.ts'
+import { NIL_ID, uuidFromHex } from '../lib/id.ts'
 import { type Secrets, SIGNATURE_LENGTH } from '../lib/secrets.ts'
 
 /** The only action that a link allows. */
@@ -63,5 +63,4 @@ export function readPreferenceToken(secrets: Secrets, purpose: Purpose, token: s
   return { projectId: readId(bytes, 0), contactId: readId(bytes, 1), ...(emailId === NIL_ID ? {} : { emailId }) }
 }
 
-const readId = (bytes: Buffer, index: number) =>
-  bytes.toString('hex', 1 + index * ID_BYTES, 1 + (index + 1) * ID_BYTES).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+const readId = (bytes: Buffer, index: number) => uuidFromHex(bytes.toString('hex', 1 + index * ID_BYTES, 1 + (index + 1) * ID_BYTES))

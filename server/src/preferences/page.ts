@@ -41,10 +41,8 @@ export const PAGE_HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 }
 
-type Page = { language: Language; title: string; sender?: string; content: string }
-
 /** The empty icon keeps browsers from requesting one. */
-const pageHtml = ({ language, title, sender, content }: Page) => `<!doctype html>
+const pageHtml = ({ language, sender }: { language: Language; sender?: string }, title: string, content: string) => `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
@@ -55,7 +53,8 @@ const pageHtml = ({ language, title, sender, content }: Page) => `<!doctype html
 </head>
 <body>
 <main>
-${sender === undefined ? '' : `<p class="sender"><bdi>${escapeHtml(sender)}</bdi></p>\n`}${content}
+${sender === undefined ? '' : `<p class="sender"><bdi>${escapeHtml(sender)}</bdi></p>\n`}<h1>${escapeHtml(title)}</h1>
+${content}
 </main>
 </body>
 </html>
@@ -85,12 +84,7 @@ export function subscriptionPage(subscriber: Subscriber, wanted: boolean, back: 
   const next = done
     ? `<p>${question}<a href="${escapeHtml(back)}">${escapeHtml(opposite)}</a></p>`
     : `<form method="post"><button type="submit">${escapeHtml(ask)}</button></form>`
-  return pageHtml({
-    language: subscriber.language,
-    title,
-    sender: subscriber.sender,
-    content: `<h1>${escapeHtml(title)}</h1>\n<p>${fillText(text, subscriber)}</p>\n${wanted ? '' : stillSentNote(subscriber)}${next}`,
-  })
+  return pageHtml(subscriber, title, `<p>${fillText(text, subscriber)}</p>\n${wanted ? '' : stillSentNote(subscriber)}${next}`)
 }
 
 const stillSentNote = ({ language }: Subscriber) => `<p class="soft">${escapeHtml(textsIn(language).stillSent)}</p>\n`
@@ -99,12 +93,11 @@ export function preferencesPage(subscriber: Subscriber, { saved }: { saved: bool
   const texts = textsIn(subscriber.language)
   const option = (value: boolean, label: string) =>
     `<label><input type="radio" name="subscribed" value="${value}"${subscriber.subscribed === value ? ' checked' : ''}> ${escapeHtml(label)}</label>`
-  return pageHtml({
-    language: subscriber.language,
-    title: texts.manage,
-    sender: subscriber.sender,
-    content: `<h1>${escapeHtml(texts.manage)}</h1>
-${saved ? `<p class="saved" role="status">${escapeHtml(texts.saved)}</p>\n` : ''}<form method="post">
+  const note = saved ? `<p class="saved" role="status">${escapeHtml(texts.saved)}</p>\n` : ''
+  return pageHtml(
+    subscriber,
+    texts.manage,
+    `${note}<form method="post">
 <fieldset>
 <legend>${fillText(texts.manageText, subscriber)}</legend>
 ${option(true, texts.wanted)}
@@ -113,15 +106,11 @@ ${option(false, texts.unwanted)}
 <button type="submit">${escapeHtml(texts.save)}</button>
 </form>
 ${stillSentNote(subscriber)}`,
-  })
+  )
 }
 
-export function notFoundPage(language: Language) {
-  const { notFound, notFoundText } = textsIn(language)
-  return pageHtml({ language, title: notFound, content: `<h1>${escapeHtml(notFound)}</h1>\n<p>${escapeHtml(notFoundText)}</p>` })
-}
-
-export function failurePage(language: Language) {
-  const { failed, failedText } = textsIn(language)
-  return pageHtml({ language, title: failed, content: `<h1>${escapeHtml(failed)}</h1>\n<p>${escapeHtml(failedText)}</p>` })
+export function failurePage(language: Language, statusCode: number) {
+  const { notFound, notFoundText, failed, failedText } = textsIn(language)
+  const [title, text] = statusCode === 404 ? [notFound, notFoundText] : [failed, failedText]
+  return pageHtml({ language }, title, `<p>${escapeHtml(text)}</p>`)
 }

@@ -10,7 +10,7 @@ import { networkOf } from '../lib/network/network.ts'
 import { MINUTE } from '../lib/text/units.ts'
 import { FORM_LIMIT, type Form, readForms } from './form.ts'
 import { type LinkOwner, type Purpose, preferencePath, readPreferenceToken } from './link.ts'
-import { failurePage, notFoundPage, PAGE_HEADERS, preferencesPage, subscriptionPage } from './page.ts'
+import { failurePage, PAGE_HEADERS, preferencesPage, subscriptionPage } from './page.ts'
 import { changeSubscription, findSubscriber, type Subscriber } from './subscriber.ts'
 import { languageFor, languageOfBrowser } from './texts.ts'
 
@@ -19,8 +19,7 @@ const MAX_INVALID = 100
 /** Uses of one link per minute and network. Not of all links: a whole mailbox provider unsubscribes from a few addresses. */
 const MAX_USES = 60
 
-const config = { caller: 'anyone' as const }
-const options = { config, schema: { hide: true, params: z.object({ token: z.string() }) } }
+const options = { config: { caller: 'anyone' as const }, schema: { hide: true, params: z.object({ token: z.string() }) } }
 type LinkRequest = Pick<FastifyRequest, 'id' | 'ip' | 'body'> & { params: { token: string } }
 
 /** In a scope of their own, the only one that accepts bodies of any content type. */
@@ -54,41 +53,30 @@ function addPages(scope: App, { db, secrets }: Deps) {
     return find(reply, owner)
   }
 
-  for (const purpose of ['unsubscribe', 'subscribe'] as const) {
-    const wanted = purpose === 'subscribe'
-    const render = (subscriber: Subscriber, owner: LinkOwner) =>
-      subscriptionPage(subscriber, wanted, `..${preferencePath(secrets, wanted ? 'unsubscribe' : 'subscribe', owner)}`)
+  function render(purpose: Purpose, owner: LinkOwner, subscriber: Subscriber, saved: boolean) {
+    if (purpose === 'manage') return preferencesPage(subscriber, { saved })
+    const opposite = purpose === 'subscribe' ? 'unsubscribe' : 'subscribe'
+    return subscriptionPage(subscriber, purpose === 'subscribe', `..${preferencePath(secrets, opposite, owner)}`)
+  }
 
+  for (const purpose of ['unsubscribe', 'subscribe', 'manage'] as const) {
     scope.route({
       method: ['GET', 'HEAD'],
       url: `/${purpose}/:token`,
       ...options,
       handler: async (req, reply) => {
         const owner = identify(req, purpose)
-        return reply.headers(PAGE_HEADERS).send(render(await find(reply, owner), owner))
+        return reply.headers(PAGE_HEADERS).send(render(purpose, owner, await find(reply, owner), false))
       },
     })
 
     scope.post(`/${purpose}/:token`, { ...options, bodyLimit: FORM_LIMIT }, async (req, reply) => {
       const owner = identify(req, purpose)
-      const subscriber = await change(req, reply, owner, wanted, wanted ? 'page' : sourceOf(req))
-      return reply.headers(PAGE_HEADERS).send(render(subscriber, owner))
+      const wanted = purpose === 'manage' ? readChoice(req) : purpose === 'subscribe'
+      const subscriber = await change(req, reply, owner, wanted, purpose === 'unsubscribe' ? sourceOf(req) : 'page')
+      return reply.headers(PAGE_HEADERS).send(render(purpose, owner, subscriber, true))
     })
   }
-
-  scope.route({
-    method: ['GET', 'HEAD'],
-    url: '/manage/:token',
-    ...options,
-    handler: async (req, reply) =>
-      reply.headers(PAGE_HEADERS).send(preferencesPage(await find(reply, identify(req, 'manage')), { saved: false })),
-  })
-
-  scope.post('/manage/:token', { ...options, bodyLimit: FORM_LIMIT }, async (req, reply) => {
-    const owner = identify(req, 'manage')
-    const subscriber = await change(req, reply, owner, readChoice(req), 'page')
-    return reply.headers(PAGE_HEADERS).send(preferencesPage(subscriber, { saved: true }))
-  })
 }
 
 /** The token is not echoed. */
@@ -112,6 +100,5 @@ function replyWithPage(err: unknown, req: FastifyRequest, reply: FastifyReply) {
   reply.removeHeader('content-language')
   if (!req.headers.accept?.includes('text/html')) return replyWithError(err, req, reply)
   const { statusCode } = readError(err, req, reply)
-  const page = statusCode === 404 ? notFoundPage(language) : failurePage(language)
-  return reply.status(statusCode).headers(PAGE_HEADERS).send(page)
+  return reply.status(statusCode).headers(PAGE_HEADERS).send(failurePage(language, statusCode))
 }

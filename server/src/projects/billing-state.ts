@@ -1,13 +1,11 @@
 import { sql } from 'kysely'
-import { countAffected, maybeOne, one, type Tx } from '../db/index.ts'
+import { countAffected, maybeOne, scalar, type Tx } from '../db/index.ts'
 
 /** Stores the customer of a project unless it has one. Returns the stored one. */
-export async function saveCustomer(tx: Tx, projectId: string, customer: string): Promise<string> {
-  const row = await one<{ customer: string }>(tx)`
+export const saveCustomer = (tx: Tx, projectId: string, customer: string) =>
+  scalar<string>(tx)`
     update projects set customer = coalesce(customer, ${customer}), updated_at = now() where id = ${projectId} returning customer
   `
-  return row.customer
-}
 
 /** Numbers a look-up of the subscription. Undefined for an unknown customer. */
 export const beginBillingCheck = (tx: Tx, customer: string) =>

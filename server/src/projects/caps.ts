@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, one, orFail, prepared, type Tx } from '../db/index.ts'
+import { type Db, many, one, orFail, prepared, scalars, type Tx } from '../db/index.ts'
 import { AppError } from '../lib/errors.ts'
 import { countsOfSql, METERED, PERIOD_START, USAGE_CATEGORIES, type UsageCategory } from './email-counts.ts'
 
@@ -59,11 +59,10 @@ export const lockCapsSql = (projectIds: string[], category: UsageCategory) => sq
 /** The same. Returns the projects that have a cap. */
 export async function lockCaps(tx: Tx, projectIds: string[], category: UsageCategory): Promise<string[]> {
   if (!projectIds.length) return []
-  const rows = await many<{ id: string }>(tx)`${prepared}
+  return scalars<string>(tx)`${prepared}
     with capped as materialized (${cappedSql(projectIds, category)})
     select id, (select ${LOCK}) as locks from capped
   `
-  return rows.map(({ id }) => id)
 }
 
 /**

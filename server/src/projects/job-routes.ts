@@ -40,7 +40,7 @@ export function jobRoutes(app: App, { db, secrets }: Deps) {
       const types = readableTypes(req.project.scopes)
       const isOfType = types === undefined ? undefined : sql`type ~ ${types}`
       return readKeysetPage<JobRow, z.output<typeof JobView>>(db, secrets, {
-        scope: JSON.stringify(['jobs', projectId, active, readableTypes(req.project.scopes)]),
+        scope: JSON.stringify(['jobs', projectId, active, types]),
         query: req.query,
         select: ({ after, limit }) => selectJobs({ projectId, active, isOfType, after: after?.[0] as string | undefined, limit }),
         positionOf: ({ id }) => [id],

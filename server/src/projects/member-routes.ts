@@ -13,11 +13,11 @@ import {
   Invite,
   Invited,
   inviteMember,
+  isMember,
   listInvitations,
   listMembers,
   Member,
   removeMember,
-  roleOf,
   withdrawInvitation,
 } from './members.ts'
 
@@ -67,9 +67,7 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
     },
     async (req) => {
       const who = { projectId: req.project.id, userId: req.params.userId }
-      const member = await transact(req.db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
-      if (!member) return refuseOwnerOrUnknown(who)
-      return { ...member, createdAt: member.createdAt.toISOString() }
+      return (await transact(req.db, (tx) => changeRole(tx, { ...who, role: req.body.role }))) ?? refuseOwnerOrUnknown(who)
     },
   )
 
@@ -116,7 +114,7 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
   )
 
   async function refuseOwnerOrUnknown(who: { projectId: string; userId: string }): Promise<never> {
-    if (await roleOf(db, who)) fail('FORBIDDEN', { message: 'The owner cannot be removed or demoted.' })
+    if (await isMember(db, who)) fail('FORBIDDEN', { message: 'The owner cannot be removed or demoted.' })
     return notFound('member', who.userId)
   }
 }

@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type AccountEmailDeps, enqueueAccountEmail } from '../account-emails/account-email.ts'
-import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { type Db, many, maybeOne, scalar, type Tx } from '../db/index.ts'
 import { isDuplicate } from '../db/sql-state.ts'
-import type { Role } from '../http/auth/auth.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -27,54 +26,50 @@ export const Invitation = z
 
 const INVITATION_DAYS = 7
 
-type MemberRow = { userId: string; email: string; role: Role; createdAt: Date }
+type MemberJson = z.output<typeof Member>
 
-export async function listMembers(db: Db, projectId: string) {
-  const rows = await many<MemberRow>(db)`
+export const listMembers = (db: Db, projectId: string) =>
+  many<MemberJson>(db)`
     select m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
     from memberships m join users u on u.id = m.user_id
     where m.project_id = ${projectId}
     order by m.created_at, m.user_id
     limit 1000
   `
-  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }))
-}
 
-export async function listInvitations(db: Db, projectId: string) {
-  const rows = await many<{ id: string; email: string; role: 'ADMIN' | 'MEMBER'; createdAt: Date; expiresAt: Date }>(db)`
+export const listInvitations = (db: Db, projectId: string) =>
+  many<z.output<typeof Invitation>>(db)`
     select id, email, role, created_at as "createdAt", expires_at as "expiresAt"
     from invitations
     where project_id = ${projectId} and expires_at > now()
     order by created_at, id
     limit 1000
   `
-  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() }))
-}
 
-type Invitee = { projectId: string; email: string; role: 'ADMIN' | 'MEMBER' }
+type Invitee = z.output<typeof Invite> & { projectId: string }
 
 /** A user with a verified address joins at once. Everyone else gets a link: an unverified account may belong to a stranger. */
 export async function inviteMember(tx: Tx, port: AccountEmailDeps, invitee: Invitee): Promise<z.output<typeof Invited>> {
   const account = await maybeOne<{ id: string; verified: boolean }>(tx)`
     select id, email_verified_at is not null as verified from users where email = ${invitee.email}
   `
-  if (account && (await isMember(tx, invitee.projectId, account.id))) fail('CONFLICT', { message: 'This person is already a member.' })
-  const { name } = await one<{ name: string }>(tx)`select name from projects where id = ${invitee.projectId}`
+  if (account && (await isMember(tx, { ...invitee, userId: account.id }))) fail('CONFLICT', { message: 'This person is already a member.' })
+  const project = await scalar<string>(tx)`select name from projects where id = ${invitee.projectId}`
   return account?.verified
-    ? addMember(tx, port, { ...invitee, userId: account.id, project: name })
-    : sendInvitation(tx, port, { ...invitee, project: name })
+    ? addMember(tx, port, { ...invitee, userId: account.id, project })
+    : sendInvitation(tx, port, { ...invitee, project })
 }
 
-const isMember = (tx: Tx, projectId: string, userId: string) =>
-  maybeOne(tx)`select 1 from memberships where project_id = ${projectId} and user_id = ${userId}`
+export const isMember = (db: Db, { projectId, userId }: { projectId: string; userId: string }) =>
+  maybeOne(db)`select 1 from memberships where project_id = ${projectId} and user_id = ${userId}`
 
 async function addMember(
   tx: Tx,
   port: AccountEmailDeps,
   { projectId, userId, email, role, project }: Invitee & { userId: string; project: string },
 ) {
-  const added = await one<{ createdAt: Date }>(tx)`
-    insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"
+  const createdAt = await scalar<Date>(tx)`
+    insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at
   `.catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'This person is already a member.' }) : Promise.reject(err)))
   await sql`delete from invitations where project_id = ${projectId} and email = ${email}`.execute(tx)
   await enqueueAccountEmail(tx, port, {
@@ -89,18 +84,18 @@ async function addMember(
       `You did not expect this? Leave the project: ${port.publicUrl}/app/p/${projectId}/team`,
     ],
   })
-  return { userId, email, role, status: 'MEMBER' as const, createdAt: added.createdAt.toISOString() }
+  return { userId, email, role, status: 'MEMBER' as const, createdAt }
 }
 
 async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email, role, project }: Invitee & { project: string }) {
   const token = randomToken()
   // Inviting again replaces the link: only the newest works.
-  const { createdAt } = await one<{ createdAt: Date }>(tx)`
+  const createdAt = await scalar<Date>(tx)`
     insert into invitations (project_id, id, email, role, token_hash, expires_at)
     values (${projectId}, ${newId()}, ${email}, ${role}, ${port.secrets.hash('invitation', token)}, now() + make_interval(days => ${INVITATION_DAYS}))
     on conflict (project_id, email) do update set
       role = excluded.role, token_hash = excluded.token_hash, link_hash = null, expires_at = excluded.expires_at, created_at = now()
-    returning created_at as "createdAt"
+    returning created_at
   `
   await enqueueAccountEmail(tx, port, {
     to: email,
@@ -114,7 +109,7 @@ async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email
       `The link works once, for ${INVITATION_DAYS} days.`,
     ],
   })
-  return { userId: null, email, role, status: 'INVITED' as const, createdAt: createdAt.toISOString() }
+  return { userId: null, email, role, status: 'INVITED' as const, createdAt }
 }
 
 /** Returns the joined project and whether the link was the mailed one, which only the owner of the address got; or undefined. */
@@ -176,9 +171,9 @@ export const isInvited = async (tx: Tx, port: AccountEmailDeps, { token, email }
     `,
   )
 
-/** Like `removeMember`, it returns undefined for the owner and for unknown users; `roleOf` tells them apart. */
+/** Like `removeMember`, it returns undefined for the owner and for unknown users; `isMember` tells them apart. */
 export const changeRole = (tx: Tx, { projectId, userId, role }: { projectId: string; userId: string; role: 'ADMIN' | 'MEMBER' }) =>
-  maybeOne<MemberRow>(tx)`
+  maybeOne<MemberJson>(tx)`
     update memberships m set role = ${role} from users u
     where m.project_id = ${projectId} and m.user_id = ${userId} and m.role <> 'OWNER' and u.id = m.user_id
     returning m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
@@ -186,9 +181,6 @@ export const changeRole = (tx: Tx, { projectId, userId, role }: { projectId: str
 
 export const removeMember = (tx: Tx, { projectId, userId }: { projectId: string; userId: string }) =>
   maybeOne(tx)`delete from memberships where project_id = ${projectId} and user_id = ${userId} and role <> 'OWNER' returning user_id`
-
-export const roleOf = async (db: Db, { projectId, userId }: { projectId: string; userId: string }) =>
-  (await maybeOne<{ role: Role }>(db)`select role from memberships where project_id = ${projectId} and user_id = ${userId}`)?.role
 
 export const withdrawInvitation = (tx: Tx, { projectId, invitationId }: { projectId: string; invitationId: string }) =>
   maybeOne(tx)`delete from invitations where project_id = ${projectId} and id = ${invitationId} returning id`

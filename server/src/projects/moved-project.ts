@@ -40,14 +40,8 @@ export const readMovedProject = (db: Db, projectId: string) =>
     where p.id = ${projectId} and p.deleted_at is null and not exists (select from project_wipes w where w.project_id = p.id)
   `
 
-const MovedRow = z.object({
-  name: ProjectName,
-  tracking: ProjectChanges.shape.tracking,
-  language: ProjectChanges.shape.language,
-  timezone: ProjectChanges.shape.timezone,
-  name_fields: ProjectChanges.shape.nameFields,
-  brand: ProjectChanges.shape.brand,
-})
+const { nameFields, ...SETTINGS } = ProjectChanges.shape
+const MovedRow = z.object({ ...SETTINGS, name: ProjectName, name_fields: nameFields })
 
 type Arrival = { id: string; ownerId: string; row: string; keys: Keys | undefined }
 

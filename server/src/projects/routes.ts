@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { accountEmailDeps } from '../account-emails/account-email.ts'
 import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
 import type { Role } from '../http/auth/auth.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { sendsAccountEmails } from '../lib/config.ts'
 import { notFound } from '../lib/errors.ts'
 import { keyRoutes } from './api-keys/key-routes.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
@@ -33,8 +33,9 @@ type Hooks = {
   afterDelete: (tx: Tx, projectId: string) => Promise<unknown>
 }
 
-export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { beforeWipe, afterDelete }: Hooks) {
-  const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: sendsAccountEmails(config) }
+export function projectRoutes(app: App, deps: Deps, { beforeWipe, afterDelete }: Hooks) {
+  const { db, secrets, log } = deps
+  const port = accountEmailDeps(deps)
   const attempts = createQuotaCounter(db, secrets)
   const of = (role: Role, tags = ['Projects']) => routesOf(app, { tags, caller: 'session', role, params: ProjectId })
   const [byOwner, byAdmin, byMember] = [of('OWNER'), of('ADMIN'), of('MEMBER')]

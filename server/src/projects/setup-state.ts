@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
 
 export const SetupState = z.object({
   hasVerifiedDomain: z.boolean(),
   contactCount: z.int(),
-  lastCampaignSentAt: z.iso.datetime().nullable(),
+  lastCampaignSentAt: Timestamp.nullable(),
   hasEnabledWorkflow: z.boolean(),
   hasSubscription: z.boolean(),
   hasSentEmail: z.boolean(),
@@ -19,8 +20,8 @@ export const SetupState = z.object({
 const IS_TRACKED = sql`name !~ '^(email|contact|segment)[.]' and count > 0`
 
 /** One field per feature. */
-export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
-  const state = await one<Omit<z.output<typeof SetupState>, 'lastCampaignSentAt'> & { lastCampaignSentAt: Date | null }>(db)`
+export const setupState = (db: Db, projectId: string) =>
+  one<z.output<typeof SetupState>>(db)`
     select
       (select coalesce(sum(total), 0)::int from (
         select total from contact_counts where project_id = ${projectId}
@@ -37,5 +38,3 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
       exists (select from projects where id = ${projectId} and subscription is not null) as "hasSubscription",
       exists (select from segments where project_id = ${projectId}) as "hasSegment"
   `
-  return { ...state, lastCampaignSentAt: state.lastCampaignSentAt?.toISOString() ?? null }
-}

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
+import { countAffected, type Db, many, maybeOne, scalars, type Tx } from '../db/index.ts'
+import { dropRows } from '../db/wipe-rows.ts'
 import { fail } from '../lib/errors.ts'
 
 /** Time for which domains and owner of a suspended project stay marked. */
@@ -79,14 +80,12 @@ export const findOwnerMark = (db: Db, userId: string) =>
   `
 
 /** The suspended projects whose marks are on the owner of this project. */
-export const listMarksOfOwner = async (db: Db, projectId: string): Promise<string[]> =>
-  (
-    await many<{ suspended: string }>(db)`
-      select o.suspended from memberships m join users u on u.id = m.user_id
-      join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
-      where m.project_id = ${projectId} and m.role = 'OWNER' limit 1000
-    `
-  ).map(({ suspended }) => suspended)
+export const listMarksOfOwner = (db: Db, projectId: string) =>
+  scalars<string>(db)`
+    select o.suspended from memberships m join users u on u.id = m.user_id
+    join suspended_owners o on o.owner = u.id or o.address = ${addressOf(sql.ref('u.email'))}
+    where m.project_id = ${projectId} and m.role = 'OWNER' limit 1000
+  `
 
 /** Projects that are disabled because their owner has one of these suspended projects. */
 export const listHeirs = (db: Db, suspended: string[]) =>
@@ -126,9 +125,4 @@ export const listMarks = (db: Db, limit: number) =>
   `
 
 export const dropOldMarks = async (tx: Tx, limit: number) =>
-  (await countAffected(tx)`
-    delete from suspended_domains where ctid = any(array(select ctid from suspended_domains where until < now() limit ${limit}))
-  `) +
-  (await countAffected(tx)`
-    delete from suspended_owners where ctid = any(array(select ctid from suspended_owners where until < now() limit ${limit}))
-  `)
+  (await dropRows(tx, 'suspended_domains', sql`until < now()`, limit)) + (await dropRows(tx, 'suspended_owners', sql`until < now()`, limit))

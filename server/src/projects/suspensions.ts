@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type AccountEmailDeps, enqueueAccountEmail } from '../account-emails/account-email.ts'
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { recordFacts } from '../webhooks/facts.ts'
 import { findOwnerMark, listHeirs, listMarksOfOwner, markSuspension, removeMarks } from './suspension-marks.ts'
@@ -119,7 +119,4 @@ export async function tellOwners(
 }
 
 /** A reset keeps them. */
-export const wipeSuspensions = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'suspensions', scope, {
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-  })
+export const wipeSuspensions = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'suspensions', scope, { which: OF_DELETED_PROJECT })

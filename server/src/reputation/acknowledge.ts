@@ -1,4 +1,4 @@
-import { type Db, maybeOne, one, type Tx } from '../db/index.ts'
+import { type Db, maybeOne, scalar, type Tx } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { isOperator } from '../projects/operators.ts'
 import { BY_REPUTATION, enableProject, findInherited, liftMarks } from '../projects/suspensions.ts'
@@ -26,14 +26,12 @@ export async function acknowledge(tx: Tx, projectId: string, { userId, email }: 
 }
 
 /** Whether there is something to lift: a disabled project, or what one has left behind. */
-export const isSuspended = async (db: Db, projectId: string) =>
-  (
-    await one<{ found: boolean }>(db)`
+export const isSuspended = (db: Db, projectId: string) =>
+  scalar<boolean>(db)`
     select exists (select from projects where id = ${projectId} and deleted_at is null and disabled)
       or exists (select from suspended_owners where suspended = ${projectId})
-      or exists (select from suspended_domains where suspended = ${projectId}) as found
+      or exists (select from suspended_domains where suspended = ${projectId})
   `
-  ).found
 
 /**
  * An operator lifts a suspension: its project, if it still exists, sends again, and the marks on domains and owner are removed. False if

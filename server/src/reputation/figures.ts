@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
+import { type Db, many, one, type Tx } from '../db/index.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { defineSums } from '../ledger/repair.ts'
 import {
   allEmailCounts,
@@ -69,10 +69,10 @@ function actualSums(kind: string) {
 
 export type ReputationFigures = Windows & { history: Figures; acknowledgedAt: Date | null; acknowledgedBy: string | null }
 
-type SumRow = { [Kind in (typeof REPUTATION_KINDS)[number] as `day_${Kind}` | `week_${Kind}` | Kind | `all_${Kind}`]: number } & {
-  acknowledgedAt: Date | null
-  acknowledgedBy: string | null
-}
+type SumRow = { [Kind in (typeof REPUTATION_KINDS)[number] as `day_${Kind}` | `week_${Kind}` | Kind | `all_${Kind}`]: number } & Pick<
+  ReputationFigures,
+  'acknowledgedAt' | 'acknowledgedBy'
+>
 
 /** Emails sent in the last 24 hours, the last 7 days and since the acknowledgement, to the hour; and of all time. Read in one snapshot. */
 export async function readReputation(db: Db, projectId: string): Promise<ReputationFigures> {
@@ -112,35 +112,27 @@ export async function readReputation(db: Db, projectId: string): Promise<Reputat
     bounces: row[`${prefix}bounced`],
     complaints: row[`${prefix}complained`],
   })
-  return {
-    twentyFourHour: figures('day_'),
-    sevenDay: figures('week_'),
-    allTime: figures(''),
-    history: figures('all_'),
-    acknowledgedAt: row.acknowledgedAt,
-    acknowledgedBy: row.acknowledgedBy,
-  }
+  const { acknowledgedAt, acknowledgedBy } = row
+  const windows = { twentyFourHour: figures('day_'), sevenDay: figures('week_'), allTime: figures('') }
+  return { ...windows, history: figures('all_'), acknowledgedAt, acknowledgedBy }
 }
 
 /** The figures count from now on. What was counted in this hour so far is stored, since counts are kept by the hour. */
 export async function startAnew(tx: Tx, projectId: string, by: string) {
   await lockEmailCounts(tx)
   const counted = REPUTATION_KINDS.map((kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0)`)
-  const columns = REPUTATION_KINDS.map((kind) => sql.ref(`before_${kind}`))
+  const columns = [...REPUTATION_KINDS.map((kind) => `before_${kind}`), ...REPUTATION_KINDS].map((column) => sql.ref(column))
   // Appended counts are added to the sums later, although they are older.
   const waiting = REPUTATION_KINDS.map(
     (kind) => sql`- coalesce((select sum(n) from ${countsOfSql()} as changes
     where project_id = ${projectId} and kind = ${sql.lit(kind)} and hour >= date_trunc('hour', now(), 'UTC')), 0)`,
   )
   await sql`
-    insert into reputations (project_id, since, acknowledged_at, acknowledged_by, ${sql.join(columns)},
-      ${sql.join(REPUTATION_KINDS.map((kind) => sql.ref(kind)))})
+    insert into reputations (project_id, since, acknowledged_at, acknowledged_by, ${sql.join(columns)})
     select ${projectId}, date_trunc('hour', now(), 'UTC'), now(), ${by}, ${sql.join(counted)}, ${sql.join(waiting)}
     from ${allEmailCounts(projectId, sql`hour >= date_trunc('hour', now(), 'UTC')`)}
     on conflict (project_id) do update set since = excluded.since, acknowledged_at = excluded.acknowledged_at,
-      acknowledged_by = excluded.acknowledged_by, ${sql.join(
-        [...columns, ...REPUTATION_KINDS.map((kind) => sql.ref(kind))].map((column) => sql`${column} = excluded.${column}`),
-      )}
+      acknowledged_by = excluded.acknowledged_by, ${sql.join(columns.map((column) => sql`${column} = excluded.${column}`))}
   `.execute(tx)
 }
 
@@ -169,10 +161,4 @@ export const setReputationsDue = (tx: Tx, projectIds: string[], due: boolean) =>
 
 /** A reset keeps the reputation. */
 export const wipeReputations = (tx: Tx, scope: WipeScope) =>
-  countAffected(
-    tx,
-    wipeSql('reputations', scope, {
-      key: ['project_id'],
-      which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-    }),
-  )
+  wipeRows(tx, 'reputations', scope, { key: ['project_id'], which: OF_DELETED_PROJECT })

@@ -40,11 +40,8 @@ async function judgeSome(tx: Tx, except: string[]) {
   const due = await takeDueReputations(tx, { limit: PAGE, except })
   const judged: { projectId: string; isCritical: boolean }[] = []
   for (const { projectId } of due) judged.push({ projectId, isCritical: judgeRates(await readReputation(tx, projectId)).shouldDisable })
-  await setReputationsDue(
-    tx,
-    judged.flatMap(({ projectId, isCritical }) => (isCritical ? projectId : [])),
-    true,
-  )
+  const critical = judged.flatMap(({ projectId, isCritical }) => (isCritical ? projectId : []))
+  await setReputationsDue(tx, critical, true)
   return judged
 }
 

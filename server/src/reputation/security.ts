@@ -79,20 +79,17 @@ export async function readSecurity(
   { disablesAutomatically }: { disablesAutomatically: boolean },
 ): Promise<z.output<typeof Security>> {
   const { history, acknowledgedAt, acknowledgedBy, ...windows } = await readReputation(db, projectId)
-  const { levels, violations, warnings, shouldDisable, isHealthy } = judgeRates(windows)
+  const { levels, ...verdict } = judgeRates(windows)
   const { disabled, reason, now } = await one<{ disabled: boolean; reason: string | null; now: Date }>(db)`
     select disabled, disabled_reason as reason, now() as now from projects where id = ${projectId}
   `
   const next = acknowledgedAt && new Date(acknowledgedAt.getTime() + ACKNOWLEDGE_DAYS * DAY)
   return {
     status: {
-      isHealthy,
-      shouldDisable,
+      ...verdict,
       twentyFourHour: show(windows.twentyFourHour),
       sevenDay: show(windows.sevenDay),
       allTime: show(windows.allTime),
-      violations,
-      warnings,
     },
     suspensions: await listSuspensions(db, projectId),
     levels,

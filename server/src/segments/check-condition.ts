@@ -4,7 +4,7 @@ import { eventsOf, referencesOf } from '../conditions/references.ts'
 import { type ConditionTree, readCondition } from '../conditions/schema.ts'
 import { many, type Tx } from '../db/index.ts'
 import { AppError, failPlainly, invalid } from '../lib/errors.ts'
-import { loadLookup } from './expressions.ts'
+import { dependentsCte, loadLookup } from './expressions.ts'
 
 const FIELD = 'condition'
 
@@ -22,13 +22,11 @@ export function usesOf(tree: ConditionTree) {
   return { fields, standard, segments, events: [...new Set(events.map(({ name }) => name))] }
 }
 
-type Edited = { projectId: string; tree: ConditionTree; id?: string }
-
 /**
  * Refuses a condition that refers to an unknown segment or to itself, or has too many filters once its references are in-lined. Editing a
  * segment may also make one that refers to it too large. Call it under the lock of the project's segments.
  */
-export async function checkReferences(tx: Tx, { projectId, tree, id }: Edited) {
+export async function checkReferences(tx: Tx, { projectId, tree, id }: { projectId: string; tree: ConditionTree; id?: string }) {
   const dependants = id ? await listDependants(tx, projectId, id) : []
   const lookup = await loadLookup(tx, projectId, [...usesOf(tree).segments, ...dependants.map((dependant) => dependant.id)])
   const edited: SegmentLookup = (segmentId) => (segmentId === id ? { type: 'DYNAMIC', condition: tree } : lookup(segmentId))
@@ -44,12 +42,8 @@ type Dependant = { id: string; name: string }
 /** Segments that refer to this one, directly or not. */
 const listDependants = (tx: Tx, projectId: string, id: string) =>
   many<Dependant>(tx)`
-    with recursive dependants (id) as (
-      select ${id}::uuid
-      union
-      select s.id from dependants d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
-    )
-    select s.id, s.name from segments s join dependants using (id) where s.project_id = ${projectId} and s.id <> ${id}
+    with recursive ${dependentsCte(projectId, id)}
+    select s.id, s.name from segments s join dependents using (id) where s.project_id = ${projectId} and s.id <> ${id}
   `
 
 function checkDependant({ id, name }: Dependant, lookup: SegmentLookup) {

@@ -1,14 +1,13 @@
 import { sql } from 'kysely'
-import type { Expression } from '../conditions/expression.ts'
 import { expressionSql, scanSql } from '../conditions/sql.ts'
 import { countContacts } from '../contacts/counts.ts'
-import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { type Db, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { workInPieces } from '../jobs/job.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { scanContacts } from '../projects/scans.ts'
-import { readContext } from './evaluate.ts'
+import { readSqlContext } from './evaluate.ts'
 import { resolveSegment } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'
 import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
@@ -49,11 +48,8 @@ async function countExactly(db: Db, segment: Countable): Promise<number> {
   if (await hasMemberRows(db, segment))
     return scalar<number>(db)`select count(*)::int from segment_members where project_id = ${projectId} and segment_id = ${id}`
   const expression = await resolveSegment(db, projectId, id)
-  return expression ? countMatches(db, projectId, expression) : 0
-}
-
-async function countMatches(db: Db, projectId: string, expression: Expression) {
-  const { joins, matches } = scanSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
+  if (!expression) return 0
+  const { joins, matches } = scanSql(expression, await readSqlContext(db, projectId, expression))
   return scalar<number>(db)`select count(*)::int from contacts ${joins} where contacts.project_id = ${projectId} and ${matches}`
 }
 
@@ -63,16 +59,16 @@ async function estimate(db: Db, segment: Countable): Promise<Counted> {
   const expression = await resolveSegment(db, projectId, segment.id)
   if (!expression) return { count: 0, isEstimate: false, ms: 0 }
   const { ids, total, isComplete } = await sampleContacts(db, projectId)
-  const matches = expressionSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
+  const matches = expressionSql(expression, await readSqlContext(db, projectId, expression))
   const count = await scalar<number>(db)`
     select count(*)::int from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) and ${matches}
   `
   return { count: scaleUp(count, ids.length, total), isEstimate: !isComplete, ms: 0 }
 }
 
-async function measured(count: () => Promise<number>): Promise<Counted> {
+async function measureCount(db: Db, segment: Countable): Promise<Counted> {
   const start = performance.now()
-  return { count: await count(), isEstimate: false, ms: Math.round(performance.now() - start) }
+  return { count: await countExactly(db, segment), isEstimate: false, ms: Math.round(performance.now() - start) }
 }
 
 /** Not if the segment was changed since it was read: the count would be one of the old condition. */
@@ -95,15 +91,8 @@ export const countAfterChange = (db: Pool, { count }: SegmentTurns, segment: Seg
 
 async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
   const { projectId } = segment
-  const exact = await scanContacts(db, { projectId, ms: COUNT_NOW_MS }, (tx) => measured(() => countExactly(tx, segment)))
-  const counted =
-    exact ??
-    (await scanContacts(
-      db,
-      { projectId, ms: ESTIMATE_MS },
-      (tx) => estimate(tx, segment),
-      () => UNKNOWN,
-    ))
+  const exact = await scanContacts(db, { projectId, ms: COUNT_NOW_MS }, (tx) => measureCount(tx, segment))
+  const counted = exact ?? (await scanContacts(db, { projectId, ms: ESTIMATE_MS }, (tx) => estimate(tx, segment))) ?? UNKNOWN
   return transact(db, async (tx) => {
     if (!exact) await enqueueCount(tx, segment.projectId, segment.id)
     return (await storeCount(tx, segment, counted)) ?? segment
@@ -112,30 +101,21 @@ async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
 
 /** Counts exactly, or fails when that takes too long. */
 export async function recount(db: Pool, segment: SegmentRow) {
-  const { projectId } = segment
-  const counted = await scanContacts(
-    db,
-    { projectId, ms: LONG_STATEMENT_MS, expectedMs: segment.countMs },
-    (tx) => measured(() => countExactly(tx, segment)),
-    failTooSlow,
-  )
+  const limits = { projectId: segment.projectId, ms: LONG_STATEMENT_MS, expectedMs: segment.countMs }
+  const counted = await scanContacts(db, limits, (tx) => measureCount(tx, segment), failTooSlow)
   await transact(db, (tx) => storeCount(tx, segment, counted))
   return counted.count
 }
 
 /** Total of a list of members: exact in a small project, else as last counted. */
 export async function countForList(db: Pool, segment: SegmentRow) {
-  const { total } = await countContacts(db, segment.projectId)
-  if (total > MAX_COUNTED_NOW && segment.countedAt) {
-    await refreshCounts(db, segment.projectId, [segment])
-    return segment.memberCount
+  const { projectId, countedAt, memberCount } = segment
+  const { total } = await countContacts(db, projectId)
+  if (total > MAX_COUNTED_NOW && countedAt) {
+    await refreshCounts(db, projectId, [segment])
+    return memberCount
   }
-  return scanContacts(
-    db,
-    { projectId: segment.projectId, ms: COUNT_NOW_MS },
-    (tx) => countExactly(tx, segment),
-    () => segment.memberCount,
-  )
+  return (await scanContacts(db, { projectId, ms: COUNT_NOW_MS }, (tx) => countExactly(tx, segment))) ?? memberCount
 }
 
 /** Enqueues a count of those that are out of date. */
@@ -145,12 +125,9 @@ export async function refreshCounts(db: Pool, projectId: string, segments: Segme
 }
 
 const enqueueCount = (tx: Tx, projectId: string, segmentId?: string) =>
-  enqueue(
-    tx,
-    'segments.count',
-    { projectId, ...(segmentId ? { segmentId } : {}) },
-    { key: `segments.count:${projectId}:${segmentId ?? 'all'}` },
-  )
+  enqueue(tx, 'segments.count', segmentId ? { projectId, segmentId } : { projectId }, {
+    key: `segments.count:${projectId}:${segmentId ?? 'all'}`,
+  })
 
 /** Counts one segment, or all of a project that are out of date, for about a second; a new job does the rest. */
 export async function countStaleSegments(db: Pool, { projectId, segmentId }: { projectId: string; segmentId?: string }) {
@@ -160,25 +137,21 @@ export async function countStaleSegments(db: Pool, { projectId, segmentId }: { p
     return
   }
   await workInPieces(async (isLast) => {
-    const [next] = await listStale(db, projectId)
+    const next = await findStale(db, projectId)
     if (next) await (isLast ? transact(db, (tx) => enqueueCount(tx, projectId)) : countInJob(db, next))
     return next
   })
 }
 
-const listStale = (db: Db, projectId: string) =>
-  many<SegmentRow>(db)`
+const findStale = (db: Db, projectId: string) =>
+  maybeOne<SegmentRow>(db)`
     select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and ${isStaleSql} order by counted_at nulls first, id limit 1
   `
 
 /** One that takes too long is estimated: the next attempt follows after its time, not at once. */
 async function countInJob(db: Pool, segment: SegmentRow) {
   const limits = { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: JOB_WAIT_MS }
-  const counted = await scanContacts(
-    db,
-    { ...limits, expectedMs: segment.countMs },
-    (tx) => measured(() => countExactly(tx, segment)),
-    async () => ({ ...(await scanContacts(db, limits, (tx) => estimate(tx, segment), failTooSlow)), ms: LONG_STATEMENT_MS }),
-  )
+  const exact = await scanContacts(db, { ...limits, expectedMs: segment.countMs }, (tx) => measureCount(tx, segment))
+  const counted = exact ?? { ...(await scanContacts(db, limits, (tx) => estimate(tx, segment), failTooSlow)), ms: LONG_STATEMENT_MS }
   await transact(db, (tx) => storeCount(tx, segment, counted))
 }

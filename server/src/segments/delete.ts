@@ -4,7 +4,7 @@ import { many, type Tx } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { fail } from '../lib/errors.ts'
 import { awaitSegmentsLock } from './limits.ts'
-import { findSegment } from './segment.ts'
+import { getSegment } from './segment.ts'
 import { stopTracking } from './tracking/tracking.ts'
 
 type SegmentId = { projectId: string; segmentId: string }
@@ -29,11 +29,10 @@ async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promis
   return [...segments, ...campaigns, ...workflows.map((workflow) => ({ type: 'workflow' as const, ...workflow }))]
 }
 
-/** Refused while something uses it. False when there is no such segment. */
-export async function deleteSegment(tx: Tx, { projectId, segmentId }: SegmentId): Promise<boolean> {
+/** Refused while something uses it. */
+export async function deleteSegment(tx: Tx, { projectId, segmentId }: SegmentId) {
   await awaitSegmentsLock(tx, projectId)
-  const segment = await findSegment(tx, projectId, segmentId)
-  if (!segment) return false
+  const segment = await getSegment(tx, projectId, segmentId)
   const usedBy = await segmentUsers(tx, { projectId, segmentId: segment.id })
   if (usedBy.length)
     fail('CONFLICT', {
@@ -44,5 +43,4 @@ export async function deleteSegment(tx: Tx, { projectId, segmentId }: SegmentId)
   // A job deletes the members, which may be a million.
   if (segment.type === 'STATIC') await enqueue(tx, 'segments.forget-members', { projectId, segmentId: segment.id })
   else if (segment.trackMembership) await stopTracking(tx, { projectId, segmentId: segment.id })
-  return true
 }

@@ -11,6 +11,7 @@ import { Timestamp } from '../http/validate.ts'
 import { createYield } from '../lib/concurrency/yield-to-loop.ts'
 import { readContext } from './evaluate.ts'
 import { loadLookup, resolveSegment } from './expressions.ts'
+import { ContactSegment } from './members/contact-segments.ts'
 import { entryEventOf, exitEventOf, type SegmentRow } from './segment.ts'
 
 /** Entries and exits shown. */
@@ -18,13 +19,7 @@ const MAX_HISTORY = 100
 
 export const MembershipExplanation = z.object({
   matches: z.boolean().describe('Whether the contact is in the segment now.'),
-  segment: z.object({
-    id: z.uuid(),
-    name: z.string(),
-    slug: z.string(),
-    type: z.enum(['DYNAMIC', 'STATIC']),
-    trackMembership: z.boolean(),
-  }),
+  segment: ContactSegment,
   explanation: Explanation.nullable().describe('The evaluated condition with the actual values. Null for a static segment.'),
   isMember: z
     .boolean()
@@ -35,9 +30,9 @@ export const MembershipExplanation = z.object({
     .describe(`Entries and exits while the segment was tracked, newest first, at most ${MAX_HISTORY}.`),
 })
 
-/** Why a contact is in a segment, or not. Undefined when there is no such contact. */
 type Explained = z.output<typeof MembershipExplanation>
 
+/** Why a contact is in a segment, or not. Undefined when there is no such contact. */
 export async function explainMembership(db: Db, segment: SegmentRow, contactId: string): Promise<Explained | undefined> {
   const { id, projectId, name, slug, type, trackMembership } = segment
   const expression = await resolveSegment(db, projectId, id)
@@ -59,7 +54,7 @@ export const ConditionMatch = z.object({ matches: z.boolean(), explanation: Expl
 export async function explainCondition(
   db: Db,
   { projectId, tree, contactId }: { projectId: string; tree: ConditionTree; contactId: string },
-): Promise<z.output<typeof ConditionMatch> | undefined> {
+) {
   const expression = toExpression(tree, await loadLookup(db, projectId, referencesOf(tree).segments))
   const explanation = await explainFor(db, { projectId, expression, contactId })
   return explanation && { matches: explanation.matches, explanation }
@@ -68,7 +63,7 @@ export async function explainCondition(
 async function explainFor(db: Db, { projectId, expression, contactId }: { projectId: string; expression: Expression; contactId: string }) {
   const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions: [expression] })
   if (!facts) return undefined
-  const context = await readContext(db, projectId, [{ expression }])
+  const context = await readContext(db, projectId, [expression])
   return explainExpression(expression, evaluationOf(facts, context), createYield())
 }
 
@@ -83,9 +78,9 @@ async function readHistory(db: Db, { projectId, slug }: SegmentRow, contactId: s
     where project_id = ${projectId} and name = any(${[entry, exitEventOf(slug)]}::text[]) and contact_id = ${contactId}
     order by id desc limit ${MAX_HISTORY}
   `
-  return rows.map((row) => ({
-    type: row.name === entry ? ('entry' as const) : ('exit' as const),
-    at: row.createdAt,
-    eventId: row.id,
+  return rows.map(({ id: eventId, name, createdAt: at }) => ({
+    type: name === entry ? ('entry' as const) : ('exit' as const),
+    at,
+    eventId,
   }))
 }

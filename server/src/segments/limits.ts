@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { hasDueWindows } from '../conditions/references.ts'
-import { type Db, many, scalar, type Tx } from '../db/index.ts'
+import { scalar, scalars, type Tx } from '../db/index.ts'
 import { lock } from '../ledger/locks.ts'
 import { fail } from '../lib/errors.ts'
 import { resolveSegments } from './expressions.ts'
@@ -37,7 +37,9 @@ export async function assertRoomForSegment(tx: Tx, projectId: string) {
 
 /** Call after a change of a tracked segment, or of one that a tracked segment may refer to, under the lock. */
 export async function assertTrackable(tx: Tx, projectId: string) {
-  const tracked = await listTracked(tx, projectId)
+  const tracked = await scalars<string>(tx)`
+    select id from segments where project_id = ${projectId} and track_membership limit ${MAX_SEGMENTS}
+  `
   if (tracked.length > MAX_TRACKED) fail('CONFLICT', { message: `A project tracks the membership of at most ${MAX_TRACKED} segments.` })
   if (tracked.length <= MAX_TRACKED_WITH_DUE_WINDOWS) return
   const segments = await resolveSegments(tx, projectId, tracked)
@@ -47,8 +49,3 @@ export async function assertTrackable(tx: Tx, projectId: string) {
       message: `A project tracks the membership of at most ${MAX_TRACKED_WITH_DUE_WINDOWS} segments with time windows on "data" or "updatedAt".`,
     })
 }
-
-const listTracked = async (db: Db, projectId: string) =>
-  (await many<{ id: string }>(db)`select id from segments where project_id = ${projectId} and track_membership limit ${MAX_SEGMENTS}`).map(
-    ({ id }) => id,
-  )

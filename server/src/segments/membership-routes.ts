@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findContact } from '../contacts/contact.ts'
+import { getContact } from '../contacts/contact.ts'
 import { PlainError } from '../http/errors.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -71,9 +71,8 @@ export function membershipRoutes(app: App, { db }: Deps) {
       slowRead: true,
     },
     async (req) => {
-      const { id } = req.params
-      const contact = (isId(id) && (await findContact(db, req.project.id, id))) || contactNotFound(id)
-      return listSegmentsOfContact(db, { projectId: req.project.id, contactId: contact.id })
+      const { projectId, id: contactId } = await getContact(db, req.project.id, req.params.id)
+      return listSegmentsOfContact(db, { projectId, contactId })
     },
   )
 }

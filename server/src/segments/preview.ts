@@ -11,7 +11,7 @@ import { maySendSql, SUPPRESSION_JOINS } from '../delivery/rules/may-send.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/limits/too-slow.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { scanContacts } from '../projects/scans.ts'
-import { readContext } from './evaluate.ts'
+import { readSqlContext } from './evaluate.ts'
 import { loadLookup } from './expressions.ts'
 import { sampleContacts, scaleUp } from './sample.ts'
 
@@ -36,41 +36,39 @@ const SCAN_MS = 2 * SECOND
 const MAX_SCANNED_FILTERS = 20
 const SHOWN_CONTACTS = 5
 
-type Question = { projectId: string; expression: Expression; filters: Placed[]; context: SqlContext }
-type Numbers = { count: number; mailable: number; remaining: number[] }
+type Question = { expression: Expression; filters: Placed[]; context: SqlContext }
 
 /** Evaluates a condition that is not stored. */
 export async function previewCondition(db: Pool, projectId: string, tree: ConditionTree): Promise<z.output<typeof SegmentPreview>> {
   const lookup = await loadLookup(db, projectId, referencesOf(tree).segments)
   const expression = toExpression(tree, lookup)
   const filters = placeFilters(expression)
-  const context = { projectId, ...(await readContext(db, projectId, [{ expression }])) }
-  const question: Question = { projectId, expression, filters, context }
+  const question = { expression, filters, context: await readSqlContext(db, projectId, expression) }
   const exact = filters.length <= MAX_SCANNED_FILTERS && (await scanAll(db, question))
   const { numbers, estimated, sample } =
     exact || (await scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) => scanSample(tx, question), failTooSlow))
+  const { count, mailable, remaining } = numbers
   const perFilter = filters.map(({ node: { path, filter } }, index) => ({
     path,
     field: filter.field,
     operator: filter.operator,
-    remaining: numbers.remaining[index]!,
+    remaining: remaining[index]!,
   }))
-  return { count: numbers.count, estimated, mailable: numbers.mailable, perFilter, sample: sample.map(showContact) }
+  return { count, estimated, mailable, perFilter, sample: sample.map(showContact) }
 }
 
-type Answer = { numbers: Numbers; estimated: boolean; sample: ContactRow[] }
-
 /** Undefined when it takes too long. */
-const scanAll = (db: Pool, question: Question): Promise<Answer | undefined> =>
-  scanContacts(db, { projectId: question.projectId, ms: SCAN_MS }, async (tx) => {
-    const numbers = await one(tx, numbersSql(question, scanAllSql(question)))
+const scanAll = (db: Pool, question: Question) =>
+  scanContacts(db, { projectId: question.context.projectId, ms: SCAN_MS }, async (tx) => {
+    const numbers = await one(tx, numbersSql(question, scanSql(question.expression, question.context), sql`true`))
     return { numbers, estimated: false, sample: numbers.count ? await many(tx, sampleSql(question, sql`true`)) : [] }
   })
 
-async function scanSample(db: Db, question: Question): Promise<Answer> {
-  const { ids, total, isComplete } = await sampleContacts(db, question.projectId)
+async function scanSample(db: Db, question: Question) {
+  const { ids, total, isComplete } = await sampleContacts(db, question.context.projectId)
   const isSampled = sql`contacts.id = any(${ids}::uuid[])`
-  const { count, mailable, remaining } = await one(db, numbersSql(question, scanSomeSql(question, isSampled)))
+  const scan = probeSql(question.expression, question.context)
+  const { count, mailable, remaining } = await one(db, numbersSql(question, scan, isSampled))
   const scaled = (number: number) => scaleUp(number, ids.length, total)
   return {
     numbers: { count: scaled(count), mailable: scaled(mailable), remaining: remaining.map(scaled) },
@@ -79,48 +77,37 @@ async function scanSample(db: Db, question: Question): Promise<Answer> {
   }
 }
 
-const sampleSql = ({ projectId, expression, context }: Question, which: RawBuilder<unknown>) => sql<ContactRow>`
+const sampleSql = ({ expression, context }: Question, which: RawBuilder<unknown>) => sql<ContactRow>`
   select ${CONTACT_COLUMNS} from contacts
-  where project_id = ${projectId} and ${which} and ${expressionSql(expression, context)}
+  where project_id = ${context.projectId} and ${which} and ${expressionSql(expression, context)}
   order by id desc limit ${SHOWN_CONTACTS}`
 
-/** How a statement finds the contacts, and evaluates each filter. */
-type Scan = { joins: RawBuilder<unknown>; which: RawBuilder<unknown>; isTrue: (node: FilterNode) => RawBuilder<unknown> }
-
-const scanAllSql = ({ expression, context }: Question): Scan => scanOf(scanSql(expression, context), sql`true`)
-
-const scanSomeSql = ({ expression, context }: Question, which: RawBuilder<unknown>): Scan => scanOf(probeSql(expression, context), which)
-
-const scanOf = ({ joins, each }: ScanSql, which: RawBuilder<unknown>): Scan => ({ joins, which, isTrue: ({ path }) => each.get(path)! })
-
 /** Evaluates each filter once per contact. Without the offset the planner would evaluate it wherever its result is used. */
-function numbersSql({ projectId, expression, filters }: Question, { joins, which, isTrue }: Scan): RawBuilder<Numbers> {
+function numbersSql({ context, expression, filters }: Question, { joins, each }: ScanSql, which: RawBuilder<unknown>) {
   const columns = new Map(filters.map(({ node }, index) => [node, sql.ref(`filter_${index}`)]))
   const matches = combine(expression, columns)
-  const evaluated = filters.map(({ node }) => sql`${isTrue(node)} as ${columns.get(node)}`)
+  const evaluated = filters.map(({ node }) => sql`${each.get(node.path)} as ${columns.get(node)}`)
   const remaining = filters.map(({ upTo }) => {
     const all = upTo.map((node) => columns.get(node)!)
     return sql`(count(*) filter (where ${sql.join(all, sql` and `)}))::int`
   })
-  return sql<Numbers>`
+  return sql<{ count: number; mailable: number; remaining: number[] }>`
     select (count(*) filter (where ${matches}))::int as count, (count(*) filter (where ${matches} and is_mailable))::int as mailable,
       array[${sql.join(remaining)}] as remaining
     from (
       select ${maySendSql('MARKETING')} as is_mailable, ${sql.join(evaluated)}
       from contacts ${joins} ${SUPPRESSION_JOINS}
-      where contacts.project_id = ${projectId} and ${which}
+      where contacts.project_id = ${context.projectId} and ${which}
       offset 0
     ) as evaluated`
 }
 
 /** The condition over the results of its filters. */
-const combine = (expression: Expression, columns: Map<Expression, RawBuilder<unknown>>): RawBuilder<unknown> =>
-  expression.type === 'filter'
-    ? columns.get(expression)!
-    : sql`(${sql.join(
-        expression.nodes.map((node) => combine(node, columns)),
-        expression.type === 'and' ? sql` and ` : sql` or `,
-      )})`
+function combine(expression: Expression, columns: Map<Expression, RawBuilder<unknown>>): RawBuilder<unknown> {
+  if (expression.type === 'filter') return columns.get(expression)!
+  const nodes = expression.nodes.map((node) => combine(node, columns))
+  return sql`(${sql.join(nodes, expression.type === 'and' ? sql` and ` : sql` or `)})`
+}
 
 type Placed = { node: FilterNode; upTo: FilterNode[] }
 

@@ -16,7 +16,7 @@ import { countAfterChange, refreshCounts } from './counts.ts'
 import { deleteSegment } from './delete.ts'
 import { previewCondition, SegmentPreview } from './preview.ts'
 import { changeSegment, createSegment, duplicateSegment, MAX_SEGMENT_NAME } from './save.ts'
-import { listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, segmentNotFound, showSegment } from './segment.ts'
+import { listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
 import { segmentResource } from './segment-resource.ts'
 import { createSegmentTurns } from './turns.ts'
 
@@ -114,7 +114,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
       const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
-      const changed = (await write(req, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
+      const changed = await write(req, (tx) => changeSegment(tx, edit))
       return showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
     },
   )
@@ -129,8 +129,8 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { id, projectId }, reply) => {
-      const deleted = await write(req, (tx) => deleteSegment(tx, { projectId, segmentId: id }))
-      return deleted ? reply.status(204).send(null) : segmentNotFound(id)
+      await write(req, (tx) => deleteSegment(tx, { projectId, segmentId: id }))
+      return reply.status(204).send(null)
     },
   )
 
@@ -144,7 +144,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { id, projectId }, reply) => {
-      const copy = (await write(req, (tx) => duplicateSegment(tx, { projectId, id }))) ?? segmentNotFound(id)
+      const copy = await write(req, (tx) => duplicateSegment(tx, { projectId, id }))
       return reply.status(201).send(showSegment(await countAfterChange(db, turns, copy)))
     },
   )

@@ -1,5 +1,5 @@
 import { countContacts } from '../contacts/counts.ts'
-import { type Db, many } from '../db/index.ts'
+import { type Db, scalars } from '../db/index.ts'
 
 /** Contacts that an estimate looks at. */
 const SAMPLE_SIZE = 10_000
@@ -13,10 +13,10 @@ export async function sampleContacts(db: Db, projectId: string): Promise<{ ids: 
   const { total } = await countContacts(db, projectId)
   const isComplete = total <= SAMPLE_SIZE
   const share = isComplete ? HASHES : Math.floor((HASHES / total) * SAMPLE_SIZE)
-  const rows = await many<{ id: string }>(db)`
+  const ids = await scalars<string>(db)`
     select id from contacts where project_id = ${projectId} and (uuid_hash(id) & ${HASHES - 1}::int) < ${share}::bigint
   `
-  return { ids: rows.map(({ id }) => id), total, isComplete }
+  return { ids, total, isComplete }
 }
 
 /** A number of sampled contacts, as one of all contacts. The total may be older than the sample. */

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import type { ConditionTree } from '../conditions/schema.ts'
-import { many, maybeOne, one, type Tx } from '../db/index.ts'
+import { maybeOne, one, scalars, type Tx } from '../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../http/if-match.ts'
+import type { Given } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 import { checkReferences, usesOf } from './check-condition.ts'
 import { assertRoomForSegment, assertTrackable, awaitSegmentsLock } from './limits.ts'
 import { copyMembers } from './members/copy-members.ts'
-import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
+import { getSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
 import { slugCandidates } from './slug.ts'
 import { conditionChanged, startTracking, stopTracking } from './tracking/tracking.ts'
 
@@ -47,26 +48,20 @@ const asJson = (value: object | null) => (value === null ? null : JSON.stringify
 /** Under the lock of the project's segments, so that it is still free when it is inserted. */
 async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; name: string; id: string }) {
   const candidates = slugCandidates(name, id)
-  const rows = await many<{ slug: string }>(tx)`
+  const taken = await scalars<string>(tx)`
     select slug from segments where project_id = ${projectId} and slug = any(${candidates}::text[])
   `
-  const taken = new Set(rows.map(({ slug }) => slug))
-  return candidates.find((slug) => !taken.has(slug))!
+  return candidates.find((slug) => !taken.includes(slug))!
 }
 
-type SegmentChanges = {
-  name?: string | undefined
-  description?: string | null | undefined
-  condition?: ConditionTree | undefined
-  trackMembership?: boolean | undefined
-}
+type SegmentChanges = Given<Pick<SegmentRow, 'name' | 'description' | 'trackMembership'> & { condition: ConditionTree }>
 type Edit = { projectId: string; id: string; changes: SegmentChanges; revisions?: string[] | undefined }
+type Changed = SegmentRow & { newCondition: boolean }
 
-/** Changes the given fields only. Undefined when there is no such segment; a newer revision is refused. */
+/** Changes the given fields only; a newer revision is refused. */
 export async function changeSegment(tx: Tx, { projectId, id, changes, revisions }: Edit) {
   await awaitSegmentsLock(tx, projectId)
-  const stored = await findSegment(tx, projectId, id)
-  if (!stored) return undefined
+  const stored = await getSegment(tx, projectId, id)
   const condition = stored.condition && changes.condition
   if (condition) await checkReferences(tx, { projectId, id: stored.id, tree: condition })
   const row = await updateSegment(tx, { projectId, id, changes: { ...changes, condition: condition ?? undefined }, revisions })
@@ -86,7 +81,7 @@ const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
     ...(condition ? [sql`condition = ${asJson(condition)}::jsonb, uses = ${asJson(usesOf(condition))}::jsonb, counted_at = null`] : []),
     sql`updated_at = ${nextRevision(sql.ref('segments.updated_at'))}`,
   ]
-  return maybeOne<SegmentRow & { newCondition: boolean }>(tx)`
+  return maybeOne<Changed>(tx)`
     update segments set ${sql.join(sets)}
     from (select condition as old_condition from segments where project_id = ${projectId} and id = ${id}) as before
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('segments.updated_at'), revisions)}
@@ -95,27 +90,19 @@ const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
 }
 
 /** Tells tracking what has changed of a dynamic segment. */
-async function followChange(
-  tx: Tx,
-  before: SegmentRow,
-  { id, projectId, trackMembership, newCondition }: SegmentRow & { newCondition: boolean },
-) {
-  const segment = { projectId, segmentId: id }
-  if (trackMembership && !before.trackMembership) await startTracking(tx, segment)
-  if (!trackMembership && before.trackMembership) await stopTracking(tx, segment)
-  if (newCondition) await conditionChanged(tx, segment)
+async function followChange(tx: Tx, before: SegmentRow, after: Changed) {
+  const segment = { projectId: after.projectId, segmentId: after.id }
+  if (after.trackMembership && !before.trackMembership) await startTracking(tx, segment)
+  if (!after.trackMembership && before.trackMembership) await stopTracking(tx, segment)
+  if (after.newCondition) await conditionChanged(tx, segment)
 }
 
 const COPY = ' (Copy)'
 
-/**
- * Copies a segment, a static one with its members. The copy is not tracked: tracking it at once would record an entry of every member.
- * Undefined when there is no such segment.
- */
+/** Copies a segment, a static one with its members. The copy is not tracked: tracking it at once would record an entry of every member. */
 export async function duplicateSegment(tx: Tx, { projectId, id }: { projectId: string; id: string }) {
   await awaitSegmentsLock(tx, projectId)
-  const original = await findSegment(tx, projectId, id)
-  if (!original) return undefined
+  const original = await getSegment(tx, projectId, id)
   await assertRoomForSegment(tx, projectId)
   const { description, condition } = original
   const name = original.name.slice(0, MAX_SEGMENT_NAME - COPY.length) + COPY

@@ -1,4 +1,3 @@
-import type { FastifyContextConfig } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
 import { resource } from '../http/resource.ts'
@@ -8,12 +7,11 @@ import { getSegment } from './segment.ts'
 export const SegmentParam = z.object({ id: z.string() })
 
 /** Routes below `/segments/:id`. */
-export const segmentResource = (app: App, db: Db, refusals: FastifyContextConfig['refusals'] = []) =>
+export const segmentResource = (app: App, db: Db) =>
   resource(app, {
     tags: ['Segments'],
     caller: 'project',
     scope: 'contacts',
-    refusals,
     params: SegmentParam,
     find: (req, { id }) => getSegment(db, req.project.id, id),
   })

@@ -44,10 +44,9 @@ export const showSegment = ({ countMs: _, ...row }: SegmentRow): z.output<typeof
 export const findSegment = (db: Db, projectId: string, id: string) =>
   maybeOne<SegmentRow>(db)`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`
 
-export const segmentNotFound = (id: string): never => notFound('segment', id)
-
+/** Fails unless the project has this segment. */
 export const getSegment = async (db: Db, projectId: string, id: string) =>
-  (isId(id) && (await findSegment(db, projectId, id))) || segmentNotFound(id)
+  (isId(id) && (await findSegment(db, projectId, id))) || notFound('segment', id)
 
 /** Newest first: ids are ordered by time. */
 export const listSegments = (db: Db, projectId: string, ids: string[]) =>

@@ -5,7 +5,7 @@ import { type ConditionTree, readCondition } from '../conditions/schema.ts'
 import { expressionSql } from '../conditions/sql.ts'
 import type { SegmentAccess } from '../contacts/segment-access.ts'
 import type { Db } from '../db/index.ts'
-import { readContext } from './evaluate.ts'
+import { readSqlContext } from './evaluate.ts'
 import { loadLookup, resolveSegment } from './expressions.ts'
 import { addMembers, holdStaticSegment } from './members/members.ts'
 import { findSegment, type SegmentRow } from './segment.ts'
@@ -17,7 +17,7 @@ export async function segmentSql(db: Db, segment: Pick<SegmentRow, 'id' | 'proje
   const expression = await resolveSegment(db, projectId, id)
   // Deleted since it was read.
   if (!expression) return sql<boolean>`false`
-  return expressionSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
+  return expressionSql(expression, await readSqlContext(db, projectId, expression))
 }
 
 const isMemberSql = (segmentId: string) => sql<boolean>`exists (
@@ -29,7 +29,7 @@ async function conditionSql(db: Db, projectId: string, tree: ConditionTree): Pro
   const lookup = await loadLookup(db, projectId, segments)
   if (segments.some((id) => !lookup(id))) return undefined
   const expression = toExpression(tree, lookup)
-  return expressionSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
+  return expressionSql(expression, await readSqlContext(db, projectId, expression))
 }
 
 /** For contacts, a lower layer: the composition root passes it to their routes and jobs. */

@@ -1,5 +1,5 @@
 import { createSharedSemaphore } from '../lib/concurrency/shares.ts'
-import { AppError } from '../lib/errors.ts'
+import { tryLater } from '../lib/errors.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** Longest wait of a request for its turn. Clients usually wait for 30 s. */
@@ -18,11 +18,7 @@ export type SegmentTurns = ReturnType<typeof createSegmentTurns>
  */
 export function createSegmentTurns({ poolSize }: { poolSize: number }) {
   const total = Math.max(1, Math.floor(poolSize / 4))
-  const refusal = () =>
-    new AppError('SERVICE_UNAVAILABLE', {
-      message: 'Too many changes of segments of this project at once. Try again shortly.',
-      retryAfter: 1,
-    })
+  const refusal = () => tryLater('Too many changes of segments of this project at once. Try again shortly.')
   return {
     write: createSharedSemaphore({ total, each: 1, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS, refusal }),
     count: createSharedSemaphore({ total, each: COUNTS_EACH, maxWaiting: MAX_WAITING, maxWaitMs: COUNT_WAIT_MS, refusal }),

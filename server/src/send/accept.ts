@@ -13,7 +13,7 @@ import {
   type NewAttachment,
   type NewContent,
 } from '../delivery/outbox/enqueue.ts'
-import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
+import { notifyQueuedSql } from '../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
 import { needsConsent } from '../delivery/rules/may-send.ts'
 import { requireVerified } from '../domains/verified.ts'
@@ -65,7 +65,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, endpoint = ENDPO
     keyLivesFrom: ({ sendAt }) => sendAt,
     plain: isPlain,
     atOnce: acceptAtOnce,
-    stepByStep: (tx, calls, now) => accept(tx, calls, now),
+    stepByStep: accept,
     limits: {
       weigh: ({ size, dataSize, recipients }) => size + recipients.length * (1_000 + 2 * dataSize),
       maxItems: 200,
@@ -102,7 +102,7 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   return (call: SendCall) => answer(call, (projectId, email) => ({ id: find(projectId, email) }), now)
 }
 
-const NOTIFY_QUEUED = sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`
+const NOTIFY_QUEUED = notifyQueuedSql(PRIORITIES.transactional)
 
 /** Equal contents of a batch are stored once: a template may be sent a thousand times a second. */
 function shareContents(calls: SendCall[]) {
@@ -137,6 +137,9 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId, m
     fromDomain: content.fromAddress.split('@')[1]!,
   }))
 
+const attachmentsOf = ({ request: { project, attachments }, ids: { contentId } }: SendCall) =>
+  attachments.map((attachment) => ({ ...attachment, projectId: project.id, contentId }))
+
 /** Always locked in this order: keys, caps, contacts, emails. */
 async function accept(tx: Tx, calls: SendCall[], now: Date) {
   shareContents(calls)
@@ -148,24 +151,17 @@ async function accept(tx: Tx, calls: SendCall[], now: Date) {
   const admitted = calls.filter(({ refusal }) => !refusal)
   const find = await upsertContacts(tx, mergeUpserts(admitted.flatMap(contactsOf)))
   await insertContents(tx, contentsOf(admitted))
-  await insertAttachments(
-    tx,
-    admitted.flatMap(({ request: { project, attachments }, ids: { contentId } }) =>
-      attachments.map((attachment) => ({ ...attachment, projectId: project.id, contentId })),
-    ),
+  await insertAttachments(tx, admitted.flatMap(attachmentsOf))
+  const emails = admitted.flatMap((call) =>
+    emailsOf(call).map((email) => ({
+      ...email,
+      sourceType: 'TRANSACTIONAL' as const,
+      contactId: find(email.projectId, email.toAddress).id,
+      skipped: verdictOn(call, email.toAddress) ?? null,
+      sendAt: call.request.sendAt,
+    })),
   )
-  await enqueueEmails(
-    tx,
-    admitted.flatMap((call) =>
-      emailsOf(call).map((email) => ({
-        ...email,
-        sourceType: 'TRANSACTIONAL' as const,
-        contactId: find(email.projectId, email.toAddress).id,
-        skipped: verdictOn(call, email.toAddress) ?? null,
-        sendAt: call.request.sendAt,
-      })),
-    ),
-  )
+  await enqueueEmails(tx, emails)
   if (admitted.length) await NOTIFY_QUEUED.execute(tx)
   return (call: SendCall) => answer(call, find, now)
 }

@@ -1,18 +1,24 @@
 import { z } from 'zod'
 
-/** Several small expressions: a single one overflows the stack on files of several megabytes. */
-function isBase64(text: string) {
-  const digits = text.replace(/={1,2}$/, '')
-  const isPadded = digits.length < text.length
-  return (isPadded ? text.length % 4 === 0 : text.length % 4 !== 1) && !/[^A-Za-z0-9+/]/.test(digits)
-}
+/** A check that replaces a text by what `read` makes of it, or refuses it. */
+const readBy =
+  (read: (text: string) => string | undefined, message: string): z.core.CheckFn<string> =>
+  (given) => {
+    const text = read(given.value)
+    if (text === undefined) given.issues.push({ code: 'custom', message, params: { code: 'invalid_string' }, input: undefined })
+    else given.value = text
+  }
 
-/** Base64 as other tools write it: in lines, with or without padding. White space is removed. */
-const Base64 = z.string().check((given) => {
-  const text = /\s/.test(given.value) ? given.value.replace(/\s+/g, '') : given.value
-  if (isBase64(text)) given.value = text
-  else given.issues.push({ code: 'custom', message: 'Must be base64.', params: { code: 'invalid_string' }, input: undefined })
-})
+/**
+ * Base64 as other tools write it: in lines, with or without padding. White space is removed. Several small expressions: a single one overflows
+ * the stack on files of several megabytes.
+ */
+function readBase64(given: string): string | undefined {
+  const text = /\s/.test(given) ? given.replace(/\s+/g, '') : given
+  const digits = text.replace(/={1,2}$/, '')
+  const hasLength = digits.length < text.length ? text.length % 4 === 0 : text.length % 4 !== 1
+  return hasLength && !/[^A-Za-z0-9+/]/.test(digits) ? text : undefined
+}
 
 const TYPE =
   /^([a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*)((?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"(?:[ !#-[\]-~]|\\[ -~])*"))*)[ \t]*$/i
@@ -28,21 +34,6 @@ export function readContentType(text: string): string | undefined {
   return [type, ...kept.map(([, name, value]) => `${name}=${value}`)].join('; ')
 }
 
-const ContentType = z
-  .string()
-  .max(255, { abort: true })
-  .check((given) => {
-    const type = readContentType(given.value)
-    if (type) given.value = type
-    else
-      given.issues.push({
-        code: 'custom',
-        message: 'Must be a MIME type of a single file.',
-        params: { code: 'invalid_string' },
-        input: undefined,
-      })
-  })
-
 /** No quotes, no control characters, no bidirectional marks: those can make an .exe look like a .pdf. Slashes are allowed, `..` is not. */
 const FILENAME = /^[^\p{Cc}"\u2028-\u202e\u2066-\u2069]+$/u
 const PARENT_FOLDER = /(^|[\\/])\.\.([\\/]|$)/
@@ -57,8 +48,12 @@ export const AttachmentBody = z
         message: 'Must be a file name without quotes or line breaks.',
         params: { code: 'invalid_string' },
       }),
-    content: Base64.describe('Base64; line breaks and missing padding are accepted.'),
-    contentType: ContentType.describe('A MIME type, optionally with parameters: `text/csv; charset=utf-8`.'),
+    content: z.string().check(readBy(readBase64, 'Must be base64.')).describe('Base64; line breaks and missing padding are accepted.'),
+    contentType: z
+      .string()
+      .max(255, { abort: true })
+      .check(readBy(readContentType, 'Must be a MIME type of a single file.'))
+      .describe('A MIME type, optionally with parameters: `text/csv; charset=utf-8`.'),
     contentId: z
       .string()
       .max(127)

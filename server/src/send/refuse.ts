@@ -18,10 +18,8 @@ export async function refuseUnsubscribed(tx: Tx, calls: SendCall[]) {
     ({ refusal, request: { content, subscribed, sendAt } }) =>
       !refusal && !sendAt && needsConsent(content.type) && subscribed === undefined,
   )
-  const isSubscriber = await findSubscribers(
-    tx,
-    unknown.flatMap(({ request }) => request.recipients.map(({ email }) => ({ projectId: request.project.id, email }))),
-  )
+  const recipients = unknown.flatMap(({ request }) => request.recipients.map(({ email }) => ({ projectId: request.project.id, email })))
+  const isSubscriber = await findSubscribers(tx, recipients)
   // The recipient of a scheduled email is asked when it is due.
   const verdictOn = ({ request: { project, content, subscribed, sendAt } }: SendCall, email: string) =>
     sendAt ? undefined : verdict({ subscribed: subscribed ?? isSubscriber({ projectId: project.id, email }) }, content.type)
@@ -36,10 +34,7 @@ export async function refuseUnsubscribed(tx: Tx, calls: SendCall[]) {
 export async function refuseOverCaps(tx: Tx, calls: SendCall[], verdictOn: (call: SendCall, email: string) => SkipReason | undefined) {
   const open = calls.filter(({ refusal }) => !refusal)
   const emailsOf = (call: SendCall) => call.request.recipients.filter(({ email }) => !verdictOn(call, email)).length
-  const refusals = await checkCaps(
-    tx,
-    'transactional',
-    open.map((call) => ({ projectId: call.request.project.id, emails: emailsOf(call) })),
-  )
+  const wanted = open.map((call) => ({ projectId: call.request.project.id, emails: emailsOf(call) }))
+  const refusals = await checkCaps(tx, 'transactional', wanted)
   for (const [index, call] of open.entries()) call.refusal = refusals[index]
 }

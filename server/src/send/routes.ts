@@ -107,14 +107,7 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
   if (body.template !== undefined && !template) templateNotFound(body.template)
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'Required: the template has no "from" address.', 'required')
   const fromName = body.from?.name || (body.from?.isText && body.name) || null
-  return contentFrom(template, {
-    subject: body.subject,
-    body: body.body,
-    fromAddress,
-    fromName,
-    replyTo: body.reply,
-    headers: body.headers,
-  })
+  return contentFrom(template, { ...body, fromAddress, fromName, replyTo: body.reply })
 }
 
 const answer = ({ emails, at }: Pick<AcceptedSend, 'emails' | 'at'>): z.output<typeof Answer> => ({

@@ -1,13 +1,9 @@
-import { type Db, many } from '../db/index.ts'
+import { type Db, scalars } from '../db/index.ts'
 import { type Reference, settleNames } from './language/prepare.ts'
 
 /** Those of the keys that contacts of the project have, or once had. */
-export async function findKnownFields(db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> {
-  const known = await many<{ key: string }>(db)`
-    select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])
-  `
-  return new Set(known.map(({ key }) => key))
-}
+export const findKnownFields = async (db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> =>
+  new Set(await scalars<string>(db)`select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])`)
 
 /** For all contacts of a project: a name with an operator is a field if the project has one of that name. */
 export async function settleByFields(db: Db, projectId: string, references: Reference[]): Promise<Reference[]> {

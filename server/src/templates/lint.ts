@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Db } from '../db/index.ts'
 import { KB } from '../lib/text/units.ts'
 import { HtmlParser } from '../mime/html-parser.ts'
-import { findAmbiguousNames } from './ambiguous-names.ts'
 import type { Place } from './design/out.ts'
 import { expressionProblems, openEnds } from './design/problems.ts'
 import type { Design } from './design/schema.ts'
@@ -54,11 +53,8 @@ export async function lintTemplate(db: Db, projectId: string, template: Linted) 
   ]
   const size = Buffer.byteLength(template.body)
   if (size > CLIPPED_BYTES) {
-    issues.push({
-      code: 'too_large',
-      severity: 'warning',
-      message: `The body has ${Math.round(size / 1024)} KB. Gmail clips emails larger than 102 KB.`,
-    })
+    const message = `The body has ${Math.round(size / 1024)} KB. Gmail clips emails larger than 102 KB.`
+    issues.push({ code: 'too_large', severity: 'warning', message })
   }
   if (template.type === 'MARKETING' && !references.some(({ path }) => path[0] === 'unsubscribeUrl' || path[0] === 'manageUrl')) {
     const message = 'There is no link to {{ unsubscribeUrl }}; a footer with one is added.'
@@ -68,21 +64,14 @@ export async function lintTemplate(db: Db, projectId: string, template: Linted) 
 }
 
 /** What only the design shows: expressions that rendering prints as typed, and parts that rendering leaves out. */
-export const lintDesign = (design: Design): Issue[] => [...unreadable(design), ...unfinished(design)].slice(0, MAX_ISSUES)
-
-const unreadable = (design: Design): Issue[] =>
-  expressionProblems(design).map(({ blockId, message }) => ({
-    code: 'syntax_error',
-    severity: 'error',
-    message,
-    ...(blockId && { blockId }),
-  }))
-
-/** A button without a link is found in the HTML. */
-const unfinished = (design: Design): Issue[] =>
-  openEnds(design)
-    .filter(({ code }) => code !== 'empty_link')
-    .map(({ code, blockId, message }) => ({ code, severity: 'warning', message, ...(blockId && { blockId }) }))
+export function lintDesign(design: Design): Issue[] {
+  const unreadable = expressionProblems(design).map((problem) => ({ code: 'syntax_error', severity: 'error', ...problem }) as const)
+  // A button without a link is found in the HTML.
+  const unfinished = openEnds(design).flatMap((end) => (end.code === 'empty_link' ? [] : { severity: 'warning' as const, ...end }))
+  return [...unreadable, ...unfinished]
+    .slice(0, MAX_ISSUES)
+    .map(({ code, severity, message, blockId }) => ({ code, severity, message, ...(blockId && { blockId }) }))
+}
 
 const SHOWN_FIELD = { subject: 'Subject: ', previewText: 'Preview text: ', body: '' }
 
@@ -119,6 +108,22 @@ function missingVariable(path: string[]): Issue {
   const name = path.join('.')
   const message = `No contact has a field "${name}", and there is no fallback: write {{ ${name} ?? "…" }}.`
   return { code: 'missing_variable', severity: 'warning', message }
+}
+
+const WORDS = /^[\p{L}\p{N}_]+(?: +[\p{L}\p{N}_]+)+$/u
+const OPERATOR = / contains /
+/** Names are short; longer text is an expression. */
+const MAX_NAME = 255
+
+/** Outputs that look like a field name of several words but are parsed as an expression, with their lines. */
+function findAmbiguousNames(source: string) {
+  const line = lineCounter(source)
+  return tokenize(source).flatMap((part) => {
+    if (part.kind !== 'output' || part.to - part.from > MAX_NAME) return []
+    const [beforeFilters = ''] = source.slice(part.from, part.to).split(/\||\?\?/)
+    const name = beforeFilters.trim()
+    return WORDS.test(name) && OPERATOR.test(name) ? [{ name, line: line(part.start) }] : []
+  })
 }
 
 const ambiguousNames = ({ subject, previewText, body }: TemplateSource): Issue[] =>
@@ -185,17 +190,10 @@ function findLinkProblem(href = ''): [Issue['code'], Issue['severity'], string] 
   if (link === '' || link === '#') return ['empty_link', 'warning', 'A link has no target.']
   if (link.startsWith(OUTPUT) || link.startsWith('#')) return undefined
   const shown = link.replace(ALL_OUTPUTS, '…').slice(0, 100)
-  const url = parseUrl(link)
-  if (!url) return ['broken_link', 'error', `"${shown}" is not a complete URL.`]
-  if (url.protocol === 'http:') return ['insecure_link', 'warning', `"${shown}" is not encrypted: use https.`]
-  const known = ['https:', 'mailto:', 'tel:', 'sms:', 'webcal:'].includes(url.protocol)
+  const filled = link.replace(ALL_OUTPUTS, 'x')
+  if (!URL.canParse(filled)) return ['broken_link', 'error', `"${shown}" is not a complete URL.`]
+  const { protocol } = new URL(filled)
+  if (protocol === 'http:') return ['insecure_link', 'warning', `"${shown}" is not encrypted: use https.`]
+  const known = ['https:', 'mailto:', 'tel:', 'sms:', 'webcal:'].includes(protocol)
   return known ? undefined : ['broken_link', 'error', `Email clients do not open "${shown}".`]
-}
-
-function parseUrl(link: string) {
-  try {
-    return new URL(link.replace(ALL_OUTPUTS, 'x'))
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, maybeOne, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { keepNewest, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { FRAME_LIFETIME_MS, frameUrlOf, type PreviewFrame } from '../http/preview-frame.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -17,16 +17,8 @@ type Page = { projectId: string; html: string; kind?: PreviewFrame['kind'] }
 export async function savePreviewPage(tx: Tx, secrets: Secrets, { projectId, html, kind = 'page' }: Page) {
   const id = newId()
   await sql`insert into preview_pages (project_id, id, html) values (${projectId}, ${id}, ${storable(html)})`.execute(tx)
-  await sql`
-    delete from preview_pages where project_id = ${projectId} and id <= (
-      select id from (
-        select id, row_number() over newest as number, sum(octet_length(html)) over newest as bytes
-        from preview_pages where project_id = ${projectId}
-        window newest as (order by id desc rows unbounded preceding)
-      ) as kept
-      where number > ${MAX_PAGES} or (bytes > ${MAX_BYTES} and number > 1)
-      order by id desc limit 1)
-  `.execute(tx)
+  const of = sql`project_id = ${projectId}`
+  await keepNewest(tx, 'preview_pages', { of, bytes: sql`octet_length(html)`, maxRows: MAX_PAGES, maxBytes: MAX_BYTES })
   return frameUrlOf(secrets, { kind, projectId, id })
 }
 

@@ -1,16 +1,17 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { workflowsUsingSql } from '../db/graphs-in-use.ts'
-import { countAffected, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { countAffected, countRows, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
 import { pagePortions } from '../http/limits/page-stream.ts'
-import { choiceParam, PageQuery } from '../http/paging.ts'
+import { choiceParam, PageQuery, pageInfo } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
+import { likePattern } from '../lib/text/like-pattern.ts'
 import { Design } from './design/schema.ts'
-import { deleteVersions, keepVersion, VERSIONED } from './versions.ts'
+import { deleteVersions, keepVersion, VERSIONED, VERSIONED_COLUMNS } from './versions.ts'
 
 export const TYPES = ['TRANSACTIONAL', 'MARKETING', 'HEADLESS'] as const
 
@@ -78,12 +79,8 @@ export async function listTemplates(db: Db, projectId: string, query: z.output<t
     order by ${ORDERS[sort]} ${direction}, id ${direction}
     limit ${pageSize} offset ${(page - 1) * pageSize}
   `
-  const { total } = await one<{ total: number }>(db)`select count(*)::int as total from templates where ${where}`
-  return {
-    portions: pagePortions(sizes),
-    read: (ids: string[]) => readTemplates(db, projectId, ids),
-    rest: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
-  }
+  const total = await countRows(db, sql`select from templates where ${where}`)
+  return { portions: pagePortions(sizes), read: (ids: string[]) => readTemplates(db, projectId, ids), rest: pageInfo(total, query) }
 }
 
 async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<ListItem[]> {
@@ -95,36 +92,13 @@ async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<
 
 function matching(projectId: string, { type, search, workflowId }: z.output<typeof TemplatesQuery>): RawBuilder<unknown> {
   const byType = type ? sql`and type = ${type}` : sql``
-  const pattern = search && `%${search.trim().replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = search && likePattern(search.trim())
   const bySearch = pattern ? sql`and (name ilike ${pattern} or description ilike ${pattern} or subject ilike ${pattern})` : sql``
   const byWorkflow = workflowId === 'none' ? sql`and workflow_id is null` : workflowId ? sql`and workflow_id = ${workflowId}` : sql``
   return sql`project_id = ${projectId} ${byType} ${bySearch} ${byWorkflow}`
 }
 
 type Author = { savedBy?: string | undefined }
-
-export async function createTemplate(tx: Tx, projectId: string, template: Content, { savedBy }: Author = {}): Promise<TemplateJson> {
-  const {
-    name,
-    description = null,
-    subject,
-    previewText = null,
-    body,
-    design = null,
-    from = null,
-    fromName = null,
-    replyTo = null,
-    type,
-    workflowId = null,
-  } = template
-  const row = await one<TemplateJson>(tx)`
-    insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, workflow_id,
-      saved_by, saved_at)
-    values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${jsonb(design)}, ${from}, ${fromName}, ${replyTo}, ${type}, ${workflowId}, ${savedBy ?? null}, now())
-    returning ${COLUMNS}
-  `
-  return row
-}
 
 const COLUMN_OF = {
   name: 'name',
@@ -139,6 +113,16 @@ const COLUMN_OF = {
   type: 'type',
   workflowId: 'workflow_id',
 } as const satisfies Record<keyof Content, string>
+const FIELDS = Object.keys(COLUMN_OF) as (keyof Content)[]
+
+export function createTemplate(tx: Tx, projectId: string, { design, ...template }: Content, { savedBy }: Author = {}) {
+  const values = FIELDS.map((key) => (key === 'design' ? jsonb(design) : (template[key] ?? null)))
+  return one<TemplateJson>(tx)`
+    insert into templates (project_id, id, ${sql.join(FIELDS.map((key) => sql.ref(COLUMN_OF[key])))}, saved_by, saved_at)
+    values (${projectId}, ${newId()}, ${sql.join(values)}, ${savedBy ?? null}, now())
+    returning ${COLUMNS}
+  `
+}
 
 type Changes = { [Key in keyof Content]?: Content[Key] | undefined }
 type Edit = Author & { projectId: string; id: string; changes: Changes; revisions?: string[] | undefined }
@@ -150,25 +134,24 @@ type Edit = Author & { projectId: string; id: string; changes: Changes; revision
 export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions, savedBy }: Edit): Promise<TemplateJson | undefined> {
   // HTML that the design does not give drops it: the email is written as HTML from now on.
   const isCode = changes.body !== undefined && changes.design === undefined
-  const given = Object.entries(COLUMN_OF).filter(([key]) => changes[key as keyof Content] !== undefined || (isCode && key === 'design'))
-  const newValue = (key: string) => {
+  const given = FIELDS.filter((key) => changes[key] !== undefined || (isCode && key === 'design'))
+  const newValue = (key: keyof Content) => {
     if (key === 'design') return isCode ? sql`case when body = ${changes.body}::text then design end` : jsonb(changes.design)
-    return key === 'workflowId' ? sql`${changes.workflowId}::uuid` : sql`${changes[key as keyof Content]}::text`
+    return key === 'workflowId' ? sql`${changes.workflowId}::uuid` : sql`${changes[key]}::text`
   }
   const differs = given
-    .filter(([, column]) => (VERSIONED as readonly string[]).includes(column))
-    .map(([key, column]) => sql`${sql.ref(column)} is distinct from ${newValue(key)}`)
+    .filter((key) => (VERSIONED as readonly string[]).includes(COLUMN_OF[key]))
+    .map((key) => sql`${sql.ref(COLUMN_OF[key])} is distinct from ${newValue(key)}`)
   const isVersion = differs.length > 0 && (await keepVersion(tx, { projectId, id, changes: sql.join(differs, sql` or `), revisions }))
   const sets = [
-    ...given.map(([key, column]) => sql`${sql.ref(column)} = ${newValue(key)}`),
+    ...given.map((key) => sql`${sql.ref(COLUMN_OF[key])} = ${newValue(key)}`),
     ...(isVersion ? [sql`version = version + 1`, sql`saved_by = ${savedBy ?? null}`, sql`saved_at = now()`] : []),
   ]
-  const row = await maybeOne<TemplateJson>(tx)`
+  return maybeOne<TemplateJson>(tx)`
     update templates set ${sql.join([...sets, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
     returning ${COLUMNS}
   `
-  return row
 }
 
 const jsonb = (value: unknown) => sql`${value === null || value === undefined ? null : JSON.stringify(value)}::jsonb`
@@ -181,17 +164,13 @@ export const MAX_NAME = 255
 export const COPY_NAME = sql`left(name, ${MAX_NAME - COPY.length}) || ${COPY}`
 
 /** A template of its own, also if the original was written in a workflow. */
-export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Author & TemplateKey): Promise<TemplateJson | undefined> {
-  const row = await maybeOne<TemplateJson>(tx)`
-    insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, saved_by,
-      saved_at)
-    select project_id, ${newId()}, ${COPY_NAME}, description, subject, preview_text, body, design, from_address, from_name,
-      reply_to, type, ${savedBy ?? null}, now()
+export const duplicateTemplate = (tx: Tx, { projectId, id, savedBy }: Author & TemplateKey) =>
+  maybeOne<TemplateJson>(tx)`
+    insert into templates (project_id, id, name, description, ${VERSIONED_COLUMNS}, saved_by, saved_at)
+    select project_id, ${newId()}, ${COPY_NAME}, description, ${VERSIONED_COLUMNS}, ${savedBy ?? null}, now()
     from templates where project_id = ${projectId} and id = ${id}
     returning ${COLUMNS}
   `
-  return row
-}
 
 /** Refused while a scheduled or running campaign, or a workflow, uses it. False when there is no such template. */
 export async function deleteTemplate(tx: Tx, { projectId, id }: TemplateKey) {

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { keepNewest, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { isRevision } from '../http/if-match.ts'
 import { Timestamp } from '../http/validate.ts'
 import { MB } from '../lib/text/units.ts'
@@ -35,7 +35,7 @@ type TemplateRef = { projectId: string; id: string }
 
 /** The columns that a version consists of. A change of any other column makes no version. */
 export const VERSIONED = ['subject', 'preview_text', 'body', 'design', 'from_address', 'from_name', 'reply_to', 'type'] as const
-const CONTENT = sql.join(VERSIONED.map((column) => sql.ref(column)))
+export const VERSIONED_COLUMNS = sql.join(VERSIONED.map((column) => sql.ref(column)))
 
 type Change = TemplateRef & {
   /** Condition on the row of the template: its content is about to change. */
@@ -49,28 +49,19 @@ type Change = TemplateRef & {
  */
 export async function keepVersion(tx: Tx, { projectId, id, changes, revisions }: Change): Promise<boolean> {
   const kept = await countAffected(tx)`
-    insert into template_versions (project_id, template_id, version, ${CONTENT}, saved_by, saved_at)
-    select project_id, id, version, ${CONTENT}, saved_by, saved_at from templates
+    insert into template_versions (project_id, template_id, version, ${VERSIONED_COLUMNS}, saved_by, saved_at)
+    select project_id, id, version, ${VERSIONED_COLUMNS}, saved_by, saved_at from templates
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)} and (${changes})
     for update
     on conflict (project_id, template_id, version) do update set ${sql.join(VERSIONED.map((column) => sql`${sql.ref(column)} = excluded.${sql.ref(column)}`))}
   `
-  if (kept) await trim(tx, { projectId, id })
+  if (kept) {
+    const of = sql`project_id = ${projectId} and template_id = ${id}`
+    const bytes = sql`octet_length(body) + coalesce(octet_length(design::text), 0)`
+    await keepNewest(tx, 'template_versions', { of, key: 'version', bytes, maxRows: MAX_VERSIONS, maxBytes: MAX_BYTES })
+  }
   return kept > 0
 }
-
-/** Keeps the newest versions, limited by number and size. */
-const trim = (tx: Tx, { projectId, id }: TemplateRef) =>
-  sql`
-    delete from template_versions where project_id = ${projectId} and template_id = ${id} and version <= (
-      select version from (
-        select version, row_number() over newest as number, sum(octet_length(body) + coalesce(octet_length(design::text), 0)) over newest as bytes
-        from template_versions where project_id = ${projectId} and template_id = ${id}
-        window newest as (order by version desc rows unbounded preceding)
-      ) as kept
-      where number > ${MAX_VERSIONS} or (bytes > ${MAX_BYTES} and number > 1)
-      order by version desc limit 1)
-  `.execute(tx)
 
 const VERSION_COLUMNS = sql`
   v.version, v."isCurrent", v.subject, v.preview_text as "previewText", v.from_address as "from", v.from_name as "fromName", v.reply_to as "replyTo", v.type,
@@ -78,10 +69,10 @@ const VERSION_COLUMNS = sql`
 
 /** The template itself, and its older versions. */
 const versionsOf = ({ projectId, id }: TemplateRef) => sql`(
-  select version, ${CONTENT}, saved_by, saved_at, true as "isCurrent" from templates
+  select version, ${VERSIONED_COLUMNS}, saved_by, saved_at, true as "isCurrent" from templates
   where project_id = ${projectId} and id = ${id}
   union all
-  select version, ${CONTENT}, saved_by, saved_at, false from template_versions
+  select version, ${VERSIONED_COLUMNS}, saved_by, saved_at, false from template_versions
   where project_id = ${projectId} and template_id = ${id}
     and version < (select version from templates where project_id = ${projectId} and id = ${id})
 ) as v`

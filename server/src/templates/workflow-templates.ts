@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { workflowsUsingSql } from '../db/graphs-in-use.ts'
-import { many, maybeOne, type Tx } from '../db/index.ts'
+import { many, maybeOne, scalars, type Tx } from '../db/index.ts'
 import { invalid } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { COPY_NAME } from './template.ts'
+import { VERSIONED_COLUMNS } from './versions.ts'
 
 /** Refuses a workflow that does not exist. It cannot be deleted until the transaction ends, so that its templates are deleted after it. */
 export async function assertWorkflow(tx: Tx, projectId: string, workflowId: string | null | undefined) {
@@ -19,10 +20,8 @@ export async function copyWorkflowTemplates(tx: Tx, { projectId, from, to, ids, 
   const pairs = ids.map((id) => ({ id, copyId: newId() }))
   const copied = await many<{ id: string; copyId: string }>(tx)`
     with copies as (
-      insert into templates (project_id, id, name, description, subject, preview_text, body, design, from_address, from_name, reply_to, type, workflow_id,
-        saved_by, saved_at)
-      select t.project_id, p."copyId", ${COPY_NAME}, t.description, t.subject, t.preview_text, t.body, t.design, t.from_address, t.from_name, t.reply_to, t.type,
-        ${to}, ${savedBy ?? null}, now()
+      insert into templates (project_id, id, name, description, ${VERSIONED_COLUMNS}, workflow_id, saved_by, saved_at)
+      select t.project_id, p."copyId", ${COPY_NAME}, description, ${VERSIONED_COLUMNS}, ${to}, ${savedBy ?? null}, now()
       from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as p(id uuid, "copyId" uuid)
       join templates t on t.project_id = ${projectId} and t.id = p.id and t.workflow_id = ${from}
       returning id
@@ -40,11 +39,10 @@ type Deletion = { projectId: string; workflowId: string; limit: number }
  */
 export async function deleteWorkflowTemplates(tx: Tx, { projectId, workflowId, limit }: Deletion): Promise<number> {
   // Locked first: whatever begins to use one of them is seen by the next statement, or finds no template.
-  const rows = await many<{ id: string }>(tx)`
+  const ids = await scalars<string>(tx)`
     select id from templates where project_id = ${projectId} and workflow_id = ${workflowId} order by id limit ${limit} for update
   `
-  if (!rows.length) return 0
-  const ids = rows.map(({ id }) => id)
+  if (!ids.length) return 0
   await sql`
     update templates t set workflow_id = null
     where t.project_id = ${projectId} and t.id = any(${ids}::uuid[]) and (

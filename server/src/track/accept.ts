@@ -1,3 +1,4 @@
+import { CONTACT_BATCH } from '../contacts/create-batch.ts'
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
@@ -5,7 +6,6 @@ import type { Pool, Tx } from '../db/index.ts'
 import type { CallerProject } from '../http/auth/key-check.ts'
 import { type BatchCall, type Commit, createOptimisticBatch } from '../http/optimistic-batch.ts'
 import { newId } from '../lib/id.ts'
-import { MB } from '../lib/text/units.ts'
 
 export type TrackRequest = {
   project: CallerProject
@@ -32,15 +32,7 @@ export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTt
     plain: ({ subscribed }) => subscribed === undefined,
     atOnce: trackAtOnce,
     stepByStep: track,
-    limits: {
-      weigh: ({ size }) => size,
-      maxItems: 200,
-      maxWeight: 2 * MB,
-      maxWaitMs: 4,
-      lanes: 2,
-      maxPending: 10_000,
-      maxPendingWeight: 16 * MB,
-    },
+    limits: { ...CONTACT_BATCH, maxItems: 200 },
   })
 
 type EventId = string

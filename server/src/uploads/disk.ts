@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
-import { access, open, rename, rm } from 'node:fs/promises'
+import { access, open, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolder, nearestFolder } from '../lib/make-folder.ts'
+import { makeFolder, nearestFolder, syncFolder } from '../lib/make-folder.ts'
 import type { Storage } from './storage.ts'
 
 /** Stores files in one folder. Keys come from key.ts, so they are file names, never paths. */
@@ -14,29 +14,13 @@ export function diskStorage(folder: string): Storage {
     makeFolder(folder, 0o700)
     const draft = pathOf(`.${key}`)
     try {
-      await write(draft, content)
+      await writeFile(draft, content, { flag: 'wx', mode: 0o600, flush: true })
       await rename(draft, pathOf(key))
-      await syncFolder()
+      await syncFolder(folder)
     } catch (err) {
       await rm(draft, { force: true }).catch(() => {}) // the first error is more useful
       throw err
     }
-  }
-
-  async function write(path: string, content: Buffer) {
-    const file = await open(path, 'wx', 0o600)
-    try {
-      await file.writeFile(content)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-  }
-
-  /** A rename is durable once its folder is synced. */
-  async function syncFolder() {
-    const handle = await open(folder, 'r')
-    await handle.sync().finally(() => handle.close())
   }
 
   async function openFile(key: string) {

@@ -1,4 +1,4 @@
-import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { type Db, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { MB } from '../lib/text/units.ts'
@@ -42,10 +42,7 @@ const insertUpload = (
 /** Concurrent uploads may exceed the quota by their own size. That is little, and a lock would make uploads wait for each other. */
 export async function checkQuota(db: Db, projectId: string, quotaMb: number) {
   if (quotaMb === 0) return
-  const { bytes } = await one<{ bytes: string }>(db)`select coalesce(sum(size), 0) as bytes from uploads where project_id = ${projectId}`
-  if (Number(bytes) >= quotaMb * MB)
-    fail('PAYLOAD_TOO_LARGE', {
-      message: `The images of this project use all of its ${quotaMb} MB.`,
-      details: { quotaMb, usedBytes: Number(bytes) },
-    })
+  const usedBytes = Number(await scalar<string>(db)`select coalesce(sum(size), 0) from uploads where project_id = ${projectId}`)
+  if (usedBytes >= quotaMb * MB)
+    fail('PAYLOAD_TOO_LARGE', { message: `The images of this project use all of its ${quotaMb} MB.`, details: { quotaMb, usedBytes } })
 }

@@ -1,10 +1,10 @@
-import { type Db, one } from '../db/index.ts'
+import { type Db, scalar } from '../db/index.ts'
 import { countEvents } from '../events/counts.ts'
 import { isReserved } from '../events/name.ts'
 
 export async function readEventUsage(db: Db, projectId: string, name: string) {
-  const { uniqueContacts } = await one<{ uniqueContacts: number }>(db)`
-    select count(*)::int as "uniqueContacts" from (
+  const uniqueContacts = await scalar<number>(db)`
+    select count(*)::int from (
       select distinct contact_id from events where project_id = ${projectId} and name = ${name} and contact_id is not null
     ) as contacts
   `

@@ -1,14 +1,12 @@
-import { type Db, many, one } from '../db/index.ts'
+import { type Db, many, scalar } from '../db/index.ts'
 
 /** Number of emails sent with a template, without test emails. */
-export async function countSentWith(db: Db, projectId: string, templateId: string) {
-  const { count } = await one<{ count: number }>(db)`
-    select count(*)::int as count
+export const countSentWith = (db: Db, projectId: string, templateId: string) =>
+  scalar<number>(db)`
+    select count(*)::int
     from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
     where c.project_id = ${projectId} and c.template_id = ${templateId} and e.sent_at is not null and not e.test
   `
-  return count
-}
 
 /** Each template is counted up to this number: a list of templates must not read all emails of a project. */
 export const SENT_COUNTED_UP_TO = 10_000

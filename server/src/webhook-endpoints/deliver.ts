@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, transact } from '../db/index.ts'
+import type { LoopDeps } from '../ledger/project-loop.ts'
 import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
-import type { Log } from '../lib/log.ts'
 import { createSafeSession, type SafeFetch, type SafeOutcome } from '../lib/network/safe-fetch.ts'
 import { isTracing, recordEmailStep } from '../lib/process/tracing.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -24,16 +24,7 @@ import { createMessageBodies } from './message-bodies.ts'
 import { payloadOf, type WebhookPayload } from './payload.ts'
 import { type Attempted, settleDeliveries } from './settle-deliveries.ts'
 
-type Deps = {
-  db: Pool
-  secrets: Secrets
-  log: Log
-  isHeld: () => boolean
-  safeFetch: SafeFetch
-  accountEmails: AccountEmailDeps
-  pollMs?: number | undefined
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; secrets: Secrets; safeFetch: SafeFetch; accountEmails: AccountEmailDeps; pollMs?: number | undefined }
 
 /** Deliveries that are read, made and settled together. */
 const BATCH = 500
@@ -71,15 +62,13 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
     const readable = due.filter(({ messageId, work }) => work.copy || read.has(messageId))
     const sign = createWebhookSigner(openSecrets(secrets, endpoint))
     const session = createSafeSession()
-    const send = async (each: DueDelivery, at: Date) => {
+    const send: Send = async (each, at) => {
       const body = bodyOf(each)
       if (!body) return each.work.tries === null ? undefined : NO_PAYLOAD
       const headers = headersOf(sign, { id: each.id, at, body })
       const startedAt = Date.now()
-      const outcome = await safeFetch(
-        { url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS, mayRepeat: true },
-        session,
-      )
+      const request = { url: endpoint.url, method: 'POST', headers, body, timeoutMs: CALL_TIMEOUT_MS, mayRepeat: true }
+      const outcome = await safeFetch(request, session)
       if (isTracing()) traceDelivery(endpoint, body, outcome, startedAt)
       return outcome
     }
@@ -132,12 +121,10 @@ export const headersOf = (sign: WebhookSigner, message: Parameters<WebhookSigner
   ...sign(message),
 })
 
+type Send = (due: DueDelivery, at: Date) => Promise<SafeOutcome | undefined>
+
 /** Up to eight at a time. After one that hung none is started: the others would hang too, and hold the slot of this endpoint for long. */
-async function makeRequests(
-  due: DueDelivery[],
-  send: (due: DueDelivery, at: Date) => Promise<SafeOutcome | undefined>,
-  isStopped: () => boolean,
-): Promise<Attempted[]> {
+async function makeRequests(due: DueDelivery[], send: Send, isStopped: () => boolean): Promise<Attempted[]> {
   const began = performance.now()
   const attempted: Attempted[] = []
   let next = 0

@@ -164,7 +164,7 @@ export function listDeliveries(db: Db, secrets: Secrets, endpoint: EndpointKey, 
   })
 }
 
-type DeliveryKey = { projectId: string; endpointId: string; id: string }
+export type DeliveryKey = { projectId: string; endpointId: string; id: string }
 
 export async function findDelivery(db: Db, { projectId, endpointId, id }: DeliveryKey): Promise<DeliveryView | undefined> {
   const only = { id, messageId: deliveryIdOf(id, endpointId) }

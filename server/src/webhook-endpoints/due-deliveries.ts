@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared, type Tx } from '../db/index.ts'
+import { isWiped } from '../ledger/ledger-sql.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
 import type { WaitingWork } from '../ledger/turns.ts'
 import { LEASE_SECONDS } from '../webhooks/calls.ts'
-import { isBeingWiped } from '../workflows/executions/wiped.ts'
 import { deliveryIdOf } from './delivery-id.ts'
 import { type EndpointRow, SECRET_COLUMNS } from './endpoint.ts'
 import type { WebhookMessage } from './payload.ts'
@@ -36,7 +36,7 @@ export function findDueEndpoints(db: Db, except: string[]): Promise<DueEndpoint[
       select project_id, endpoint_id, min(due_at) as due_at from (select * from due_again union all select * from due_first) as each group by 1, 2
     ) as d join webhook_endpoints e on e.project_id = d.project_id and e.id = d.endpoint_id join projects p on p.id = d.project_id
     where d.due_at <= now() and e.enabled and (e.leased_until is null or e.leased_until <= now())
-      and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)} and d.endpoint_id <> all(${except}::uuid[])`
+      and p.deleted_at is null and not ${isWiped(sql`p.id`)} and d.endpoint_id <> all(${except}::uuid[])`
   const by = ['project_id', 'endpoint_id']
   return many<DueEndpoint>(db)`${prepared}
     with recursive ${skipScanCte('due_again', {

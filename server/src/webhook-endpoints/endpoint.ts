@@ -1,17 +1,19 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
+import { columns, type RowOf } from '../db/columns.ts'
+import { countAffected, type Db, many, maybeOne, maybeScalar, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { fail } from '../lib/errors.ts'
+import { fail, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { newSigningSecret, type SigningSecrets } from '../webhooks/sign.ts'
 import { Selectors } from './event-types.ts'
 
 const MAX_ENDPOINTS = 20
+const DISABLED_REASONS = ['gone', 'failing', 'backlog'] as const
 export const MAX_GRACE_HOURS = 168
 
 const Health = z.object({
@@ -29,7 +31,7 @@ export const WebhookEndpoint = z
     events: z.array(z.string()),
     enabled: z.boolean(),
     disabledReason: z
-      .enum(['gone', 'failing', 'backlog'])
+      .enum(DISABLED_REASONS)
       .nullable()
       .describe('Why Sterna disabled it: it answered 410, failed for five days, or more than a million deliveries waited.'),
     secret: z.string().describe('Signs requests by Standard Webhooks (HMAC-SHA256).'),
@@ -44,34 +46,25 @@ export const WebhookEndpoint = z
   .meta({ id: 'WebhookEndpoint' })
 
 export type EndpointKey = { projectId: string; id: string }
-type DisabledReason = 'gone' | 'failing' | 'backlog'
-export type EndpointRow = {
-  projectId: string
-  id: string
-  url: string
-  description: string | null
-  events: string[]
-  enabled: boolean
+type DisabledReason = (typeof DISABLED_REASONS)[number]
+const SHOWN = ['url', 'description', 'events', 'enabled', 'disabledReason', 'failingSince', 'createdAt', 'updatedAt'] as const
+const OWN_COLUMNS = columns('webhook_endpoints', 'e', ['projectId', 'id', ...SHOWN])
+export type EndpointRow = RowOf<typeof OWN_COLUMNS> & {
   disabledReason: DisabledReason | null
   secret: Buffer
   previous: Buffer | null
   previousUntil: Date | null
-  failingSince: Date | null
   succeeded: number
   failed: number
   durationMs: number
-  createdAt: Date
-  updatedAt: Date
 }
 
 /** The former secret counts until its time. */
 export const SECRET_COLUMNS = sql`e.secret, case when e.previous_until > now() then e.previous end as previous`
 
-const COLUMNS = sql<EndpointRow>`
-  e.project_id as "projectId", e.id, e.url, e.description, e.events, e.enabled, e.disabled_reason as "disabledReason", ${SECRET_COLUMNS},
-  case when e.previous_until > now() then e.previous_until end as "previousUntil", e.failing_since as "failingSince",
-  coalesce(h.succeeded, 0)::int as succeeded, coalesce(h.failed, 0)::int as failed, coalesce(h.duration_ms, 0)::float8 as "durationMs",
-  e.created_at as "createdAt", e.updated_at as "updatedAt"`
+const COLUMNS = sql`
+  ${OWN_COLUMNS}, ${SECRET_COLUMNS}, case when e.previous_until > now() then e.previous_until end as "previousUntil",
+  coalesce(h.succeeded, 0)::int as succeeded, coalesce(h.failed, 0)::int as failed, coalesce(h.duration_ms, 0)::float8 as "durationMs"`
 
 const HEALTH = sql`
   left join lateral (
@@ -84,8 +77,11 @@ export const listEndpoints = (db: Db, projectId: string) =>
     select ${COLUMNS} from webhook_endpoints e ${HEALTH} where e.project_id = ${projectId} order by e.id limit ${MAX_ENDPOINTS}
   `
 
-export const findEndpoint = (db: Db, { projectId, id }: EndpointKey) =>
+const findEndpoint = (db: Db, { projectId, id }: EndpointKey) =>
   maybeOne<EndpointRow>(db)`select ${COLUMNS} from webhook_endpoints e ${HEALTH} where e.project_id = ${projectId} and e.id = ${id}`
+
+/** Fails unless the project has this endpoint. */
+export const getEndpoint = async (db: Db, key: EndpointKey) => (await findEndpoint(db, key)) ?? notFound('webhook endpoint', key.id)
 
 export const openSecrets = (secrets: Secrets, { secret, previous }: Pick<EndpointRow, 'secret' | 'previous'>): SigningSecrets => ({
   secret: secrets.open('webhook-secret', secret),
@@ -134,7 +130,7 @@ export async function createEndpoint(tx: Tx, secrets: Secrets, projectId: string
     returning id
   `
   if (!created) fail('CONFLICT', { message: `A project has at most ${MAX_ENDPOINTS} webhook endpoints.` })
-  return (await findEndpoint(tx, { projectId, id }))!
+  return getEndpoint(tx, { projectId, id })
 }
 
 export const EndpointPatch = z.object({
@@ -144,9 +140,9 @@ export const EndpointPatch = z.object({
   enabled: z.boolean().optional(),
 })
 
-/** To enable an endpoint forgets why it was disabled, and its failures. Undefined if it does not exist. */
+/** To enable an endpoint forgets why it was disabled, and its failures. */
 export async function changeEndpoint(tx: Tx, key: EndpointKey, { url, description, events, enabled }: z.output<typeof EndpointPatch>) {
-  const changed = await maybeOne(tx)`
+  await sql`
     update webhook_endpoints set
       url = coalesce(${url ?? null}, url),
       description = case when ${description === undefined} then description else ${description ?? null} end,
@@ -155,40 +151,38 @@ export async function changeEndpoint(tx: Tx, key: EndpointKey, { url, descriptio
       disabled_reason = case when ${enabled === undefined} then disabled_reason end,
       failing_since = case when ${enabled === true} and not enabled then null else failing_since end,
       updated_at = now()
-    where project_id = ${key.projectId} and id = ${key.id} returning id
-  `
-  return changed ? findEndpoint(tx, key) : undefined
+    where project_id = ${key.projectId} and id = ${key.id}
+  `.execute(tx)
+  return getEndpoint(tx, key)
 }
 
 /** The former secret signs too, for `graceHours`. */
 export async function rotateEndpointSecret(tx: Tx, secrets: Secrets, key: EndpointKey, graceHours: number) {
-  const rotated = await maybeOne(tx)`
+  await sql`
     update webhook_endpoints set secret = ${secrets.seal('webhook-secret', newSigningSecret())},
       previous = case when ${graceHours}::int > 0 then secret end,
       previous_until = case when ${graceHours}::int > 0 then now() + make_interval(hours => ${graceHours}::int) end,
       updated_at = now()
-    where project_id = ${key.projectId} and id = ${key.id} returning id
-  `
-  return rotated ? findEndpoint(tx, key) : undefined
+    where project_id = ${key.projectId} and id = ${key.id}
+  `.execute(tx)
+  return getEndpoint(tx, key)
 }
 
-/** A job removes its deliveries. False if it does not exist. */
+/** A job removes its deliveries. */
 export async function deleteEndpoint(tx: Tx, { projectId, id }: EndpointKey) {
-  const deleted = await maybeOne(tx)`delete from webhook_endpoints where project_id = ${projectId} and id = ${id} returning id`
+  const deleted = await countAffected(tx)`delete from webhook_endpoints where project_id = ${projectId} and id = ${id}`
   if (deleted) await enqueue(tx, 'webhooks.forget', { projectId, endpointId: id })
-  return deleted !== undefined
 }
 
-/** False if it is disabled already. A job ends its deliveries as failed: they can be replayed. */
+/** Returns its URL; undefined if it is disabled already. A job ends its deliveries as failed: they can be replayed. */
 export async function disableEndpoint(tx: Tx, { projectId, id }: EndpointKey, reason: DisabledReason) {
-  const disabled = await maybeOne<{ url: string }>(tx)`
+  const url = await maybeScalar<string>(tx)`
     update webhook_endpoints set enabled = false, disabled_reason = ${reason}, updated_at = now()
     where project_id = ${projectId} and id = ${id} and enabled returning url
   `
-  if (disabled) await enqueue(tx, 'webhooks.abandon', { projectId, endpointId: id })
-  return disabled
+  if (url !== undefined) await enqueue(tx, 'webhooks.abandon', { projectId, endpointId: id })
+  return url
 }
 
 /** A reset keeps them. */
-export const wipeEndpoints = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_endpoints', scope, { which: IS_DELETED })
-const IS_DELETED: RawBuilder<unknown> = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
+export const wipeEndpoints = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_endpoints', scope, { which: OF_DELETED_PROJECT })

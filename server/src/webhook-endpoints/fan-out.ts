@@ -1,21 +1,13 @@
 import { sql } from 'kysely'
 import { many, type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
-import { startProjectLoop } from '../ledger/project-loop.ts'
+import { type LoopDeps, startProjectLoop } from '../ledger/project-loop.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
 import type { WaitingWork } from '../ledger/turns.ts'
 import { crash } from '../lib/crash-point.ts'
-import type { Log } from '../lib/log.ts'
 import { selectorsOfSql, takeFactsSql } from '../webhooks/facts.ts'
 
-type Deps = {
-  db: Pool
-  log: Log
-  isHeld: () => boolean
-  onFannedOut: () => void
-  pollMs?: number | undefined
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; onFannedOut: () => void; pollMs?: number | undefined }
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 2

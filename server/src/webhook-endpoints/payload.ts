@@ -12,14 +12,9 @@ export const WebhookPayload = z
   .meta({ id: 'WebhookPayload' })
 
 /** A row of `webhook_messages`, or its copy in a delivery. */
-export type WebhookMessage = {
-  id: string
+export type WebhookMessage = Omit<z.output<typeof EventRecord>, 'projectId' | 'createdAt'> & {
   type: string
-  name: string
-  contactId: string | null
   contactEmail: string | null
-  emailId: string | null
-  data: Record<string, unknown>
   createdAt: string
 }
 

@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, maybeOne, type Pool, scalar, scalars, type Tx, transact } from '../db/index.ts'
 import { GivenTime } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
 import { invalid } from '../lib/errors.ts'
 import { lowestId } from '../lib/id.ts'
-import { DELIVERY_STATUSES, RUN_ITEMS, toldAttempts } from './deliveries.ts'
+import { DELIVERY_STATUSES, type DeliveryKey, RUN_ITEMS, toldAttempts } from './deliveries.ts'
 import { deliveryIdOf } from './delivery-id.ts'
 import type { EndpointKey } from './endpoint.ts'
 
@@ -24,10 +24,8 @@ export const ReplayBody = z.object({
     .describe('Without it, deliveries that failed and those that succeeded.'),
 })
 
-type Delivery = { projectId: string; endpointId: string; id: string }
-
 /** Makes a delivery again, with the same id. One that waits is due now. False if it does not exist. */
-export async function replayDelivery(tx: Tx, { projectId, endpointId, id }: Delivery) {
+export async function replayDelivery(tx: Tx, { projectId, endpointId, id }: DeliveryKey) {
   const which = sql`project_id = ${projectId} and endpoint_id = ${endpointId} and id = ${id}`
   const again = await countAffected(tx)`
     update webhook_deliveries set status = 'pending', tries = 0, due_at = now() where ${which}
@@ -38,15 +36,14 @@ export async function replayDelivery(tx: Tx, { projectId, endpointId, id }: Deli
   const ofMessage = sql`id >= ${messageId} and first_id <= ${messageId} and message_ids @> ${[messageId]}::uuid[]`
   if ((await replayRuns(tx, endpoint, ofMessage, sql`message_id = ${messageId}`)).count > 0) return true
   // Its first attempt is due.
-  return (
-    (await maybeOne(tx)`
-    select 1 from webhook_batches where project_id = ${projectId} and endpoint_id = ${endpointId} and message_ids @> ${[messageId]}::uuid[] limit 1
-  `) !== undefined
-  )
+  return scalar<boolean>(tx)`
+    select exists (
+      select from webhook_batches where project_id = ${projectId} and endpoint_id = ${endpointId} and message_ids @> ${[messageId]}::uuid[])
+  `
 }
 
 /** Moves deliveries that succeeded back to those under way. Returns their ids. */
-const replayDelivered = (tx: Tx, which: RawBuilder<unknown>) => many<{ id: string }>(tx)`
+const replayDelivered = (tx: Tx, which: RawBuilder<unknown>) => scalars<string>(tx)`
   with moved as (
     delete from webhook_delivered where (project_id, id, delivered_at) in (
       select project_id, id, delivered_at from webhook_delivered where ${which} order by id limit ${CHUNK})
@@ -81,7 +78,7 @@ async function replayRuns(tx: Tx, { projectId, id }: EndpointKey, which: RawBuil
   return { count: rows.reduce((sum, { count }) => sum + count, 0), last: rows.length === RUNS ? rows.at(-1)!.id : undefined }
 }
 
-const replayFailed = (tx: Tx, which: RawBuilder<unknown>) => many<{ id: string }>(tx)`
+const replayFailed = (tx: Tx, which: RawBuilder<unknown>) => scalars<string>(tx)`
   with chosen as materialized (
     select project_id, id from webhook_deliveries where ${which} and status = 'failed' order by id limit ${CHUNK} for update
   ), again as (
@@ -95,7 +92,7 @@ type Position = { part: number; after: string | null }
 /** `last`: the last one, if there may be more. */
 type Replayed = { count: number; last: string | undefined }
 
-const pageOf = (moved: { id: string }[]): Replayed => ({ count: moved.length, last: moved.length === CHUNK ? moved.at(-1)!.id : undefined })
+const pageOf = (moved: string[]): Replayed => ({ count: moved.length, last: moved.length === CHUNK ? moved.at(-1) : undefined })
 
 /** What is replayed, one after the other, page by page. `after`: the last one of the page before. */
 const PARTS = {
@@ -113,7 +110,7 @@ const PARTS = {
 const PARTS_OF = { failed: ['failed'], delivered: ['delivered', 'told'] } as const
 
 export async function queueReplay(tx: Tx, { projectId, id }: EndpointKey, { from, to, status }: z.output<typeof ReplayBody>) {
-  const { now } = (await maybeOne<{ now: Date }>(tx)`select now() as now`)!
+  const now = await scalar<Date>(tx)`select now()`
   const until = to ? new Date(to) : now
   if (until < new Date(from)) invalid('to', 'Must not be before `from`.')
   const input: Input = {

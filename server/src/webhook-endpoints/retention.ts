@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { countAffected, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
+import { columnsSql } from '../ledger/ledger-sql.ts'
 import { createRangePartition, dropTable, limitLockWait, listPartitions } from '../ledger/partitions.ts'
 import { lowestId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
@@ -30,12 +31,12 @@ const nameOf = (table: Table, day: Date) => `${table}_${day.toISOString().slice(
 /** Creates the partitions of today and the next days. Safe to run on several nodes at once. */
 export async function createWebhookPartitions(db: Pool, log: Log, now = new Date()) {
   for (const table of Object.keys(PARTITIONED) as Table[]) {
-    const existing = new Set((await listPartitions(db, table)).map(({ name }) => name))
+    const existing = await listPartitions(db, table)
     const { column, bound } = PARTITIONED[table]
     for (let offset = 0; offset < AHEAD; offset++) {
       const [first, next] = [dayAt(now, offset), dayAt(now, offset + 1)]
       const name = nameOf(table, first)
-      if (existing.has(name)) continue
+      if (existing.includes(name)) continue
       // Without a partition the rows go to the default one, which is only slower: no reason not to start.
       await transact(db, (tx) => createRangePartition(tx, { table, column, name, first: bound(first), next: bound(next) })).catch(
         (err: Error) => log.error({ reason: err.message, partition: name }, 'could not create a partition of webhooks; will retry'),
@@ -59,10 +60,10 @@ export async function dropOldWebhooks(db: Pool, now = new Date()) {
 async function dropOldDays(db: Pool, table: Table, now: Date, beforeDrop: (before: Date) => Promise<void> = async () => {}) {
   const { column, bound, days } = PARTITIONED[table]
   const kept = dayAt(now, -days)
-  const old = (await listPartitions(db, table)).filter(({ name }) => /_\d{4}_\d\d_\d\d$/.test(name) && name < nameOf(table, kept))
+  const old = (await listPartitions(db, table)).filter((name) => /_\d{4}_\d\d_\d\d$/.test(name) && name < nameOf(table, kept))
   const strays = sql`${sql.ref(column)} < ${bound(kept)}`
   if (old.length || (await hasStrays(db, table, strays))) await beforeDrop(kept)
-  for (const { name } of old)
+  for (const name of old)
     await transact(db, async (tx) => {
       await limitLockWait(tx)
       await dropTable(tx, name)
@@ -70,8 +71,8 @@ async function dropOldDays(db: Pool, table: Table, now: Date, beforeDrop: (befor
   await untilNone(db, (tx) => dropStrays(tx, table, strays))
 }
 
-const hasStrays = async (db: Pool, table: Table, which: RawBuilder<unknown>) =>
-  (await sql`select from ${sql.table(`${table}_default`)} where ${which} limit 1`.execute(db)).rows.length > 0
+const hasStrays = (db: Pool, table: Table, which: RawBuilder<unknown>) =>
+  maybeOne(db)`select from ${sql.table(`${table}_default`)} where ${which} limit 1`
 
 const dropStrays = (tx: Tx, table: Table, which: RawBuilder<unknown>) => countAffected(tx)`
   delete from ${sql.table(`${table}_default`)}
@@ -111,24 +112,24 @@ const dropOldFailures = (tx: Tx, before: Date) => countAffected(tx)`
 
 type Endpoint = { projectId: string; endpointId: string }
 
+/** Tables of deliveries, with their primary keys. */
+const DELIVERY_KEYS = {
+  webhook_deliveries: ['project_id', 'id'],
+  webhook_delivered: ['project_id', 'id', 'delivered_at'],
+  webhook_batches: ['project_id', 'endpoint_id', 'id'],
+  webhook_runs: ['project_id', 'endpoint_id', 'id', 'delivered_at'],
+}
+
 /** Removes deliveries of a deleted endpoint, page by page. */
 export const forgetEndpoint = (db: Pool, { projectId, endpointId }: Endpoint) =>
   transact(db, async (tx) => {
-    const which = sql`project_id = ${projectId} and endpoint_id = ${endpointId}`
-    const open = await countAffected(tx)`
-      delete from webhook_deliveries where (project_id, id) in (
-        select project_id, id from webhook_deliveries where ${which} limit ${CHUNK})`
-    const done = await countAffected(tx)`
-      delete from webhook_delivered where (project_id, id, delivered_at) in (
-        select project_id, id, delivered_at from webhook_delivered where ${which} limit ${CHUNK})`
-    const first = await countAffected(tx)`
-      delete from webhook_batches where (project_id, endpoint_id, id) in (
-        select project_id, endpoint_id, id from webhook_batches where ${which} limit ${CHUNK})`
-    const told = await countAffected(tx)`
-      delete from webhook_runs where (project_id, endpoint_id, id, delivered_at) in (
-        select project_id, endpoint_id, id, delivered_at from webhook_runs where ${which} limit ${CHUNK})`
-    await sql`delete from webhook_hours where ${which}`.execute(tx)
-    if (open + done + first + told) await enqueue(tx, 'webhooks.forget', { projectId, endpointId })
+    let removed = 0
+    for (const [table, key] of Object.entries(DELIVERY_KEYS))
+      removed += await countAffected(tx)`
+        delete from ${sql.table(table)} where (${columnsSql(key)}) in (
+          select ${columnsSql(key)} from ${sql.table(table)} where project_id = ${projectId} and endpoint_id = ${endpointId} limit ${CHUNK})`
+    await sql`delete from webhook_hours where project_id = ${projectId} and endpoint_id = ${endpointId}`.execute(tx)
+    if (removed) await enqueue(tx, 'webhooks.forget', { projectId, endpointId })
   })
 
 const ABANDONED = JSON.stringify({ status: null, durationMs: 0, error: 'The endpoint was disabled.' })

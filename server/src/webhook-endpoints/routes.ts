@@ -20,7 +20,7 @@ import {
   EndpointBody,
   EndpointPatch,
   type EndpointRow,
-  findEndpoint,
+  getEndpoint,
   listEndpoints,
   MAX_GRACE_HOURS,
   rotateEndpointSecret,
@@ -38,7 +38,7 @@ const endpointResource = (app: App, db: Deps['db']) =>
   resource(app, {
     ...COMMON,
     params: EndpointId,
-    find: async (req, { id }) => (await findEndpoint(db, { projectId: req.project.id, id })) ?? notFound('webhook endpoint', id),
+    find: (req, { id }) => getEndpoint(db, { projectId: req.project.id, id }),
   })
 
 export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
@@ -91,8 +91,7 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
     },
     async (req, { projectId, id }) => {
       checkUrl(req.body.url)
-      const row = await transact(req.db, (tx) => changeEndpoint(tx, { projectId, id }, req.body))
-      return show(row ?? notFound('webhook endpoint', id))
+      return show(await transact(req.db, (tx) => changeEndpoint(tx, { projectId, id }, req.body)))
     },
   )
 
@@ -116,8 +115,7 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
       response: WebhookEndpoint,
     },
     async (req, { projectId, id }) => {
-      const row = await transact(req.db, (tx) => rotateEndpointSecret(tx, secrets, { projectId, id }, req.body.graceHours))
-      return show(row ?? notFound('webhook endpoint', id))
+      return show(await transact(req.db, (tx) => rotateEndpointSecret(tx, secrets, { projectId, id }, req.body.graceHours)))
     },
   )
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { maybeOne, prepared, type Tx } from '../db/index.ts'
+import { groupBy } from '../lib/group-by.ts'
 import type { SafeOutcome } from '../lib/network/safe-fetch.ts'
 import { HOUR, MINUTE, SECOND } from '../lib/text/units.ts'
 import { hasSucceeded, reasonOf, waitAfter } from '../webhooks/retry.ts'
@@ -14,8 +15,7 @@ const GONE = 410
 /** `outcome`: undefined for a message of a batch that is no longer kept. */
 export type Attempted = { due: DueDelivery; outcome: SafeOutcome | undefined; at: Date }
 
-/** What becomes of a delivery that was tried. */
-type Answered = { due: DueDelivery; outcome: SafeOutcome; at: Date }
+type Answered = Attempted & { outcome: SafeOutcome }
 
 const isGone = ({ outcome }: Answered) => outcome.is === 'status' && outcome.status === GONE
 
@@ -49,47 +49,25 @@ function settledBatch(batch: DueWork, attempted: Attempted[]) {
 }
 
 function settledBatches(attempted: Attempted[]) {
-  const ofBatch = new Map<DueWork, Attempted[]>()
-  for (const each of attempted) {
-    const { work } = each.due
-    if (work.tries !== null) continue
-    const those = ofBatch.get(work)
-    if (those) those.push(each)
-    else ofBatch.set(work, [each])
-  }
-  return [...ofBatch].map(([batch, those]) => settledBatch(batch, those))
+  const firstAttempts = attempted.filter(({ due }) => due.work.tries === null)
+  return [...groupBy(firstAttempts, ({ due }) => due.work)].map(([batch, those]) => settledBatch(batch, those))
 }
 
 /**
  * Moves what succeeded, plans the next attempts of the rest, and gives the endpoint back: one statement. What another worker has settled
  * meanwhile, because this one was too late, stays as it is.
  */
-export async function settleDeliveries(
-  tx: Tx,
-  accountEmails: AccountEmailDeps,
-  { projectId, id, leasedUntil }: LeasedEndpoint,
-  attempted: Attempted[],
-) {
+export async function settleDeliveries(tx: Tx, accountEmails: AccountEmailDeps, leased: LeasedEndpoint, attempted: Attempted[]) {
+  const { projectId, id, leasedUntil } = leased
   const answered = attempted.filter((each): each is Answered => each.outcome !== undefined)
   const failed = answered.filter(({ outcome }) => !hasSucceeded(outcome))
+  const rowOf = (each: Answered) => ({ id: each.due.id, attempt: attemptOf(each), waitMs: waitOf(each) })
   const singles = answered
     .filter(({ due }) => due.work.tries !== null)
-    .map((each) => ({
-      id: each.due.id,
-      tries: each.due.work.tries,
-      ok: hasSucceeded(each.outcome),
-      attempt: attemptOf(each),
-      waitMs: waitOf(each),
-    }))
+    .map((each) => ({ ...rowOf(each), tries: each.due.work.tries, ok: hasSucceeded(each.outcome) }))
   const misses = failed
     .filter(({ due }) => due.work.tries === null)
-    .map((each) => ({
-      batchId: each.due.work.id,
-      id: each.due.id,
-      messageId: each.due.messageId,
-      attempt: attemptOf(each),
-      waitMs: waitOf(each),
-    }))
+    .map((each) => ({ ...rowOf(each), batchId: each.due.work.id, messageId: each.due.messageId }))
   const succeeded = answered.length - failed.length
   const durationMs = answered.reduce((sum, { outcome }) => sum + outcome.ms, 0)
   const endpoint = await maybeOne<{ isDead: boolean | null }>(tx)`${prepared}

@@ -17,24 +17,19 @@ const WHY = {
 
 /** Disables an endpoint that cannot be reached, and tells the owners. */
 export async function switchOff(tx: Tx, deps: AccountEmailDeps, key: EndpointKey, reason: keyof typeof WHY) {
-  const disabled = await disableEndpoint(tx, key, reason)
-  if (!disabled) return
+  const { projectId, id: targetId } = key
+  const url = await disableEndpoint(tx, key, reason)
+  if (url === undefined) return
   const changes = [{ field: 'disabledReason', value: reason }]
-  await auditSystem(tx, {
-    projectId: key.projectId,
-    action: 'webhook_endpoint.disable',
-    targetId: key.id,
-    targetName: disabled.url,
-    changes,
-  })
-  await tellOwners(tx, deps, key.projectId, (project) => ({
+  await auditSystem(tx, { projectId, action: 'webhook_endpoint.disable', targetId, targetName: url, changes })
+  await tellOwners(tx, deps, projectId, (project) => ({
     subject: `A webhook endpoint of ${project} was disabled`,
     lines: [
-      `${disabled.url} was disabled, because ${WHY[reason]}.`,
+      `${url} was disabled, because ${WHY[reason]}.`,
       '',
       'Once it works again, enable it. Deliveries that failed are kept for 30 days and can be replayed.',
       '',
-      `See ${deps.publicUrl}/app/p/${key.projectId}/webhooks`,
+      `See ${deps.publicUrl}/app/p/${projectId}/webhooks`,
     ],
   }))
 }

@@ -1,6 +1,5 @@
-import { startProjectLoop } from '../ledger/project-loop.ts'
+import { type LoopDeps, startProjectLoop } from '../ledger/project-loop.ts'
 import type { WaitingWork } from '../ledger/turns.ts'
-import type { Log } from '../lib/log.ts'
 import type { SafeFetch, SafeOutcome } from '../lib/network/safe-fetch.ts'
 import { webhookAttempts } from '../lib/process/metrics.ts'
 import { SECOND } from '../lib/text/units.ts'
@@ -28,12 +27,9 @@ export const countCalls =
     return outcome
   }
 
-type Calls<Due extends WaitingWork, Leased extends Due> = {
+type Calls<Due extends WaitingWork, Leased extends Due> = LoopDeps & {
   name: string
-  log: Log
-  isHeld: () => boolean
   pollMs?: number | undefined
-  isDue?: (() => boolean) | undefined
   maxOfKey?: number
   find: (except: string[]) => Promise<Due[]>
   /** Leases what was chosen for LEASE_SECONDS: a worker that dies gives it up. */

@@ -53,11 +53,8 @@ type FactOptions = {
  * CTEs that store facts, given as rows of (project_id, id, name, contact_id, email_id, data), each with its payload once, if an endpoint
  * listens; and one row of the outbox for those of a project and type. Their names begin with `prefix`: a statement may have several.
  */
-export function storeFactsCte(
-  prefix: string,
-  rows: RawBuilder<unknown>,
-  { type = sql`n.name`, contactEmail = CURRENT_EMAIL }: FactOptions = {},
-) {
+export function storeFactsCte(prefix: string, rows: RawBuilder<unknown>, options: FactOptions) {
+  const { type = sql`n.name`, contactEmail = CURRENT_EMAIL } = options
   const [heard, stored, queued] = ['heard', 'stored', 'queued'].map((part) => sql.ref(`${prefix}_${part}`))
   return sql`
     ${heard} as materialized (

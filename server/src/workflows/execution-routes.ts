@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { findContact } from '../contacts/contact.ts'
+import { getContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
 import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
-import { contactNotFound, fail, invalid } from '../lib/errors.ts'
+import { fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
 import { assertMaySend } from './definition/may-send.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
@@ -50,7 +50,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
-      if (!(await findContact(db, projectId, contactId))) contactNotFound(contactId)
+      await getContact(db, projectId, contactId)
       const started = await transact(req.db, async (tx) => {
         const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
         return describeExecution(tx, { projectId, workflowId, id })

@@ -8,13 +8,13 @@ import { notFound } from '../lib/errors.ts'
 import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newTransition, replaceGraph, type StepInput } from './definition/edit-graph.ts'
 import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS } from './definition/graph.ts'
-import { BARE_PLACES, editGraph, type Places } from './definition/save-graph.ts'
+import { editGraph, type Places } from './definition/save-graph.ts'
 import { readStepConfig } from './definition/step-config.ts'
-import { showTransition, Transition, Workflow, workflowNotFound } from './definition/workflow.ts'
+import { showTransition, Transition, Workflow } from './definition/workflow.ts'
 import { describeWorkflow } from './routes.ts'
 import { NewStep } from './step-routes.ts'
 import { ALL_STEP_TYPES } from './steps/kinds.ts'
-import { workflowResource } from './workflow-resource.ts'
+import { editorOf, workflowResource } from './workflow-resource.ts'
 
 const Branch = z.string().min(1).max(100).nullish()
 const NewTransition = z.object({
@@ -46,10 +46,8 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
-      const edited = await transact(req.db, (tx) =>
-        editGraph(tx, { projectId, id, places: BARE_PLACES, caller: req.project, savedBy: req.person?.userId, change }),
-      )
-      return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
+      await transact(req.db, (tx) => editGraph(tx, { projectId, id, ...editorOf(req), change }))
+      return reply.status(201).send(showTransition(transition))
     },
   )
 
@@ -67,10 +65,8 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
         return transitions.length < graph.transitions.length ? { ...graph, transitions } : notFound('transition', transitionId)
       }
-      const edited = await transact(req.db, (tx) =>
-        editGraph(tx, { projectId, id, places: BARE_PLACES, caller: req.project, savedBy: req.person?.userId, change }),
-      )
-      return edited ? reply.status(204).send(null) : workflowNotFound(id)
+      await transact(req.db, (tx) => editGraph(tx, { projectId, id, ...editorOf(req), change }))
+      return reply.status(204).send(null)
     },
   )
 
@@ -97,20 +93,8 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
         step: (index) => `steps.${index}.`,
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
-      const edit = {
-        projectId,
-        id,
-        revisions: readIfMatch(req),
-        version: req.body.version,
-        places,
-        caller: req.project,
-        savedBy: req.person?.userId,
-        change,
-      }
-      return transact(req.db, async (tx) => {
-        const { row, graph } = (await editGraph(tx, edit)) ?? workflowNotFound(id)
-        return describeWorkflow(tx, row, graph)
-      })
+      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, ...editorOf(req), change }
+      return transact(req.db, async (tx) => describeWorkflow(tx, await editGraph(tx, edit)))
     },
   )
 }

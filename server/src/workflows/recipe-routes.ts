@@ -71,10 +71,7 @@ export function workflowRecipeRoutes(app: App, { config }: Deps) {
       const recipe = findRecipe(req.params.key) ?? notFound('recipe', req.params.key)
       const { name, eventName } = req.body ?? {}
       const creation = { projectId: req.project.id, recipe, name, eventName, savedBy: req.person?.userId, target }
-      const created = await transact(req.db, async (tx) => {
-        const { row, graph } = await createFromRecipe(tx, creation)
-        return describeWorkflow(tx, row, graph)
-      })
+      const created = await transact(req.db, async (tx) => describeWorkflow(tx, await createFromRecipe(tx, creation)))
       return reply.status(201).send(created)
     },
   )
@@ -87,7 +84,7 @@ const show = ({ key, name, description, trigger, needs, emails, steps }: Recipe,
   triggerType: trigger.type,
   eventName: trigger.type === 'EVENT' ? trigger.eventName : null,
   needs: needs.map((need) => ({ kind: need.kind, name: need.name, when: need.when, snippet: snippetOf(need, publicUrl) })),
-  emails: Object.values(emails).map((email) => ({ name: email.name, subject: email.subject, type: email.type })),
+  emails: Object.values(emails).map(({ name, subject, type = 'MARKETING' }) => ({ name, subject, type })),
   steps: steps.flatMap(outline),
 })
 

@@ -12,7 +12,7 @@ import { assertMaySend } from './definition/may-send.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
-import { readGraph, showWorkflow, Workflow, type WorkflowRow, workflowNotFound } from './definition/workflow.ts'
+import { readGraph, showWorkflow, Workflow, type WorkflowRow } from './definition/workflow.ts'
 import { listWorkflows, WorkflowItem, WorkflowsQuery } from './insight/list.ts'
 import { workflowResource } from './workflow-resource.ts'
 
@@ -37,7 +37,7 @@ const Changes = z.object({
 })
 
 /** The answer about one workflow. */
-export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) =>
+export const describeWorkflow = async (db: Db, { row, graph }: { row: WorkflowRow; graph: Graph }) =>
   showWorkflow(row, graph, await findProblems(db, row, graph))
 
 export function workflowRoutes(app: App, { db }: Deps) {
@@ -76,19 +76,9 @@ export function workflowRoutes(app: App, { db }: Deps) {
       const { name, eventName, triggerConfig, description = null, allowReentry = false } = req.body
       if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
       const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
-      const workflow = {
-        projectId: req.project.id,
-        name,
-        description,
-        triggerType: 'EVENT' as const,
-        triggerConfig: trigger,
-        allowReentry,
-        savedBy: req.person?.userId,
-      }
-      const created = await transact(req.db, async (tx) => {
-        const { row, graph } = await createWorkflow(tx, workflow)
-        return describeWorkflow(tx, row, graph)
-      })
+      const { project, person } = req
+      const workflow = { projectId: project.id, name, description, triggerConfig: trigger, allowReentry, savedBy: person?.userId }
+      const created = await transact(req.db, async (tx) => describeWorkflow(tx, await createWorkflow(tx, workflow)))
       return reply.status(201).send(created)
     },
   )
@@ -96,7 +86,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
   ofWorkflow.get(
     '/workflows/:id',
     { summary: 'Get a workflow with its steps and transitions', response: Workflow, etag: true },
-    async (_req, row) => describeWorkflow(db, row, await readGraph(db, row)),
+    async (_req, row) => describeWorkflow(db, { row, graph: await readGraph(db, row) }),
   )
 
   ofWorkflow.patch(
@@ -116,8 +106,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
       if (req.body.enabled) await assertMaySend(db, req.project, found)
       const edit = { projectId, id, revisions: readIfMatch(req), changesOf: (stored: WorkflowRow) => changesTo(stored, req.body) }
       return transact(req.db, async (tx) => {
-        const row = (await changeWorkflow(tx, edit)) ?? workflowNotFound(id)
-        return describeWorkflow(tx, row, await readGraph(tx, row))
+        const row = await changeWorkflow(tx, edit)
+        return describeWorkflow(tx, { row, graph: await readGraph(tx, row) })
       })
     },
   )
@@ -133,8 +123,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      const deleted = await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
-      return deleted ? reply.status(204).send(null) : workflowNotFound(id)
+      await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
+      return reply.status(204).send(null)
     },
   )
 
@@ -148,10 +138,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      const copied = await transact(req.db, async (tx) => {
-        const { row, graph } = (await duplicateWorkflow(tx, { projectId, id, savedBy: req.person?.userId })) ?? workflowNotFound(id)
-        return describeWorkflow(tx, row, graph)
-      })
+      const copy = { projectId, id, savedBy: req.person?.userId }
+      const copied = await transact(req.db, async (tx) => describeWorkflow(tx, await duplicateWorkflow(tx, copy)))
       return reply.status(201).send(copied)
     },
   )

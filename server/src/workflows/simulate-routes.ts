@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { findContact } from '../contacts/contact.ts'
+import { getContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, GivenTime } from '../http/validate.ts'
-import { contactNotFound, invalid } from '../lib/errors.ts'
+import { invalid } from '../lib/errors.ts'
 import { NIL_ID, newId } from '../lib/id.ts'
 import { preferenceLinks } from '../preferences/link.ts'
 import { previewTemplate } from '../templates/preview.ts'
@@ -92,7 +92,7 @@ export function workflowSimulateRoutes(app: App, { db, secrets, config: { public
   }
 
   async function storedContact(projectId: string, contactId: string): Promise<SimulatedContact> {
-    const { id, email, subscribed, data, createdAt } = (await findContact(db, projectId, contactId)) ?? contactNotFound(contactId)
+    const { id, email, subscribed, data, createdAt } = await getContact(db, projectId, contactId)
     return { id, email, subscribed, data: data ?? {}, createdAt: new Date(createdAt) }
   }
 }

@@ -8,11 +8,11 @@ import { fail, notFound } from '../lib/errors.ts'
 import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newStep, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, stepOf, withoutStep } from './definition/graph.ts'
-import { BARE_PLACES, editGraph, type Places } from './definition/save-graph.ts'
+import { editGraph, type Places } from './definition/save-graph.ts'
 import { readStepConfig } from './definition/step-config.ts'
-import { readGraph, showStep, WorkflowStep, workflowNotFound } from './definition/workflow.ts'
+import { readGraph, showStep, WorkflowStep } from './definition/workflow.ts'
 import { STEP_TYPES } from './steps/kinds.ts'
-import { workflowResource } from './workflow-resource.ts'
+import { editorOf, workflowResource } from './workflow-resource.ts'
 
 const MAX_STEP_NAME = 255
 const Position = z.object({ x: z.number(), y: z.number() })
@@ -46,11 +46,8 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       const read = await readStepConfig(req.body, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited =
-        (await transact(req.db, (tx) =>
-          editGraph(tx, { projectId, id, places: BARE_PLACES, caller: req.project, savedBy: req.person?.userId, change }),
-        )) ?? workflowNotFound(id)
-      return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
+      const { graph } = await transact(req.db, (tx) => editGraph(tx, { projectId, id, ...editorOf(req), change }))
+      return reply.status(201).send(showStep(step, { workflowId: id, graph }))
     },
   )
 
@@ -75,14 +72,14 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       const read = isConfigured ? await readStepConfig(changed, { path: '', target, projectId }) : {}
       const places: Places = { violation: () => 'config', step: () => '' }
       const change = (graph: Graph) => {
-        const current = stepOf(graph, stepId)
+        const current = stepOf(graph, stepId) ?? notFound('step', stepId)
         // The config was read for the type that the step had.
-        if (current && current.type !== stored.type) fail('CONFLICT', { message: 'The step was changed at the same moment.' })
+        if (current.type !== stored.type) fail('CONFLICT', { message: 'The step was changed at the same moment.' })
         return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
       }
-      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, caller: req.project, savedBy: req.person?.userId, change }
-      const edited = (await transact(req.db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
-      return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
+      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, ...editorOf(req), change }
+      const { graph } = await transact(req.db, (tx) => editGraph(tx, edit))
+      return showStep(stepOf(graph, stepId)!, { workflowId: row.id, graph })
     },
   )
 
@@ -104,10 +101,8 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
         return withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
       }
       const places: Places = { violation: () => 'splice', step: () => '' }
-      const edited = await transact(req.db, (tx) =>
-        editGraph(tx, { projectId, id, places, caller: req.project, savedBy: req.person?.userId, change }),
-      )
-      return edited ? reply.status(204).send(null) : workflowNotFound(id)
+      await transact(req.db, (tx) => editGraph(tx, { projectId, id, places, ...editorOf(req), change }))
+      return reply.status(204).send(null)
     },
   )
 }

@@ -88,15 +88,9 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
     const startedAt = new Date()
     const data = { ...event?.data?.set, ...event?.data?.transient }
     const started = event ? { id: newId(), name: event.name, data, createdAt: startedAt.toISOString() } : null
-    const execution = { id: newId(), context: {}, startedAt, event: started }
-    const built = await buildWebhookRequest({
-      ...execution,
-      // Read by its own kind.
-      config: config as WebhookConfig,
-      workflow: { id, name },
-      contact,
-      projectId,
-    })
+    const source = { id: newId(), context: {}, startedAt, event: started, workflow: { id, name }, contact, projectId }
+    // Read by its own kind.
+    const built = await buildWebhookRequest({ ...source, config: config as WebhookConfig })
     if ('problem' in built) return invalid('config', built.problem)
     return { ...built, body: built.body ?? null }
   }

@@ -1,4 +1,4 @@
-import type { FastifyContextConfig } from 'fastify'
+import type { FastifyContextConfig, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
 import { resource } from '../http/resource.ts'
@@ -17,3 +17,6 @@ export const workflowResource = (app: App, db: Db, refusals: FastifyContextConfi
     params: WorkflowParam,
     find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),
   })
+
+/** For changes of a graph: the key or the person that makes them. */
+export const editorOf = (req: FastifyRequest) => ({ caller: req.project, savedBy: req.person?.userId })

@@ -259,7 +259,7 @@ function duplicateExports(files: Source[]) {
 }
 
 const WRITE =
-  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows)\((?:tx, )?'(\w+)'/g
+  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?'(\w+)'/g
 
 const foreignWrites = (files: Source[]) =>
   files.flatMap(({ file, code }) =>
@@ -281,7 +281,7 @@ const POOL_WRITES = [
   'http/limits/rate-limit.ts rate_windows',
 ]
 
-const RUN = /\b(?:many|one|maybeOne|scalar|countAffected)(?:<[^`]*?>)?\(\s*(?!tx\b)\w+(?:,|\)`)/g
+const RUN = /\b(?:many|one|maybeOne|maybeScalar|scalars?|countAffected)(?:<[^`]*?>)?\(\s*(?!tx\b)\w+(?:,|\)`)/g
 const EXECUTE = /\.execute\(\s*(?![\s()]|tx\b)/g
 const BUILD = /\b(?!tx\b)\w+\.(?=(?:insertInto|updateTable|deleteFrom)\()/g
 

@@ -74,13 +74,7 @@ async function newProject(topics: Topic[] = ['contact']) {
 /** Returns the contacts in the order of their reactions. */
 async function react(projectId: string, count = 1, topics: Topic[] = ['contact']) {
   const ids = times(count, () => newId())
-  await transact(db, (tx) =>
-    reactToContacts(
-      tx,
-      projectId,
-      ids.map((id) => ({ id, topics })),
-    ),
-  )
+  await transact(db, (tx) => reactToContacts(tx, projectId, ids, topics))
   return ids
 }
 
@@ -131,7 +125,7 @@ describe('the dispatcher', () => {
     const projectId = await newProject(['contact', 'segment:x'])
     const ids = await react(projectId, 3)
     const { batches } = await start(async (tx, { reactions }) => {
-      if (reactions[0]!.topics.includes('contact')) await reactToContacts(tx, projectId, [{ id: NIL_ID, topics: ['segment:x'] }])
+      if (reactions[0]!.topics.includes('contact')) await reactToContacts(tx, projectId, [NIL_ID], ['segment:x'])
     })
     await untilEmpty(projectId)
     expect(batches.map(({ reactions }) => reactions.map(({ contactId }) => contactId).sort())).toEqual([ids.sort(), [NIL_ID]])
@@ -237,7 +231,7 @@ describe('a reaction that cannot be handled', () => {
     const projectId = await newProject(['contact', 'segment:x'])
     await react(projectId)
     await start(async (tx) => {
-      await reactToContacts(tx, projectId, [{ id: NIL_ID, topics: ['segment:x'] }])
+      await reactToContacts(tx, projectId, [NIL_ID], ['segment:x'])
       throw new Error('fails after it wrote')
     })
     const row = await until('it was postponed', async () => (await rowsOf(projectId)).find(({ attempts }) => attempts > 0))

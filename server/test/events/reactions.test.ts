@@ -212,7 +212,7 @@ describe('a reaction', () => {
     await expect(
       transact(sterna.db, async (tx) => {
         await recordEvents(tx, [{ projectId: project.id, name: 'bought' }])
-        await reactToContacts(tx, project.id, [{ id: contact, topics: ['segment:1'] }])
+        await reactToContacts(tx, project.id, [contact], ['segment:1'])
         await reactToProject(tx, project.id, ['field:plan'])
         throw new Error('undone')
       }),
@@ -226,7 +226,7 @@ describe('a reaction', () => {
     await listen(other, ALL)
     await project.contacts.update(contact, { data: { plan: 'b' } })
     await transact(sterna.db, (tx) => reactToProject(tx, project.id, ['field:plan']))
-    await transact(sterna.db, (tx) => reactToContacts(tx, project.id, [{ id: newId(), topics: ['contact'] }]))
+    await transact(sterna.db, (tx) => reactToContacts(tx, project.id, [newId()], ['contact']))
     expect(await topicsOf(project)).toEqual([])
     expect(await topicsOf(other)).toEqual([])
   })

@@ -88,7 +88,8 @@ async function recompute({ project, tracked }: History) {
     projectId,
     tracked.map(({ id }) => id),
   )
-  const context = await readContext(sterna.db, projectId, resolved)
+  const expressions = resolved.map(({ expression }) => expression)
+  const context = await readContext(sterna.db, projectId, expressions)
   const members: Record<string, string[]> = {}
   for (const { id, expression } of resolved) {
     const rows = await many(

@@ -6,7 +6,6 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createDns } from '../../src/lib/network/dns.ts'
 import { createSafeFetch, createSafeSession, type SafeFetch, type SafeRequest } from '../../src/lib/network/safe-fetch.ts'
-import { readNetworks } from '../../src/lib/network/webhook-target.ts'
 import { eventually } from '../support/eventually.ts'
 import { CERTIFICATE, KEY } from '../support/files/certificate.ts'
 import { startDnsServer } from '../support/servers/dns-server.ts'
@@ -28,7 +27,7 @@ const servers: Server[] = []
 
 beforeAll(async () => {
   dns = await startDnsServer()
-  const target = { allowed: readNetworks([`${PUBLIC}/32`]), ownHost: 'mail.example.com' }
+  const target = { allowed: [`${PUBLIC}/32`], ownHost: 'mail.example.com' }
   safeFetch = createSafeFetch(createDns({ servers: [dns.address] }), target)
   port = await listenOnBoth()
 })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, completeJob, countUnfinished, type JobId, lockJob, queueJob, workInPieces } from '../../jobs/job.ts'
@@ -39,11 +39,11 @@ type Row = Named & { design: Design; body: string }
 export async function queueBrand(tx: Tx, { projectId, dryRun, savedBy }: { projectId: string; dryRun: boolean; savedBy: string }) {
   const unfinished = await countUnfinished(tx, { projectId, type: typeOf(dryRun) })
   if (unfinished >= (dryRun ? MAX_DRY_RUNS : 1)) fail('CONFLICT', { message: 'The brand is being applied already.' })
-  const [counted] = await many<{ total: number }>(tx)`
+  const total = await scalar<number>(tx)`
     select (select count(*)::int from templates where project_id = ${projectId} and design is not null)
-      + (select count(*)::int from campaigns where ${draftsOf(projectId)}) as total
+      + (select count(*)::int from campaigns where ${draftsOf(projectId)})
   `
-  const input: Input = { dryRun, savedBy, total: counted!.total }
+  const input: Input = { dryRun, savedBy, total }
   return queueJob(tx, 'campaigns.apply-brand', { projectId, type: typeOf(dryRun), input })
 }
 

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Pool } from '../../db/index.ts'
+import type { Pool, Tx } from '../../db/index.ts'
 import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { countWithin } from '../../http/limits/bounded-read.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { likePattern } from '../../lib/text/like-pattern.ts'
+import { addressPattern } from '../../lib/text/like-pattern.ts'
 import { scanContacts } from '../../projects/scans.ts'
 import { audienceOf, audienceSql, resolveAudience } from './audience.ts'
 import { type CampaignRow, EXCLUSION_REASONS } from './campaign.ts'
@@ -27,8 +27,6 @@ export const AudienceQuery = CursorQuery.extend({
   search: z.string().max(255).optional().describe('Part of an address.'),
 })
 
-type Row = z.output<typeof AudienceContact>
-
 /** Totals are exact up to this number; beyond it, or when counting takes longer, they are estimates. */
 const COUNT = { upTo: 10_000, ms: 2_000 }
 
@@ -38,25 +36,21 @@ export async function listAudience(db: Pool, secrets: Secrets, campaign: Campaig
   const { part, search = '', cursor } = query
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const inAudience = await audienceSql(db, audience, { projectId })
-  const bySearch = search.trim() ? sql`and contacts.email like ${likePattern(search.trim().normalize('NFC').toLowerCase())}` : sql``
+  const bySearch = search.trim() ? sql`and contacts.email like ${addressPattern(search)}` : sql``
   const reason = verdictSql(type)
   const inPart = part === undefined ? sql`true` : part === 'recipients' ? sql`${reason} is null` : sql`${reason} = ${part}`
   const rows = sql`
     from contacts ${SUPPRESSION_JOINS}
     where contacts.project_id = ${projectId} and ${inAudience} and ${inPart} ${bySearch}`
-  const page = await scanContacts(
-    db,
-    { projectId, ms: LONG_STATEMENT_MS },
-    (tx) =>
-      readKeysetPage(tx, secrets, {
-        scope: JSON.stringify(['audience', projectId, id, part, search.trim()]),
-        query,
-        select: ({ after, limit }) => sql<Row>`
-          select contacts.id as "contactId", contacts.email, ${reason} as reason ${rows} ${after ? sql`and contacts.id > ${after[0]}` : sql``}
-          order by contacts.id limit ${limit}`,
-        positionOf: ({ contactId }) => [contactId],
-      }),
-    failTooSlow,
-  )
+  const readPage = (tx: Tx) =>
+    readKeysetPage(tx, secrets, {
+      scope: JSON.stringify(['audience', projectId, id, part, search.trim()]),
+      query,
+      select: ({ after, limit }) => sql<z.output<typeof AudienceContact>>`
+        select contacts.id as "contactId", contacts.email, ${reason} as reason ${rows} ${after ? sql`and contacts.id > ${after[0]}` : sql``}
+        order by contacts.id limit ${limit}`,
+      positionOf: ({ contactId }) => [contactId],
+    })
+  const page = await scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, readPage, failTooSlow)
   return cursor === undefined ? { ...page, total: await countWithin(db, sql`select 1 ${rows}`, COUNT) } : page
 }

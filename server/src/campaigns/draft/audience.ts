@@ -6,7 +6,7 @@ import { expressionSql, type ScanSql, type SqlContext, scanSql } from '../../con
 import type { Db } from '../../db/index.ts'
 import { invalid, notFound } from '../../lib/errors.ts'
 import { usesOf } from '../../segments/check-condition.ts'
-import { readContext } from '../../segments/evaluate.ts'
+import { readSqlContext } from '../../segments/evaluate.ts'
 import { loadReachable } from '../../segments/expressions.ts'
 import type { AUDIENCE_TYPES, CampaignRow } from './campaign.ts'
 
@@ -26,11 +26,7 @@ export function readAudience({ audienceType: type, segmentId, audienceCondition 
   return { type, condition: condition ?? invalid(FIELD, 'Required for this audience.', 'required') }
 }
 
-export function audienceOf({
-  audienceType: type,
-  segmentId,
-  audienceCondition,
-}: Pick<CampaignRow, keyof Given & keyof CampaignRow>): Audience {
+export function audienceOf({ audienceType: type, segmentId, audienceCondition }: CampaignRow): Audience {
   if (type === 'SEGMENT' && segmentId) return { type, segmentId }
   return type === 'FILTERED' && audienceCondition ? { type, condition: audienceCondition } : { type: 'ALL' }
 }
@@ -53,7 +49,7 @@ export async function resolveAudience(db: Db, projectId: string, audience: Audie
   const tree = audience.type === 'FILTERED' ? audience.condition : memberOf(audience.segmentId)
   const segments = await loadReachable(db, projectId, referencesOf(tree).segments)
   if (audience.type === 'SEGMENT' && !segments[audience.segmentId]) notFound('segment', audience.segmentId)
-  toExpression(tree, lookupIn(segments), { path: FIELD })
+  expressionOf({ tree, segments })
   return { tree, segments }
 }
 
@@ -67,15 +63,14 @@ const lookupIn =
   (id) =>
     Object.hasOwn(segments, id) ? segments[id] : undefined
 
-const expressionOf = (audience: NonNullable<ResolvedAudience>): Expression =>
-  toExpression(audience.tree, lookupIn(audience.segments), { path: FIELD })
+const expressionOf = ({ tree, segments }: NonNullable<ResolvedAudience>) => toExpression(tree, lookupIn(segments), { path: FIELD })
 
 /** `at`: the start of the campaign; without it, the present. */
 type Moment = { projectId: string; at?: Date }
 
 async function contextOf(db: Db, expression: Expression, { projectId, at }: Moment): Promise<SqlContext> {
-  const { now, deletedFields } = await readContext(db, projectId, [{ expression }])
-  return { projectId, deletedFields, now: at ?? now, ...(at ? { until: at } : {}) }
+  const context = await readSqlContext(db, projectId, expression)
+  return at ? { ...context, now: at, until: at } : context
 }
 
 /** True for the rows of `contacts` that are in the audience, looked up row by row: for pages of contacts. */

@@ -42,10 +42,8 @@ export const CampaignBody = z.object({
 export const ScheduledFor = z.iso.datetime({ offset: true }).max(64)
 
 /** A valid campaign, as it is stored. */
-export type CampaignContent = Omit<
-  z.output<typeof CampaignBody>,
-  'segmentId' | 'audienceCondition' | 'audienceType' | 'body' | 'design'
-> & {
+type Given = z.output<typeof CampaignBody>
+export type CampaignContent = Omit<Given, 'segmentId' | 'audienceCondition' | 'audienceType' | 'body' | 'design'> & {
   body: string
   /** Undefined: that of the stored campaign, if it has the same body. */
   design?: Design | null
@@ -53,7 +51,7 @@ export type CampaignContent = Omit<
 }
 
 /** Everything about a campaign that can be checked before its transaction. */
-export async function checkCampaign(db: Pool, projectId: string, given: z.output<typeof CampaignBody>): Promise<CampaignContent> {
+export async function checkCampaign(db: Pool, projectId: string, given: Given): Promise<CampaignContent> {
   const { audienceType, segmentId, audienceCondition, ...written } = given
   const audience = readAudience({ audienceType, segmentId, audienceCondition })
   const rendered = await withRenderedBody(db, projectId, written)

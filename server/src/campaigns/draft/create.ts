@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
-import { maybeOne, type Tx } from '../../db/index.ts'
+import type { Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import { lockSegments } from '../../segments/limits.ts'
 import { MAX_NAME } from '../../templates/template.ts'
 import { type Audience, resolveAudience, usesOfAudience } from './audience.ts'
 import type { CampaignContent } from './body.ts'
-import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
+import { type CampaignKey, type CampaignRow, campaignNotFound, findCampaign, getCampaign } from './campaign.ts'
 
 /** Locks the segments of the project against deletion until the end of the transaction, and checks those of the audience. */
 export async function holdAudience(tx: Tx, projectId: string, audience: Audience) {
@@ -45,23 +45,22 @@ export async function createCampaign(tx: Tx, projectId: string, content: Campaig
     insert into campaigns (project_id, id, ${sql.join(Object.keys(columns).map((name) => sql.ref(name)))})
     values (${projectId}, ${id}, ${sql.join(Object.values(columns))})
   `.execute(tx)
-  return (await findCampaign(tx, { projectId, id }))!
+  return getCampaign(tx, { projectId, id })
 }
 
 const COPY = ' (Copy)'
+const COPIED = sql`description, subject, body, design, preview_text, from_address, from_name, reply_to, type, template_id, audience_type, segment_id,
+  audience_condition, uses, rate_per_minute`
 
-/** Copies content and audience into a new draft. Undefined when there is no such campaign. */
-export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow | undefined> {
+/** Copies content and audience into a new draft. */
+export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow> {
   // The copy is a draft, which keeps its segment from being deleted.
   await lockSegments(tx, projectId)
   const copyId = newId()
-  const copied = await maybeOne(tx)`
-    insert into campaigns (project_id, id, name, description, subject, body, design, preview_text, from_address, from_name, reply_to, type, template_id,
-      audience_type, segment_id, audience_condition, uses, rate_per_minute)
-    select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, design, preview_text, from_address,
-      from_name, reply_to, type, template_id, audience_type, segment_id, audience_condition, uses, rate_per_minute
+  await sql`
+    insert into campaigns (project_id, id, name, ${COPIED})
+    select project_id, ${copyId}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, ${COPIED}
     from campaigns where project_id = ${projectId} and id = ${id} and deleted_at is null
-    returning id
-  `
-  return copied === undefined ? undefined : findCampaign(tx, { projectId, id: copyId })
+  `.execute(tx)
+  return (await findCampaign(tx, { projectId, id: copyId })) ?? campaignNotFound(id)
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type Db, many, maybeOne, type Pool } from '../../db/index.ts'
+import { type Db, many, maybeScalar, type Pool } from '../../db/index.ts'
 import { CAUSED_BY_HUMAN } from '../../events/last-events.ts'
 import { searchWithin } from '../../http/limits/bounded-read.ts'
-import { LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
+import { LONG_SEARCH } from '../../http/limits/too-slow.ts'
 import { lowestId } from '../../lib/id.ts'
 import { DAY } from '../../lib/text/units.ts'
 import type { CampaignRow } from './campaign.ts'
@@ -22,9 +22,8 @@ const MAX_LINKS = 1_000
 
 /** The links of a campaign, most people first, then those that were not clicked. Clicks of machines do not count. */
 export async function listLinks(db: Pool, campaign: CampaignRow): Promise<CampaignLinkJson[]> {
-  const clicked =
-    (await readClosedLinks(db, campaign)) ??
-    (await searchWithin(db, { ms: LONG_STATEMENT_MS, advice: 'Try again later.' }, (tx) => readClickedLinks(tx, campaign)))
+  const closed = await readClosedLinks(db, campaign)
+  const clicked = closed ?? (await searchWithin(db, LONG_SEARCH, (tx) => readClickedLinks(tx, campaign)))
   return addUnclicked(clicked, campaign.body).slice(0, MAX_LINKS)
 }
 
@@ -42,10 +41,6 @@ export const readClickedLinks = (db: Db, { projectId, id, startedAt }: Clicked):
     group by 1 order by people desc, clicks desc, link limit ${MAX_LINKS}
   `
 
-/** As they were when the counters were closed; undefined before. */
-const readClosedLinks = async (db: Db, { projectId, id }: Clicked) =>
-  (
-    await maybeOne<{ links: CampaignLinkJson[] | null }>(db)`
-      select closed_links as links from campaigns where project_id = ${projectId} and id = ${id}
-    `
-  )?.links ?? undefined
+/** As they were when the counters were closed; none before. */
+const readClosedLinks = (db: Db, { projectId, id }: Clicked) =>
+  maybeScalar<CampaignLinkJson[] | null>(db)`select closed_links from campaigns where project_id = ${projectId} and id = ${id}`

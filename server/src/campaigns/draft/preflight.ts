@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, one, type Pool } from '../../db/index.ts'
+import { type Db, maybeScalar, one, type Pool } from '../../db/index.ts'
 import { SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
@@ -44,17 +44,16 @@ const MAX_VARIABLES = 20
 type Options = { ratePerSecond: number | undefined }
 
 /** Everything worth knowing before a campaign is sent. Changes nothing. */
-export async function preflightCampaign(db: Pool, campaign: CampaignRow, { ratePerSecond }: Options): Promise<z.output<typeof Preflight>> {
+export async function preflightCampaign(db: Pool, campaign: CampaignRow, options: Options): Promise<z.output<typeof Preflight>> {
   const { projectId, subject, previewText, body, type, from, ratePerMinute } = campaign
   const { problems, references } = await inspectTemplate({ subject, previewText, body }, projectId)
   const settled = problems.length ? [] : await settleByFields(db, projectId, references)
   const needed = settled.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
   const variables = [...new Map(needed.map((path) => [path.join('.'), path])).entries()].slice(0, MAX_VARIABLES)
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
-  const counted = await countAudience(db, { projectId, type, audience, variables: variables.map(([, path]) => path) })
+  const { missing, ...numbers } = await countAudience(db, { projectId, type, audience, variables: variables.map(([, path]) => path) })
   const sender = { projectId, address: from }
-  const rate = await rateOf(db, { ratePerMinute, ratePerSecond })
-  const { missing, ...numbers } = counted
+  const rate = await rateOf(db, ratePerMinute, options)
   return {
     audience: numbers,
     missingVariables: variables
@@ -77,8 +76,8 @@ async function countAudience(db: Pool, question: Question): Promise<Numbers & { 
 }
 
 async function countAll(db: Db, question: Question) {
-  const { joins, matches } = await audienceScanSql(db, question.audience, { projectId: question.projectId })
-  return { ...(await one(db, numbersSql(question, { joins, matches }))), estimated: false }
+  const scan = await audienceScanSql(db, question.audience, { projectId: question.projectId })
+  return { ...(await one(db, numbersSql(question, scan))), estimated: false }
 }
 
 async function countSample(db: Db, question: Question) {
@@ -114,14 +113,12 @@ function numbersSql({ projectId, type, variables }: Question, { joins, matches }
 /** Missing, null or empty. */
 const lacksSql = (path: string[]) => sql`coalesce(contacts.data #>> ${path}::text[], '') = ''`
 
-type Rates = { ratePerMinute: number | null; ratePerSecond: number | undefined }
-
 /** The lowest of the limits; without any, what campaigns of this installation have reached in the last hour. */
-async function rateOf(db: Db, { ratePerMinute, ratePerSecond }: Rates): Promise<number | null> {
+async function rateOf(db: Db, ratePerMinute: number | null, { ratePerSecond }: Options): Promise<number | null> {
   const limits = [ratePerMinute, ratePerSecond && ratePerSecond * 60].filter((limit) => typeof limit === 'number')
   if (limits.length) return Math.max(1, Math.floor(Math.min(...limits)))
-  const reached = await maybeOne<{ sent: number }>(db)`
-    select sum(sent)::int as sent from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1
+  const reached = await maybeScalar<number>(db)`
+    select sum(sent)::int from campaign_minutes group by minute having sum(sent) > 0 order by 1 desc limit 1
   `
-  return reached?.sent ?? null
+  return reached ?? null
 }

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import { countAffected, scalar, type Tx } from '../../db/index.ts'
+import { countAffected, maybeOne, scalar, type Tx } from '../../db/index.ts'
 import { failStale, isRevision, nextRevision } from '../../http/if-match.ts'
 import { invalid } from '../../lib/errors.ts'
 import { type Actor, recordAction } from './audit.ts'
 import type { CampaignContent } from './body.ts'
-import { type CampaignKey, type CampaignRow, failByStatus, findCampaign } from './campaign.ts'
+import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, getCampaign } from './campaign.ts'
 import { columnsOf, holdAudience } from './create.ts'
 import { holdSender } from './hold.ts'
 
@@ -16,12 +16,11 @@ type Replacement = CampaignKey & {
   actor: Actor
 }
 
-/** Replaces content and audience of a draft or scheduled campaign. Undefined when there is no such campaign. */
-export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise<CampaignRow | undefined> {
+/** Replaces content and audience of a draft or scheduled campaign. */
+export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise<CampaignRow> {
   const { projectId, id, content, scheduledFor, revisions, actor } = replacement
   await holdAudience(tx, projectId, content.audience)
   const stored = await lockCampaign(tx, { projectId, id })
-  if (!stored) return undefined
   if (stored.status !== 'DRAFT' && stored.status !== 'SCHEDULED') failByStatus(stored.status, 'changed')
   const isScheduled = stored.status === 'SCHEDULED'
   if (isScheduled) await holdSender(tx, projectId, { from: content.from, templateId: content.templateId ?? null })
@@ -37,7 +36,7 @@ export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise
   `
   if (!changed) return failStale(stored.updatedAt)
   if (schedule.length) await recordSchedule(tx, { projectId, id }, { scheduledFor: scheduledFor ?? null, actor })
-  return findCampaign(tx, { projectId, id })
+  return getCampaign(tx, { projectId, id })
 }
 
 const scheduleSql = (scheduledFor: string | null) =>
@@ -50,12 +49,12 @@ export const recordSchedule = (tx: Tx, key: CampaignKey, { scheduledFor, actor }
 
 type Locked = Pick<CampaignRow, 'status'> & { updatedAt: Date; deletedAt: Date | null }
 
-/** Holds the row until the end of the transaction: one change of a campaign at a time. */
-export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Locked | undefined> {
-  const { rows } = await sql<Locked>`
+/** Holds the row until the end of the transaction: one change of a campaign at a time. Fails unless the project has it. */
+export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey) {
+  const campaign = await maybeOne<Locked>(tx)`
     select status, updated_at as "updatedAt", deleted_at as "deletedAt" from campaigns where project_id = ${projectId} and id = ${id} for update
-  `.execute(tx)
-  return rows[0]?.deletedAt ? undefined : rows[0]
+  `
+  return campaign && !campaign.deletedAt ? campaign : campaignNotFound(id)
 }
 
 /** By the clock of the database, which also decides when a schedule is due. */

@@ -24,7 +24,6 @@ export const CopiedToSegment = z.object({ message: z.string(), jobId: z.uuid(), 
 
 type Input = { campaignId: string; segmentId: string; filter: RecipientSelection; total: number }
 type Position = { after: string; scanned: number }
-type Row = { position: string; matches: boolean }
 
 /** Makes a static segment; a job adds the recipients. */
 export async function queueCopyToSegment(tx: Tx, campaign: CampaignRow, { name, filter = {} }: z.output<typeof CopyToSegmentBody>) {
@@ -43,13 +42,10 @@ export const continueCopyToSegment = (db: Pool, job: JobId) =>
     const { projectId } = job
     const { after, scanned: before } = taken.position ?? { after: NIL_ID, scanned: 0 }
     const matches = await recipientMatchesSql(tx, projectId, filter)
-    const { rows, hasMore } = await readPage(
-      tx,
-      sql<Row>`
-        select e.contact_id as position, ${matches} as matches from emails e
-        where ${ofCampaignSql({ projectId, id })} and e.contact_id > ${after} order by e.contact_id limit ${SCANNED + 1}`,
-      SCANNED,
-    )
+    const recipients = sql<{ position: string; matches: boolean }>`
+      select e.contact_id as position, ${matches} as matches from emails e
+      where ${ofCampaignSql({ projectId, id })} and e.contact_id > ${after} order by e.contact_id limit ${SCANNED + 1}`
+    const { rows, hasMore } = await readPage(tx, recipients, SCANNED)
     const contactIds = rows.filter((row) => row.matches).map(({ position }) => position)
     const added = await addMembers(tx, { projectId, segmentId, contactIds })
     if (!added) return failJob(tx, job, 'The segment was deleted.')

@@ -99,11 +99,10 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
     const difference = read.counted[kind] - read.stored[kind] - (read.waiting[kind] ?? 0)
     if (difference) wrong[kind] = difference
   }
-  if (Object.keys(wrong).length)
-    await addToCounters(
-      tx,
-      sql`select ${projectId}::uuid as project_id, ${id}::uuid as campaign_id, key as kind, value::int as n from jsonb_each_text(${JSON.stringify(wrong)}::jsonb)`,
-    )
+  const changes = sql`
+    select ${projectId}::uuid as project_id, ${id}::uuid as campaign_id, key as kind, value::int as n
+    from jsonb_each_text(${JSON.stringify(wrong)}::jsonb)`
+  if (Object.keys(wrong).length) await addToCounters(tx, changes)
   await sql`update campaigns set recounted_at = clock_timestamp() where project_id = ${projectId} and id = ${id}`.execute(tx)
   return { total: read.total, counted: read.counted, pending: read.pending, wrong }
 }

@@ -17,7 +17,7 @@ export const ExcludedContact = z
 
 export const ExcludedQuery = CursorQuery.extend({ reason: z.enum(EXCLUSION_REASONS).optional() })
 
-export type ExcludedRow = Omit<z.output<typeof ExcludedContact>, 'name'> & { position: string }
+type ExcludedRow = Omit<z.output<typeof ExcludedContact>, 'name'> & { position: string }
 
 export const EXCLUDED_COLUMNS = sql`
   x.contact_id as position, x.address as email, x.reason,

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Pool } from '../../db/index.ts'
 import { searchWithin } from '../../http/limits/bounded-read.ts'
-import { LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
+import { LONG_SEARCH } from '../../http/limits/too-slow.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { HOUR } from '../../lib/text/units.ts'
 import type { CampaignRow } from '../draft/campaign.ts'
@@ -25,9 +25,7 @@ type Counts = { hour: number; sent: number; opened: number; clicked: number }
 /** The first 48 hours of a campaign, all of them, also those to come. Empty before its start. */
 export async function listHours(db: Pool, { projectId, id, startedAt }: CampaignRow): Promise<z.output<typeof CampaignHour>[]> {
   if (!startedAt) return []
-  const counted = await searchWithin(db, { ms: LONG_STATEMENT_MS, advice: 'Try again later.' }, (tx) =>
-    many(tx, countsSql({ projectId, id, startedAt })),
-  )
+  const counted = await searchWithin(db, LONG_SEARCH, (tx) => many(tx, countsSql({ projectId, id, startedAt })))
   const byHour = new Map(counted.map((counts) => [counts.hour, counts]))
   return Array.from({ length: HOURS }, (_, hour) => {
     const { sent = 0, opened = 0, clicked = 0 } = byHour.get(hour) ?? {}

@@ -12,7 +12,7 @@ import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { readAddress } from '../../lib/text/address.ts'
-import { likePattern } from '../../lib/text/like-pattern.ts'
+import { addressPattern } from '../../lib/text/like-pattern.ts'
 import type { CampaignKey, CampaignRow } from '../draft/campaign.ts'
 
 export const OUTCOMES = ['sent', 'failed', 'skipped', 'open'] as const
@@ -100,7 +100,7 @@ async function bySearch(db: Db, projectId: string, text: string) {
   const address = readAddress(text)
   const isToAddress = address === null ? undefined : await isToAddressSql(db, projectId, address)
   if (isToAddress) return isToAddress
-  return sql`e.to_address like ${likePattern(text.normalize('NFC').toLowerCase())}`
+  return sql`e.to_address like ${addressPattern(text)}`
 }
 
 /** Totals are exact up to this number; beyond it, or when counting takes longer, they are estimates. */

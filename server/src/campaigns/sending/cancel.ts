@@ -3,7 +3,7 @@ import { many, type Tx } from '../../db/index.ts'
 import { cancelStream, cancelStreamsOf } from '../../delivery/outbox/streams/streams.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
+import { type CampaignKey, type CampaignRow, failByStatus, getCampaign } from '../draft/campaign.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
 /** What every cancellation writes. A campaign that has not started has no recipients to settle. */
@@ -15,12 +15,12 @@ const CANCELLED = sql`status = 'CANCELLED', paused_at = null, paused_reason = nu
  * the sender, page by page.
  */
 export async function cancelCampaign(tx: Tx, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
-  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(key.id)
+  const { status } = await lockCampaign(tx, key)
   if (status !== 'SCHEDULED' && status !== 'SENDING') failByStatus(status, 'cancelled')
   await sql`update campaigns set ${CANCELLED} where project_id = ${key.projectId} and id = ${key.id}`.execute(tx)
   await cancelStream(tx, { projectId: key.projectId, streamId: key.id })
   await recordAction(tx, key, { action: 'cancelled', actor })
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }
 
 /** Before the data of a project is wiped: a freeze under way ends, and nothing leaves afterwards. */

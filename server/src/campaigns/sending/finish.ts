@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
 import { hasOpenEmails, removeStream } from '../../delivery/outbox/streams/streams.ts'
 import { recordActivities } from '../../events/activities.ts'
 import { nextRevision } from '../../http/if-match.ts'
@@ -48,7 +48,7 @@ async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
   if (recount.pending) return
   if (!isBalanced(recount))
     return log.error({ ...about, total: recount.total, counted: recount.counted }, 'a campaign does not balance: it stays as it is')
-  const ended = await many<{ status: string }>(tx)`
+  const status = await maybeScalar<string>(tx)`
     update campaigns set settled_at = clock_timestamp(),
       sent_at = case when status = 'SENDING' then clock_timestamp() else sent_at end,
       updated_at = case when status = 'SENDING' then ${nextRevision(sql.ref('updated_at'))} else updated_at end,
@@ -59,9 +59,9 @@ async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
       and total_recipients = sent_count + failed_count + skipped_count
     returning status
   `
-  if (!ended.length) return
+  if (!status) return
   await removeStream(tx, { projectId: key.projectId, streamId: key.id })
-  if (ended[0]!.status !== 'SENT') return
+  if (status !== 'SENT') return
   await recordAction(tx, key, { action: 'sent', actor: SYSTEM })
   const data = { campaignId: key.id, totalRecipients: recount.total, sentCount: recount.counted.sent }
   const sent = { projectId: key.projectId, type: 'campaign.sent', data } as const

@@ -1,23 +1,20 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { isDuplicate, isReadTimeout, isStatementTimeout } from '../../db/sql-state.ts'
 import { insertAcceptedSql } from '../../delivery/outbox/email-ledger.ts'
 import { enqueueAudienceSql } from '../../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
 import { type EmailType, SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
-import { inTurnSql } from '../../ledger/owner-sql.ts'
-import { skipScanCte } from '../../ledger/skip-scan.ts'
-import { AppError } from '../../lib/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { hasCapSql } from '../../projects/caps.ts'
 import { PAGE_FACTOR, sizeAfterPage } from '../../projects/page-size.ts'
 import { inScanTurn } from '../../projects/scans.ts'
 import { audienceSql, type ResolvedAudience } from '../draft/audience.ts'
-import { SYSTEM } from '../draft/audit.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
-import { pauseCampaign, type StoredPause, UNFROZEN } from './pause.ts'
+import { findDue } from './due.ts'
+import { pauseBySystem, UNFROZEN } from './pause.ts'
 import { reserveRecipients, returnReservation } from './reserve.ts'
 
 /** Contacts that one transaction looks at, matching or not. */
@@ -63,31 +60,19 @@ class BeyondReservationError extends Error {
 export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<'more' | 'last' | 'none'> {
   try {
     const page = await freezeInTurn(db, key)
-    return page === 'unreserved' ? await reserveOrPause(db, key) : page
+    return page === 'unreserved' ? await goOnOrPause(db, key, await reserveRecipients(db, key)) : page
   } catch (err) {
-    if (err instanceof BeyondReservationError) return countAgainOrPause(db, key, err)
+    if (err instanceof BeyondReservationError) {
+      await returnReservation(db, key)
+      return goOnOrPause(db, key, err.isWhole)
+    }
     await postponePage(db, key, { err, log })
     return 'none'
   }
 }
 
-type UnfrozenCampaign = CampaignKey & { key: string; owner: string }
-
-/** Candidates of a project in one look: more than the slots of a worker. */
-const MAX_OF_PROJECT = 4
-
-/** Campaigns whose next page is due. By the first ones of each project, however many it has. */
-export const findUnfrozen = (db: Pool, except: string[]) =>
-  many<UnfrozenCampaign>(db)`
-    with recursive ${skipScanCte('unfrozen', { table: 'campaigns', by: ['project_id'], where: UNFROZEN })}, due as (
-      select due.* from unfrozen cross join lateral (
-        select c.project_id, c.id, c.freeze_due_at as due_at from campaigns c
-        where c.project_id = unfrozen.project_id and ${UNFROZEN} and freeze_due_at <= now() and c.id <> all(${except}::uuid[])
-        order by freeze_due_at limit ${MAX_OF_PROJECT}
-      ) as due
-    )
-    select project_id as "projectId", id, id as key, owner from (${inTurnSql(sql`select * from due`)}) as found
-  `
+/** Campaigns whose next page is due. */
+export const findUnfrozen = (db: Pool, except: string[]) => findDue(db, { which: UNFROZEN, dueAt: sql.ref('freeze_due_at'), except })
 
 /** Pages of all contacts need no turn: they evaluate no condition. */
 async function freezeInTurn(db: Pool, key: CampaignKey) {
@@ -109,23 +94,14 @@ const freezePageOnce = (db: Pool, key: CampaignKey) =>
     return transact(db, (tx) => freezePage(tx, key, { mayExist: true }))
   })
 
-async function reserveOrPause(db: Pool, key: CampaignKey): Promise<'more' | 'none'> {
-  if (await reserveRecipients(db, key)) return 'more'
+async function goOnOrPause(db: Pool, key: CampaignKey, hasRoom: boolean) {
+  if (hasRoom) return 'more'
   await pauseBySystem(db, key, 'billing_limit')
   return 'none'
 }
-
-async function countAgainOrPause(db: Pool, key: CampaignKey, { isWhole }: BeyondReservationError): Promise<'more' | 'none'> {
-  await returnReservation(db, key)
-  if (isWhole) return 'more'
-  await pauseBySystem(db, key, 'billing_limit')
-  return 'none'
-}
-
-type Failure = { err: unknown; log: Log }
 
 /** The page is tried again later, after 1 s, 2 s, 4 s, …; a smaller one if it took too long. The last attempt pauses the campaign. */
-async function postponePage(db: Pool, key: CampaignKey, { err, log }: Failure) {
+async function postponePage(db: Pool, key: CampaignKey, { err, log }: { err: unknown; log: Log }) {
   const isTooSlow = isStatementTimeout(err) || isReadTimeout(err)
   const postponed = await transact(db, (tx) => recordFailure(tx, key, isTooSlow))
   if (!postponed) return
@@ -151,12 +127,6 @@ const recordFailure = (tx: Tx, { projectId, id }: CampaignKey, isTooSlow: boolea
     from failed f where c.project_id = f.project_id and c.id = f.id
     returning freeze_attempts as attempts, f.freeze_page as size
   `
-
-/** It may have been cancelled meanwhile. */
-const pauseBySystem = (db: Pool, key: CampaignKey, reason: StoredPause) =>
-  transact(db, (tx) => pauseCampaign(tx, key, { reason, actor: SYSTEM })).catch((err) => {
-    if (!(err instanceof AppError)) throw err
-  })
 
 /**
  * `none`: nothing to write, or the row is locked at the moment, by another page or by its counters. `unreserved`: the project has a cap, and
@@ -204,12 +174,8 @@ const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
 type Range = { after: string; end: string | undefined; mayExist: boolean }
 
 /** The last contact of the page; undefined if the page is the last one. Reads only the index. */
-async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) {
-  const row = await maybeOne<{ id: string }>(tx)`
-    select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1
-  `
-  return row?.id
-}
+const findPageEnd = (tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) =>
+  maybeScalar<string>(tx)`select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1`
 
 /** Contacts created after the start are never among them, nor are events and memberships after it. Returns the number of recipients. */
 async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Range): Promise<number> {

@@ -1,16 +1,17 @@
 import { sql } from 'kysely'
-import { countAffected, maybeOne, type Tx } from '../../db/index.ts'
+import { countAffected, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { pauseStream, resumeStream, setStreamRate } from '../../delivery/outbox/streams/streams.ts'
 import { nextRevision } from '../../http/if-match.ts'
-import { fail } from '../../lib/errors.ts'
+import { AppError, fail } from '../../lib/errors.ts'
 import { assertSomeRoom } from '../../projects/caps.ts'
 import { recordFacts } from '../../webhooks/facts.ts'
-import { type Actor, recordAction } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
+import { type Actor, recordAction, SYSTEM } from '../draft/audit.ts'
+import { type CampaignKey, type CampaignRow, failByStatus, getCampaign } from '../draft/campaign.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
 /** A pause that needs a resume. The last two also stop the writing of recipients. */
-export type StoredPause = 'person' | 'spike' | 'billing_limit' | 'audience_failed'
+type StoredPause = 'person' | 'spike' | 'billing_limit' | 'audience_failed'
+type Pause = { reason: StoredPause; actor: Actor }
 
 const STOPS_FREEZE = sql.raw(`('billing_limit', 'audience_failed')`)
 
@@ -18,11 +19,7 @@ const STOPS_FREEZE = sql.raw(`('billing_limit', 'audience_failed')`)
 export const UNFROZEN = sql`(status = 'SENDING' and frozen_at is null and (paused_reason is null or paused_reason not in ${STOPS_FREEZE}))`
 
 /** Once committed, no email of the campaign is handed over any more. A second pause changes nothing. */
-export async function pauseCampaign(
-  tx: Tx,
-  key: CampaignKey,
-  { reason, actor }: { reason: StoredPause; actor: Actor },
-): Promise<CampaignRow> {
+export async function pauseCampaign(tx: Tx, key: CampaignKey, { reason, actor }: Pause): Promise<CampaignRow> {
   await lockSending(tx, key, 'paused')
   const paused = await countAffected(tx)`
     update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))},
@@ -38,8 +35,14 @@ export async function pauseCampaign(
     await recordAction(tx, key, { action: 'paused', actor, details: { reason } })
     await recordFacts(tx, [{ projectId: key.projectId, type: 'campaign.paused', data: { campaignId: key.id, reason } }])
   }
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }
+
+/** It may have ended meanwhile. */
+export const pauseBySystem = (db: Pool, key: CampaignKey, reason: StoredPause) =>
+  transact(db, (tx) => pauseCampaign(tx, key, { reason, actor: SYSTEM })).catch((err) => {
+    if (!(err instanceof AppError)) throw err
+  })
 
 export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
   await lockSending(tx, key, 'resumed')
@@ -51,7 +54,7 @@ export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
   `
   await resumeStream(tx, { projectId: key.projectId, streamId: key.id })
   if (resumed) await recordAction(tx, key, { action: 'resumed', actor })
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }
 
 /** A campaign that a cap has paused needs room for at least one recipient; the freeze checks the others. */
@@ -63,7 +66,7 @@ async function assertRoom(tx: Tx, { projectId, id }: CampaignKey) {
 }
 
 async function lockSending(tx: Tx, key: CampaignKey, action: string) {
-  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(key.id)
+  const { status } = await lockCampaign(tx, key)
   if (status !== 'SENDING') failByStatus(status, action)
 }
 
@@ -71,7 +74,7 @@ type Rate = { ratePerMinute: number | null; actor: Actor }
 
 /** Also while it is being sent. */
 export async function changeRate(tx: Tx, key: CampaignKey, { ratePerMinute, actor }: Rate): Promise<CampaignRow> {
-  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(key.id)
+  const { status } = await lockCampaign(tx, key)
   if (status === 'SENT' || status === 'CANCELLED') fail('CONFLICT', { message: 'This campaign is not sent any more.', details: { status } })
   await sql`
     update campaigns set rate_per_minute = ${ratePerMinute}, updated_at = ${nextRevision(sql.ref('updated_at'))}
@@ -79,5 +82,5 @@ export async function changeRate(tx: Tx, key: CampaignKey, { ratePerMinute, acto
   `.execute(tx)
   if (status === 'SENDING') await setStreamRate(tx, { projectId: key.projectId, streamId: key.id }, ratePerMinute)
   await recordAction(tx, key, { action: 'rate_changed', actor, details: { ratePerMinute } })
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }

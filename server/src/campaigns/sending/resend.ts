@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
 import { requeueFailed } from '../../delivery/outbox/requeue.ts'
 import { openStream } from '../../delivery/outbox/streams/streams.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { fail } from '../../lib/errors.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from '../draft/campaign.ts'
+import { type CampaignKey, type CampaignRow, failByStatus, getCampaign } from '../draft/campaign.ts'
 import { holdSender } from '../draft/hold.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
@@ -17,9 +17,9 @@ type Resend = { includeUnknown: boolean; actor: Actor }
 /** Queues the failed emails again for which that may help; the campaign is SENDING until they have ended. */
 export async function resendCampaign(tx: Tx, key: CampaignKey, { includeUnknown, actor }: Resend): Promise<CampaignRow> {
   const { projectId, id } = key
-  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(id)
+  const { status } = await lockCampaign(tx, key)
   if (status !== 'SENT') failByStatus(status, 'resent')
-  const campaign = (await findCampaign(tx, key))!
+  const campaign = await getCampaign(tx, key)
   if (campaign.countersClosedAt) fail('CONFLICT', { message: 'Emails of this campaign are removed by age. It cannot be resent any more.' })
   await holdSender(tx, projectId, campaign)
   const queued = await requeueFailed(tx, { projectId, campaignId: id, includeUnknown, limit: PAGE })
@@ -32,7 +32,7 @@ export async function resendCampaign(tx: Tx, key: CampaignKey, { includeUnknown,
   `.execute(tx)
   await openStream(tx, { projectId, streamId: id, fromDomain: campaign.from.split('@')[1]!, ratePerMinute: campaign.ratePerMinute })
   await recordAction(tx, key, { action: 'resent', actor, details: { includeUnknown } })
-  return (await findCampaign(tx, key))!
+  return getCampaign(tx, key)
 }
 
 /** Campaigns looked at in one run. */
@@ -49,12 +49,12 @@ export async function continueResends(db: Pool) {
 }
 
 async function resendPage(tx: Tx, { projectId, id }: CampaignKey) {
-  const [campaign] = await many<{ resending: string }>(tx)`
+  const resending = await maybeScalar<string>(tx)`
     select resending from campaigns where project_id = ${projectId} and id = ${id} and status = 'SENDING' and resending is not null
     for no key update skip locked
   `
-  if (!campaign) return
-  const includeUnknown = campaign.resending === 'failed_or_unknown'
+  if (!resending) return
+  const includeUnknown = resending === 'failed_or_unknown'
   const queued = await requeueFailed(tx, { projectId, campaignId: id, includeUnknown, limit: PAGE })
   if (queued < PAGE) await sql`update campaigns set resending = null where project_id = ${projectId} and id = ${id}`.execute(tx)
 }

@@ -48,24 +48,19 @@ const findUnreserved = (db: Db, { projectId, id }: CampaignKey) =>
 async function countLeft(db: Pool, { projectId, id }: CampaignKey, { type, audience, startedAt, cursor }: Unreserved, limit: number) {
   if (limit === Number.POSITIVE_INFINITY) return 0
   const matches = await audienceSql(db, audience, { projectId, at: startedAt })
-  return scanContacts(db, { projectId, ms: COUNT_MS }, (tx) =>
-    countRows(
-      tx,
-      sql`
-          select 1 from contacts ${SUPPRESSION_JOINS}
-          where contacts.project_id = ${projectId} and contacts.id > ${cursor ?? NIL_ID}
-            and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
-            and ${matches} and ${maySendSql(type)}
-          limit ${limit}
-        `,
-    ),
-  ).catch((err) => (isReadTimeout(err) ? undefined : Promise.reject(err)))
+  const recipients = sql`
+    select 1 from contacts ${SUPPRESSION_JOINS}
+    where contacts.project_id = ${projectId} and contacts.id > ${cursor ?? NIL_ID}
+      and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
+      and ${matches} and ${maySendSql(type)}
+    limit ${limit}`
+  return scanContacts(db, { projectId, ms: COUNT_MS }, (tx) => countRows(tx, recipients)).catch((err) =>
+    isReadTimeout(err) ? undefined : Promise.reject(err),
+  )
 }
 
-type Reservation = { wanted: number; isWhole: boolean }
-
 /** Unless the row is locked, by its counters or a request: it holds the cap, so it does not wait. */
-const saveReservation = (tx: Tx, { projectId, id }: CampaignKey, { wanted, isWhole }: Reservation) =>
+const saveReservation = (tx: Tx, { projectId, id }: CampaignKey, { wanted, isWhole }: { wanted: number; isWhole: boolean }) =>
   sql`
     update campaigns set reserved = ${wanted}, reserved_for = ${isWhole ? 'all' : 'page'}
     where (project_id, id) in (

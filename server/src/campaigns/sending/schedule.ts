@@ -1,19 +1,15 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { nextRevision } from '../../http/if-match.ts'
-import { inTurnSql } from '../../ledger/owner-sql.ts'
-import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Actor, recordAction, SYSTEM } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, findCampaign } from '../draft/campaign.ts'
+import { type CampaignKey, type CampaignRow, findCampaign, getCampaign } from '../draft/campaign.ts'
 import { holdSender, lockSender } from '../draft/hold.ts'
 import { assertFuture, recordSchedule } from '../draft/replace.ts'
+import { findDue } from './due.ts'
 import { pauseCampaign } from './pause.ts'
 import { exceedsCap, lockToStart, startCampaign } from './start.ts'
-
-/** Candidates of a project in one look: more than the slots of a worker. */
-const MAX_OF_PROJECT = 4
 
 /** `scheduledFor` as given, or in a number of seconds by the clock of the database. */
 type When = { scheduledFor: string } | { delaySeconds: number }
@@ -33,30 +29,16 @@ export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, actor: 
       returning scheduled_for
     `
     await recordSchedule(tx, key, { scheduledFor: scheduledFor.toISOString(), actor })
-    return (await findCampaign(tx, key))!
+    return getCampaign(tx, key)
   })
 
-type DueCampaign = CampaignKey & { key: string; owner: string }
-
-/** Campaigns that are due by the clock of the database: `now()`, which an index can look up. Reads one row while none is due. */
-export async function findDueCampaigns(db: Pool, except: string[]): Promise<DueCampaign[]> {
+/** Reads one row while none is due. */
+export async function findDueCampaigns(db: Pool, except: string[]) {
   if (!(await maybeOne(db, ANY_DUE))) return []
-  return many(db, dueCampaignsSql(except))
+  return findDue(db, { which: sql`status = 'SCHEDULED'`, dueAt: sql.ref('scheduled_for'), except })
 }
 
 const ANY_DUE = sql`select from campaigns where status = 'SCHEDULED' and scheduled_for <= now() order by scheduled_for limit 1`
-
-/** By the first schedules of each project, however many it has. */
-const dueCampaignsSql = (except: string[]) => sql<DueCampaign>`
-  with recursive ${skipScanCte('scheduled', { table: 'campaigns', by: ['project_id'], where: sql`status = 'SCHEDULED'` })}, due as (
-    select due.* from scheduled cross join lateral (
-      select c.project_id, c.id, c.scheduled_for as due_at from campaigns c
-      where c.project_id = scheduled.project_id and c.status = 'SCHEDULED' and c.scheduled_for <= now() and c.id <> all(${except}::uuid[])
-      order by c.scheduled_for limit ${MAX_OF_PROJECT}
-    ) as due
-  )
-  select project_id as "projectId", id, id as key, owner from (${inTurnSql(sql`select * from due`)}) as found
-`
 
 /** Starts a campaign that is due, unless another worker does: the lock of the row decides. One that fails for now is tried again later. */
 export const startDueCampaign = (db: Pool, key: CampaignKey, log: Log) =>
@@ -81,12 +63,12 @@ async function startWithinCap(db: Pool, key: CampaignKey) {
 }
 
 async function takeDue(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow | undefined> {
-  const taken = await many(tx)`
+  const taken = await maybeOne(tx)`
     select 1 from campaigns
     where project_id = ${projectId} and id = ${id} and status = 'SCHEDULED' and scheduled_for <= clock_timestamp()
     for update skip locked
   `
-  return taken.length ? findCampaign(tx, { projectId, id }) : undefined
+  return taken ? findCampaign(tx, { projectId, id }) : undefined
 }
 
 /** An audience may have become invalid: a segment in it may have got too many filters. */

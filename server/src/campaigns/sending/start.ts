@@ -12,7 +12,7 @@ import { scanContacts } from '../../projects/scans.ts'
 import { recordFacts } from '../../webhooks/facts.ts'
 import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from '../draft/audience.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
-import { type CampaignKey, type CampaignRow, campaignNotFound, contentOfCampaign, failByStatus, findCampaign } from '../draft/campaign.ts'
+import { type CampaignKey, type CampaignRow, contentOfCampaign, failByStatus, getCampaign } from '../draft/campaign.ts'
 import { holdSender } from '../draft/hold.ts'
 import { lockCampaign } from '../draft/replace.ts'
 import { firstPageOf } from './freeze.ts'
@@ -32,7 +32,7 @@ export async function sendNow(db: Pool, key: CampaignKey, actor: Actor): Promise
 
 /** Fails unless the campaign could be sent now: its status, at least one recipient, and room for all of them. */
 export async function assertSendable(db: Pool, key: CampaignKey) {
-  const campaign = (await findCampaign(db, key)) ?? campaignNotFound(key.id)
+  const campaign = await getCampaign(db, key)
   assertStartable(campaign)
   await assertRecipients(db, campaign)
 }
@@ -43,8 +43,8 @@ function assertStartable({ status }: Pick<CampaignRow, 'status'>) {
 
 /** The campaign as it is once its row is locked: two requests at the same moment start it once. */
 export async function lockToStart(tx: Tx, key: CampaignKey): Promise<CampaignRow> {
-  if (!(await lockCampaign(tx, key))) campaignNotFound(key.id)
-  const campaign = (await findCampaign(tx, key))!
+  await lockCampaign(tx, key)
+  const campaign = await getCampaign(tx, key)
   assertStartable(campaign)
   return campaign
 }
@@ -71,15 +71,10 @@ async function countRecipients(db: Pool, campaign: CampaignRow, limit: number): 
   const { projectId, type } = campaign
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const { joins, matches } = await audienceScanSql(db, audience, { projectId })
-  return scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) =>
-    countRows(
-      tx,
-      sql`
-          select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
-          where contacts.project_id = ${projectId} and ${matches} and ${maySendSql(type)} limit ${limit}
-        `,
-    ),
-  )
+  const recipients = sql`
+    select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
+    where contacts.project_id = ${projectId} and ${matches} and ${maySendSql(type)} limit ${limit}`
+  return scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, (tx) => countRows(tx, recipients))
 }
 
 type Start = {
@@ -97,7 +92,7 @@ export async function startCampaign(tx: Tx, campaign: CampaignRow, { actor, star
   await openStream(tx, { projectId, streamId: id, fromDomain: campaign.from.split('@')[1]!, ratePerMinute: campaign.ratePerMinute })
   await recordAction(tx, { projectId, id }, { action: 'started', actor })
   await recordFacts(tx, [{ projectId, type: 'campaign.started', data: { campaignId: id } }])
-  return (await findCampaign(tx, { projectId, id }))!
+  return getCampaign(tx, { projectId, id })
 }
 
 /** The content that every email of the campaign refers to. It never changes. */

@@ -1,16 +1,13 @@
-import { type Pool, type Tx, transact } from '../../db/index.ts'
+import { type Pool, transact } from '../../db/index.ts'
 import { startProjectLoop } from '../../ledger/project-loop.ts'
 import { every, type Recurring } from '../../lib/concurrency/every.ts'
 import { runEach } from '../../lib/concurrency/run-each.ts'
-import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
-import { SYSTEM } from '../draft/audit.ts'
-import type { CampaignKey } from '../draft/campaign.ts'
 import { dropOldMinutes, readRecentMinutes } from '../ledger/counters.ts'
 import { eraseDeletedCampaigns } from '../ledger/erase.ts'
 import { finishCampaigns } from './finish.ts'
 import { findUnfrozen, freezeNextPage } from './freeze.ts'
-import { pauseCampaign } from './pause.ts'
+import { pauseBySystem } from './pause.ts'
 import { continueResends } from './resend.ts'
 import { findDueCampaigns, startDueCampaign } from './schedule.ts'
 import { isSpike } from './spike.ts'
@@ -31,6 +28,9 @@ type Deps = { db: Pool; log: Log; isHeld: () => boolean; intervals?: CampaignInt
 /** What workers do for campaigns. Every worker does all of it; locks of rows decide which one does a piece. */
 export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: Deps): Recurring {
   const loop = { log, isHeld, pollMs: intervals.startMs }
+  const countIfHeld = async () => {
+    if (isHeld()) await runEach(countingSteps(db, log), log)
+  }
   const loops = [
     startProjectLoop({
       ...loop,
@@ -46,14 +46,7 @@ export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: De
       find: (except) => findUnfrozen(db, except),
       work: async (campaign) => LOOP_OUTCOMES[await freezeNextPage(db, campaign, log)],
     }),
-    every(
-      intervals.countMs,
-      'count campaigns',
-      async () => {
-        if (isHeld()) await runEach(countingSteps(db, log), log)
-      },
-      log,
-    ),
+    every(intervals.countMs, 'count campaigns', countIfHeld, log),
   ]
   return {
     async stop() {
@@ -80,11 +73,5 @@ const MAX_JUDGED = 200
 /** Pauses campaigns whose emails bounce or cause complaints beyond the limits. */
 export async function pauseSpikes(db: Pool) {
   const judged = await readRecentMinutes(db, MAX_JUDGED)
-  for (const { projectId, id } of judged.filter(isSpike)) await transact(db, (tx) => pauseSpike(tx, { projectId, id }))
+  for (const key of judged.filter(isSpike)) await pauseBySystem(db, key, 'spike')
 }
-
-/** It may have ended meanwhile. */
-const pauseSpike = (tx: Tx, key: CampaignKey) =>
-  pauseCampaign(tx, key, { reason: 'spike', actor: SYSTEM }).catch((err) => {
-    if (!(err instanceof AppError)) throw err
-  })

@@ -12,41 +12,40 @@ const MIN_FILTERS = 3
 /** From this length on a search may take milliseconds, and is made interruptible: see `contains_text`. */
 const LONG_BYTES = 2_000
 
+export type SharedTexts = ReturnType<typeof shareTexts>
+
 /**
  * The texts of a contact that several filters of an expression search. A statement folds each of them once for a contact: folding a long
  * text takes up to 30 ms. A text that one or two filters search is folded where it is searched, if at all.
  */
-export class SharedTexts {
-  private readonly texts: Text[]
+export function shareTexts(expression: Expression) {
+  const texts = textsOf(expression).filter(({ needles }) => needles.length >= MIN_FILTERS)
+  const indexOf = (path: DataPath) => texts.findIndex((text) => text.path.key === path.key)
 
-  constructor(expression: Expression) {
-    this.texts = textsOf(expression).filter(({ needles }) => needles.length >= MIN_FILTERS)
-  }
+  return {
+    /** Whether a part of the expression searches such a text. */
+    areIn: (part: Expression) => textsOf(part).some(({ path }) => indexOf(path) >= 0),
 
-  /** Whether a part of the expression searches such a text. */
-  areIn = (expression: Expression) => textsOf(expression).some(({ path }) => this.indexOf(path) >= 0)
+    isEmpty: () => texts.length === 0,
 
-  isEmpty = () => this.texts.length === 0
-
-  /** The condition that the text at this path contains `needle`; undefined when the text is not shared. It is never null. */
-  contains = (path: DataPath, needle: string): RawBuilder<boolean> | undefined => {
-    const index = this.indexOf(path)
-    if (index < 0) return undefined
-    const text = sql.ref(`${TABLE}.text_${index}`)
-    return sql`coalesce(case when octet_length(${text}) > ${sql.lit(LONG_BYTES)}
+    /** The condition that the text at this path contains `needle`; undefined when the text is not shared. It is never null. */
+    contains(path: DataPath, needle: string): RawBuilder<boolean> | undefined {
+      const index = indexOf(path)
+      if (index < 0) return undefined
+      const text = sql.ref(`${TABLE}.text_${index}`)
+      return sql`coalesce(case when octet_length(${text}) > ${sql.lit(LONG_BYTES)}
       then contains_text(${text}, ${needle}) else strpos(${text}, ${needle}) > 0 end, false)`
-  }
+    },
 
-  /**
-   * The derived table, for the row of `contacts`. `textSql` is the text at a path if it is one, else null. Without the offset the planner
-   * would fold a text wherever it is searched.
-   */
-  toSql(textSql: (path: DataPath) => RawBuilder<unknown>) {
-    const columns = this.texts.map(({ path, needles }, index) => sql`${foldedSql(textSql(path), needles)} as ${sql.ref(`text_${index}`)}`)
-    return sql`(select ${sql.join(columns)} offset 0) as ${sql.table(TABLE)}`
+    /**
+     * The derived table, for the row of `contacts`. `textSql` is the text at a path if it is one, else null. Without the offset the planner
+     * would fold a text wherever it is searched.
+     */
+    toSql(textSql: (path: DataPath) => RawBuilder<unknown>) {
+      const columns = texts.map(({ path, needles }, index) => sql`${foldedSql(textSql(path), needles)} as ${sql.ref(`text_${index}`)}`)
+      return sql`(select ${sql.join(columns)} offset 0) as ${sql.table(TABLE)}`
+    },
   }
-
-  private indexOf = (path: DataPath) => this.texts.findIndex((text) => text.path.key === path.key)
 }
 
 /** Every text that the expression searches, with what it is searched for. */

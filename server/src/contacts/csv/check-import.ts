@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type Db, one } from '../../db/index.ts'
+import { type Db, scalar } from '../../db/index.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { AppError } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import { isPersonal, loadSpelling } from '../../lib/network/mailbox-providers.ts'
 import { type CsvRow, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, toUtf8 } from './csv-encoding.ts'
@@ -36,7 +36,6 @@ export const ImportCheck = z
   .meta({ id: 'ImportCheck' })
 
 type Check = z.output<typeof ImportCheck>
-type CsvContent = { content: Buffer; layout: Layout; rowsBefore: number }
 type Upload = { projectId: string; uploaded: Buffer; mapping?: ColumnMapping | undefined; rowsBefore: number }
 
 /** A file of 5 MB takes seconds of CPU: two at a time on a node, one per project. */
@@ -45,7 +44,7 @@ const share = createSharedSemaphore({
   each: 1,
   maxWaiting: 4,
   maxWaitMs: 10_000,
-  refusal: () => new AppError('SERVICE_UNAVAILABLE', { message: 'Too many files are being checked. Try again shortly.', retryAfter: 5 }),
+  refusal: () => tryLater('Too many files are being checked. Try again shortly.', 5),
 })
 
 /** Reads a whole file as an import would, and says what it would do. Writes nothing. */
@@ -53,24 +52,20 @@ export const checkImport = (db: Db, { projectId, uploaded, mapping, rowsBefore }
   share(projectId, async () => {
     const content = await toUtf8(uploaded)
     const layout = await readLayout(content, { mapping })
-    return countRowsOf(db, projectId, { content, layout, rowsBefore })
+    const tally = createTally(await createSuggest(), rowsBefore)
+    const isNew = createNewCounter(db, projectId)
+    let fileError: string | null = null
+    try {
+      for await (const rows of readRows(inPieces(content.subarray(layout.header.byte)), layout, layout.header))
+        for (const row of rows) if (tally.add(row)) await isNew.add(row.email)
+    } catch (err) {
+      if (!(err instanceof CsvUnreadable)) throw err
+      fileError = err.message
+    }
+    const { distinct, ...counts } = tally.read()
+    const knownCount = await isNew.knownCount()
+    return { dryRun: true, ...counts, newCount: distinct - knownCount, knownCount, fileError, columns: targetsOf(layout) }
   })
-
-async function countRowsOf(db: Db, projectId: string, { content, layout, rowsBefore }: CsvContent) {
-  const tally = createTally(await createSuggest(), rowsBefore)
-  const isNew = createNewCounter(db, projectId)
-  let fileError: string | null = null
-  try {
-    for await (const rows of readRows(inPieces(content.subarray(layout.header.byte)), layout, layout.header))
-      for (const row of rows) if (tally.add(row)) await isNew.add(row.email)
-  } catch (err) {
-    if (!(err instanceof CsvUnreadable)) throw err
-    fileError = err.message
-  }
-  const { distinct, ...counts } = tally.read()
-  const knownCount = await isNew.knownCount()
-  return { dryRun: true as const, ...counts, newCount: distinct - knownCount, knownCount, fileError, columns: targetsOf(layout) }
-}
 
 function createTally(suggest: (email: string) => string | undefined, rowsBefore: number) {
   const seen = new Set<string>()
@@ -126,10 +121,9 @@ function createNewCounter(db: Db, projectId: string) {
   async function look() {
     const emails = waiting
     waiting = []
-    const { count } = await one<{ count: number }>(db)`
-      select count(*)::int as count from contacts where project_id = ${projectId} and email = any(${emails}::text[])
+    known += await scalar<number>(db)`
+      select count(*)::int from contacts where project_id = ${projectId} and email = any(${emails}::text[])
     `
-    known += count
   }
 
   return {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, type Tx } from '../../db/index.ts'
+import { scalars, type Tx } from '../../db/index.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { ownValue } from '../../lib/own-value.ts'
 import { csvCell } from '../../lib/text/csv-cell.ts'
@@ -42,13 +42,7 @@ export const contactExport = (segments: SegmentAccess): CsvExport<Input> => ({
 export async function queueContactExport(tx: Tx, segments: SegmentAccess, projectId: string, filter: Input['filter'] = {}) {
   await selectMembers(segments, tx, projectId, { ...filter, path: 'filter.condition' })
   const named = await withNameFields(tx, projectId, filter)
-  const input = { filter: named, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
-  return queueCsvExport(tx, contactExport(segments), projectId, input)
-}
-
-async function listKeys(db: Db, projectId: string) {
-  const rows = await many<{ key: string }>(db)`
-    select key from contact_fields where project_id = ${projectId} order by key limit ${MAX_COLUMNS}
-  `
-  return rows.map(({ key }) => key)
+  const keys = await scalars<string>(tx)`select key from contact_fields where project_id = ${projectId} order by key limit ${MAX_COLUMNS}`
+  const { total } = await countContacts(tx, projectId)
+  return queueCsvExport(tx, contactExport(segments), projectId, { filter: named, keys, total })
 }

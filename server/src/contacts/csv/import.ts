@@ -205,12 +205,8 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
   const before = (taken.result as Result | null) ?? NO_ROWS
   const { created, ids } = await upsertRows(tx, { ...job, startedBy, rows: rows.filter(isValid), withIds: segmentId !== undefined })
   if (segmentId && ids.length) await segments.add(tx, { projectId: job.projectId, segmentId, contactIds: ids })
-  const errors = rows.flatMap((row) => (isValid(row) ? [] : row))
-  await saveErrors(
-    tx,
-    job,
-    errors.map(({ row, email, error }) => ({ row: row + rowsBefore, subject: email, error })),
-  )
+  const errors = rows.flatMap((row) => (isValid(row) ? [] : { row: row.row + rowsBefore, subject: row.email, error: row.error }))
+  await saveErrors(tx, job, errors)
 
   const validCount = rows.length - errors.length
   const result: Result = {

@@ -8,7 +8,7 @@ import { findJob, type JobId, JobView, listErrors, Queued, type RowError } from 
 import { AppError, failPlainly, invalid } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { MB } from '../../lib/text/units.ts'
-import { CSV_FILE, csvExportRoutes, jobNotFound } from '../../projects/csv/csv-export-routes.ts'
+import { CSV_FILE, csvExportRoutes, jobNotFound, queueExportRoute, sendCsv } from '../../projects/csv/csv-export-routes.ts'
 import { AddToSegmentBody, BulkBody, OPERATIONS, queueBulk, readSelection } from '../bulk.ts'
 import type { SegmentAccess } from '../segment-access.ts'
 import { sourceOf } from '../source.ts'
@@ -75,30 +75,19 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     async (req, reply) => {
       const job = { projectId: req.project.id, jobId: req.params.jobId }
       if (!isId(job.jobId) || !(await findJob(db, job, ['import']))) return jobNotFound()
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', `attachment; filename="import-errors-${job.jobId}.csv"`)
-        .send(printErrors((after) => listErrors(db, job, { after, limit: 5_000 })) as never) // a stream is not JSON
+      const errors = printErrors((after) => listErrors(db, job, { after, limit: 5_000 }))
+      return sendCsv(reply, `import-errors-${job.jobId}`, errors)
     },
   )
 
-  route.post(
-    '/contacts/export',
-    {
-      summary: 'Export contacts as CSV',
-      description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
-      body: ContactExportBody,
-      audit: 'contact_export.create',
-      scope: 'full',
-      response: { 202: Queued },
-      refusals: ['RESOURCE_NOT_FOUND'],
-      bodyOptional: true,
-    },
-    async (req, reply) => {
-      const jobId = await transact(req.db, (tx) => queueContactExport(tx, segments, req.project.id, req.body.filter))
-      return reply.status(202).send({ message: 'The export is queued.', jobId })
-    },
-  )
+  queueExportRoute(app, {
+    path: '/contacts',
+    tags,
+    body: ContactExportBody,
+    audit: 'contact_export.create',
+    refusals: ['RESOURCE_NOT_FOUND'],
+    queue: (tx, projectId, filter) => queueContactExport(tx, segments, projectId, filter),
+  })
   csvExportRoutes(app, { db }, { path: '/contacts', tags, type: contactExport(segments).type, file: 'contacts', isPlain: true })
 
   await withFormFiles(app, (scope) => importRoute(scope, db, segments))

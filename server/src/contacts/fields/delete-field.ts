@@ -4,7 +4,7 @@ import { countAffected, many, type Pool, type Tx, transact } from '../../db/inde
 import { reactToProject } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob, workInPieces } from '../../jobs/job.ts'
-import { fail } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { countContacts } from '../counts.ts'
 import { unregisterField } from './fields.ts'
@@ -31,10 +31,7 @@ async function queueDeletion(db: Pool, { projectId, key }: { projectId: string; 
     )
     if (jobId) return jobId
   }
-  return fail('SERVICE_UNAVAILABLE', {
-    message: 'The contacts of this project are being updated continuously. Try again shortly.',
-    retryAfter: 1,
-  })
+  throw tryLater('The contacts of this project are being updated continuously. Try again shortly.')
 }
 
 type Input = { key: string; total: number }

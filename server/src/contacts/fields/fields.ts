@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { countAffected, type Db, many, one, type Pool, scalar, scalars, type Tx, transact } from '../../db/index.ts'
 import { insertReactionsSql, reactToProject } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { lockSharedSql, tryLock } from '../../ledger/locks.ts'
@@ -64,10 +64,9 @@ export const REVIVED_FIELDS = sql`
 
 /** Which of these keys were deleted and not set again since. Every filter on such a field is false. */
 export async function readDeletedFields(db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> {
-  const rows = await many<{ key: string }>(db)`
-    select key from deleted_contact_fields where project_id = ${projectId} and key = any(${keys}::text[])
-  `
-  return new Set(rows.map(({ key }) => key))
+  return new Set(
+    await scalars<string>(db)`select key from deleted_contact_fields where project_id = ${projectId} and key = any(${keys}::text[])`,
+  )
 }
 
 export async function listFields(db: Pool, projectId: string): Promise<z.output<typeof Field>[]> {
@@ -140,13 +139,10 @@ const countPage = (projectId: string, after: string): RawBuilder<CountPage> => s
 `
 
 /** Returns at most `limit` distinct values that are short enough to be shown. */
-export async function listValues(
-  db: Db,
-  { projectId, field, limit }: { projectId: string; field: FieldName; limit: number },
-): Promise<unknown[]> {
-  if ('custom' in field) return listCustomValues(db, { projectId, key: field.custom, limit })
-  return (await many(db, standardValues(projectId, field.standard, limit))).map(({ value }) => value)
-}
+export const listValues = (db: Db, { projectId, field, limit }: { projectId: string; field: FieldName; limit: number }) =>
+  'custom' in field
+    ? listCustomValues(db, { projectId, key: field.custom, limit })
+    : scalars<unknown>(db)`${standardValues(projectId, field.standard, limit)}`
 
 async function listCustomValues(db: Db, { projectId, key, limit }: { projectId: string; key: string; limit: number }) {
   const found = new Set<string>()
@@ -158,9 +154,8 @@ async function listCustomValues(db: Db, { projectId, key, limit }: { projectId: 
     before = page.last
     if (!before || found.size >= limit || (known > 0 && found.size === known)) break
   }
-  const sorted = await many<{ value: unknown }>(db)`
+  return scalars<unknown>(db)`
     select distinct value::jsonb as value from unnest(${[...found]}::text[]) as text(value) order by value limit ${limit}`
-  return sorted.map(({ value }) => value)
 }
 
 /** `values`: as JSON text. `last`: of the contacts read; null when there are no more. */
@@ -180,7 +175,7 @@ const valuesPage = ({ projectId, key, before, limit }: { projectId: string; key:
     (select case when count(*) = ${VALUES_PAGE} then min(id::text) end from page) as last
 `
 
-function standardValues(projectId: string, field: keyof typeof STANDARD, limit: number): RawBuilder<{ value: unknown }> {
+function standardValues(projectId: string, field: keyof typeof STANDARD, limit: number): RawBuilder<unknown> {
   if (field === 'email') return sql`select email as value from contacts where project_id = ${projectId} order by email limit ${limit}`
   if (field === 'subscribed') {
     return sql`select value from unnest(array[false, true]) as value
@@ -197,14 +192,9 @@ function standardValues(projectId: string, field: keyof typeof STANDARD, limit: 
 /** Contacts that have a field: exact for a small project, else as last counted by the job. */
 export async function countWithField(db: Db, projectId: string, key: string) {
   const { total } = await countContacts(db, projectId)
-  const { count } = await one(
-    db,
-    total <= MAX_COUNTED_NOW
-      ? sql<{ count: number }>`select count(*)::int as count from contacts where project_id = ${projectId} and data ? ${key}`
-      : sql<{ count: number }>`
-          select coalesce(max(contacts), 0) as count from contact_fields where project_id = ${projectId} and key = ${key}`,
-  )
-  return count
+  return total <= MAX_COUNTED_NOW
+    ? scalar<number>(db)`select count(*)::int from contacts where project_id = ${projectId} and data ? ${key}`
+    : scalar<number>(db)`select coalesce(max(contacts), 0) from contact_fields where project_id = ${projectId} and key = ${key}`
 }
 
 /**

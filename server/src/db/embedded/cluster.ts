@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chownSync } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConfigError } from '../../lib/config.ts'
+import { syncFolder } from '../../lib/make-folder.ts'
 import type { Binaries } from './binaries.ts'
 import type { UnixUser } from './home.ts'
 import { killStrays } from './processes.ts'
@@ -99,10 +100,4 @@ export function whyNotRun(err: { code?: unknown; message: string }) {
 
 export function give(user: UnixUser | undefined, ...paths: string[]) {
   if (user) for (const path of paths) chownSync(path, user.uid, user.gid)
-}
-
-async function syncFolder(path: string) {
-  const folder = await open(path)
-  await folder.sync()
-  await folder.close()
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../../lib/config.ts'
-import { one, type Pool } from '../index.ts'
+import { type Pool, scalar } from '../index.ts'
 import { listPresent } from '../presence.ts'
 
 /** Connections of a node besides its pool: for its presence, and one that is opened for a moment now and then. */
@@ -15,8 +15,8 @@ export type ConnectionBudget = { needed: number; available: number; nodes: numbe
 /** What all running nodes may need, if each has the settings of this one, and what the server allows. */
 export async function readConnectionBudget(db: Pool, config: Config): Promise<ConnectionBudget> {
   const nodes = Math.max(1, (await listPresent(db)).length)
-  const { available } = await one<{ available: number }>(db)`
-    select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as available
+  const available = await scalar<number>(db)`
+    select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
   `
   const perNode = connectionsOf(config)
   return { needed: nodes * perNode, available, nodes, perNode }

@@ -2,26 +2,24 @@ import { sql } from 'kysely'
 import { every } from '../../lib/concurrency/every.ts'
 import type { Log } from '../../lib/log.ts'
 import { STERNA } from '../../lib/process/command.ts'
-import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../index.ts'
+import { countAffected, type Db, maybeOne, type Pool, scalar, type Tx, transact } from '../index.ts'
 
 export type SendingHold = { since: Date; reason: string }
 
 /** Why and since when nothing is sent, if so: the database may be older than what was sent. */
-export async function readSendingHold(db: Db): Promise<SendingHold | undefined> {
-  return maybeOne<SendingHold>(db)`
+export const readSendingHold = (db: Db) =>
+  maybeOne<SendingHold>(db)`
     select sending_held_at as since, sending_held_reason as reason from instance where sending_held_at is not null
   `
-}
 
 export const holdSending = (tx: Tx, reason: string) =>
   sql`update instance set sending_held_at = now(), sending_held_reason = ${reason}`.execute(tx)
 
 /** False if sending was not held. */
-export async function resumeSending(tx: Tx) {
-  const held = await readSendingHold(tx)
-  await sql`update instance set sending_held_at = null, sending_held_reason = null`.execute(tx)
-  return held !== undefined
-}
+export const resumeSending = async (tx: Tx) =>
+  (await countAffected(tx)`
+    update instance set sending_held_at = null, sending_held_reason = null where sending_held_at is not null
+  `) > 0
 
 const MOVED = 'the database was restored, or another server took its place'
 
@@ -31,9 +29,9 @@ const MOVED = 'the database was restored, or another server took its place'
  */
 export const checkDatabaseIdentity = (db: Pool, log: Log) =>
   transact(db, async (tx) => {
-    const { known } = await one<{ known: string | null }>(tx)`select database_identity as known from instance for update`
-    const { identity } = await one<{ identity: string }>(tx)`
-      select (select system_identifier from pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as identity
+    const known = await scalar<string | null>(tx)`select database_identity from instance for update`
+    const identity = await scalar<string>(tx)`
+      select (select system_identifier from pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
     `
     if (known === identity) return
     await sql`update instance set database_identity = ${identity}`.execute(tx)

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { isId, lowestId } from '../../lib/id.ts'
 import { HOUR } from '../../lib/text/units.ts'
+import { FACT_TIMES } from '../outbox/email-ledger.ts'
 import { PRIORITIES, workflowStream } from '../outbox/streams/stream-of.ts'
 import { type EmailFact, type EmailFilter, type EmailStatus, emailMatchesSql, readsContent } from './filter.ts'
 
@@ -28,7 +29,7 @@ export async function selectEmails(db: Db, projectId: string, filter: EmailFilte
   const found = { matches: span ? sql`${matches} and ${span}` : matches, readsContent: readsContent(filter) }
   const sources = { projectId, streamId: filter.campaignId, batch: filter.batch }
   const branches = indexesOf(filter).map((index) => index(found, sources))
-  return { matches, readsContent: found.readsContent, branches: span ? [...branches, testsOf({ ...found, matches })] : branches }
+  return { matches, readsContent: found.readsContent, branches: span ? [...branches, tests({ ...found, matches }, sources)] : branches }
 }
 
 /** The ids of a page. */
@@ -63,24 +64,26 @@ const byPrimaryKey = where(sql`true`)
 const failed = where(sql`e.state = 'failed'`)
 const waiting = where(sql`e.state in ('deferred', 'unknown')`)
 
-/** Few, since they are those that workers hold: all of them are read. */
-const held: Index = (conditions) => (page) =>
-  sql`
-  with held as materialized (select project_id, id from emails where state = 'sending')
-  select e.id ${fromSql(conditions, sql`held join emails e on e.project_id = held.project_id and e.id = held.id`)}
+/** Among few emails, all of which are read. */
+const among =
+  (selectFew: (sources: Sources) => RawBuilder<unknown>): Index =>
+  (conditions, sources) =>
+  (page) =>
+    sql`
+  with few as materialized (${selectFew(sources)})
+  select e.id ${fromSql(conditions, sql`few join emails e on e.project_id = few.project_id and e.id = few.id`)}
   where ${conditions.matches} and ${isBefore(page)}
   order by e.id desc limit ${page.limit}`
 
-/** A message has at most a thousand recipients, and some of its emails were sent again: all of them are read. */
+/** Those that workers hold. */
+const held = among(() => sql`select project_id, id from emails where state = 'sending'`)
+
+/** A message has at most a thousand recipients, and some of its emails were sent again. */
 const MAX_BATCH = 10_000
-const ofBatch: Index =
-  (conditions, { projectId, batch }) =>
-  (page) =>
-    sql`
-  with batch as materialized (select project_id, id from emails where project_id = ${projectId} and content_id = ${batch} limit ${MAX_BATCH})
-  select e.id ${fromSql(conditions, sql`batch join emails e on e.project_id = batch.project_id and e.id = batch.id`)}
-  where ${conditions.matches} and ${isBefore(page)}
-  order by e.id desc limit ${page.limit}`
+const ofBatch = among(
+  ({ projectId, batch }) =>
+    sql`select project_id, id from emails where project_id = ${projectId} and content_id = ${batch} limit ${MAX_BATCH}`,
+)
 
 /**
  * The newest of each stream, of which a project has few. Ordered by all columns of the index, with a range instead of an equality: the planner
@@ -119,21 +122,14 @@ const INDEXES: Partial<Record<EmailStatus, Index[]>> = {
   SKIPPED: [where(sql`e.state in ('skipped', 'cancelled')`)],
 }
 
-/** Sent and delivered are what most emails are. */
-const FACT_INDEXES: Partial<Record<EmailFact, Index>> = {
-  opened: where(sql`e.opened_at is not null`),
-  clicked: where(sql`e.clicked_at is not null`),
-  bounced: where(sql`e.bounced_at is not null`),
-  complained: where(sql`e.complained_at is not null`),
-  unsubscribed: where(sql`e.unsubscribed_at is not null`),
-}
+const byFact = (fact: EmailFact) => (fact === 'sent' || fact === 'delivered' ? byPrimaryKey : where(sql`${FACT_TIMES[fact]} is not null`))
 
 function indexesOf({ status, fact, scheduled, batch }: EmailFilter): Index[] {
   if (batch !== undefined && isId(batch)) return [ofBatch]
   if (scheduled) return [waiting]
   const indexes = status?.map((each) => INDEXES[each])
   if (indexes?.every((each) => each !== undefined)) return [...new Set(indexes.flat())]
-  return [(fact && FACT_INDEXES[fact]) ?? byPrimaryKey]
+  return [fact ? byFact(fact) : byPrimaryKey]
 }
 
 /** Margin around the times of a campaign: the clock of the database may be changed. */
@@ -155,9 +151,4 @@ async function readSpan(db: Db, projectId: string, campaignId: string): Promise<
 }
 
 /** Test emails of a campaign, sent at any time. They have no contact, which finds them in the index of the campaign. */
-const testsOf =
-  (conditions: Conditions): Branch =>
-  (page) =>
-    sql`
-  select e.id ${fromSql(conditions)} where ${conditions.matches} and e.contact_id is null and e.test and ${isBefore(page)}
-  order by e.id desc limit ${page.limit}`
+const tests = where(sql`e.contact_id is null and e.test`)

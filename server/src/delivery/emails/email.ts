@@ -60,20 +60,7 @@ export const Email = z
   })
   .meta({ id: 'Email' })
 
-type EmailJson = z.output<typeof Email>
-const TIMES = [
-  'sendAt',
-  'sentAt',
-  'deliveredAt',
-  'openedAt',
-  'clickedAt',
-  'bouncedAt',
-  'complainedAt',
-  'outcomeUnknownSince',
-  'createdAt',
-  'updatedAt',
-] as const
-type Row = Omit<EmailJson, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], Date | null>
+export type ShownEmail = z.output<typeof Email>
 
 /** Of an email `e` and its content `c`, in the list and in the export. */
 export const SHOWN_COLUMNS = sql`
@@ -86,11 +73,6 @@ export const SHOWN_COLUMNS = sql`
 const COLUMNS = sql`
   ${SHOWN_COLUMNS}, ${columns('emails', 'e', ['projectId', 'toName', 'resentFrom', 'updatedAt', 'sendAt'])}, e.unknown_since as "outcomeUnknownSince",
   ${columns('contents', 'c', ['fromName', 'replyTo', 'templateVersion'])}`
-
-function showEmail(row: Row): EmailJson {
-  const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))
-  return { ...row, ...(times as Pick<EmailJson, (typeof TIMES)[number]>) }
-}
 
 /** Totals are exact up to this number; beyond it, or when counting takes longer, they are estimates. */
 const COUNT = { upTo: 10_000, ms: 1_000 }
@@ -105,15 +87,13 @@ export async function listEmails(db: Pool, secrets: Secrets, projectId: string, 
     readKeysetPage(tx, secrets, {
       scope: JSON.stringify(['emails', projectId, filter]),
       query,
-      select: ({ after, limit }) => sql<Row>`
+      select: ({ after, limit }) => sql<ShownEmail>`
         with found as materialized (${selectEmailIds(selection, { before: after?.[0] as string | undefined, limit })})
         select ${COLUMNS} from found join emails e on e.project_id = ${projectId} and e.id = found.id
         join contents c on c.project_id = e.project_id and c.id = e.content_id
         order by e.id desc
       `,
       positionOf: ({ id }) => [id],
-      show: showEmail,
-      count: async () => 0,
     }),
   )
   return { ...page, total: cursor === undefined ? await countEmails(db, selection) : 0 }
@@ -128,10 +108,8 @@ const countEmails = (db: Pool, selection: EmailSelection) =>
       : sql`select 1 from emails e where ${selection.matches}`,
   })
 
-export async function findEmail(db: Db, projectId: string, id: string) {
-  const row = await maybeOne<Row>(db)`
+export const findEmail = (db: Db, projectId: string, id: string) =>
+  maybeOne<ShownEmail>(db)`
     select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
     where e.project_id = ${projectId} and e.id = ${id}
   `
-  return row && showEmail(row)
-}

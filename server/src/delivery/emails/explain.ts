@@ -1,21 +1,25 @@
+import { columns, type RowOf } from '../../db/columns.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
+import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { findEmail } from './email.ts'
 import { timelineOf } from './timeline.ts'
 
-type EmailFacts = {
+const ROW = columns('emails', 'e', [
+  'state',
+  'lane',
+  'failures',
+  'crashes',
+  'worker',
+  'handedOverAt',
+  'dueAt',
+  'retriedUnknown',
+  'providerId',
+])
+type EmailFacts = RowOf<typeof ROW> & {
   projectId: string
   project: string
-  state: string
-  priority: number
-  failures: number
-  crashes: number
-  worker: number | null
-  handedOverAt: Date | null
-  dueAt: Date | null
   /** Of a scheduled email that was not claimed yet. */
   sendAt: Date | null
-  retriedUnknown: boolean
-  providerId: string | null
 }
 
 /** State and timeline of an email as text, for operators. Undefined when no email has this id. */
@@ -47,14 +51,14 @@ export async function explainEmail(db: Db, id: string): Promise<string | undefin
 /** One index lookup per project: the primary key begins with the project. */
 const findFacts = (db: Db, id: string) =>
   maybeOne<EmailFacts>(db)`
-    select p.id as "projectId", p.name as project, e.state, e.lane as priority, e.failures, e.crashes, e.worker, e.handed_over_at as "handedOverAt",
-      e.due_at as "dueAt", case when e.attempts = 0 then e.send_at end as "sendAt", e.retried_unknown as "retriedUnknown", e.provider_id as "providerId"
+    select p.id as "projectId", p.name as project, ${ROW}, case when e.attempts = 0 then e.send_at end as "sendAt"
     from projects p cross join lateral (select * from emails where project_id = p.id and id = ${id}) as e
   `
 
-function describeState({ state, priority, worker, handedOverAt, dueAt, sendAt, retriedUnknown }: EmailFacts) {
+function describeState({ state, lane, worker, handedOverAt, dueAt, sendAt, retriedUnknown }: EmailFacts) {
   const retried = retriedUnknown ? ', retried after an attempt with an unknown outcome' : ''
-  if (state === 'queued') return `queued: waits for a worker, ${priority === 0 ? 'transactional' : 'bulk'} priority${retried}`
+  if (state === 'queued')
+    return `queued: waits for a worker, ${lane === PRIORITIES.transactional ? 'transactional' : 'bulk'} priority${retried}`
   if (state === 'deferred' && sendAt) return `scheduled: sent at ${sendAt.toISOString()}`
   if (state === 'deferred' && dueAt === null)
     return 'deferred: refused, and it is being checked whether that is about the recipient or about us'

@@ -6,6 +6,7 @@ import { type Db, maybeOne } from '../../db/index.ts'
 import { CursorQuery, severalOf } from '../../http/paging.ts'
 import { idTime, isId, lowestId } from '../../lib/id.ts'
 import { readAddress, readDomain } from '../../lib/text/address.ts'
+import { likePattern } from '../../lib/text/like-pattern.ts'
 import { DAY, HOUR, MINUTE } from '../../lib/text/units.ts'
 import { FACT_TIMES, type FactKind, IS_COUNTED } from '../outbox/email-ledger.ts'
 import { emailOfMessageId } from '../outbox/enqueue.ts'
@@ -102,9 +103,9 @@ export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFi
     filter.status && sql`${STATUS} = any(${filter.status}::text[])`,
     filter.sourceType && sql`e.source_type = ${filter.sourceType}`,
     filter.domain ? byDomain(filter.domain) : undefined,
-    ...byTime(filter),
+    ...isWithin(sql`e.created_at`, filter.createdFrom, filter.createdTo),
     filter.scheduled && IS_SCHEDULED,
-    byFact(filter),
+    ...byFact(filter),
     emailRangeSql(filter),
     text ? await matchesText(db, projectId, text) : undefined,
   ].filter((condition) => condition !== undefined)
@@ -120,21 +121,13 @@ function byDomain(given: string) {
   return domain ? sql`split_part(e.to_address, '@', 2) = ${domain}` : sql`false`
 }
 
-function byTime({ createdFrom, createdTo }: EmailFilter) {
-  const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
-  return [from && sql`e.created_at >= ${new Date(from.start)}`, to && sql`e.created_at < ${new Date(to.end)}`]
+function isWithin(at: RawBuilder<unknown>, givenFrom: string | undefined, givenTo: string | undefined) {
+  const [from, to] = [readMoment(givenFrom), readMoment(givenTo)]
+  return [from && sql`${at} >= ${new Date(from.start)}`, to && sql`${at} < ${new Date(to.end)}`]
 }
 
-function byFact({ fact, factFrom, factTo }: EmailFilter) {
-  if (!fact) return undefined
-  const [from, to, at] = [readMoment(factFrom), readMoment(factTo), FACT_TIMES[fact]]
-  const conditions = [
-    sql`${at} is not null and ${IS_COUNTED}`,
-    ...(from ? [sql`${at} >= ${new Date(from.start)}`] : []),
-    ...(to ? [sql`${at} < ${new Date(to.end)}`] : []),
-  ]
-  return sql.join(conditions, sql` and `)
-}
+const byFact = ({ fact, factFrom, factTo }: EmailFilter) =>
+  fact ? [sql`${FACT_TIMES[fact]} is not null and ${IS_COUNTED}`, ...isWithin(FACT_TIMES[fact], factFrom, factTo)] : []
 
 /** Ids have the time of a node: a range of ids is a day wider than the range of times. */
 const RANGE_MARGIN_MS = DAY
@@ -176,7 +169,7 @@ async function matchesText(db: Db, projectId: string, text: string): Promise<Raw
   if (isToAddress) return isToAddress
   const isReference = sql`e.message_id = ${bare} or e.provider_id = ${bare}`
   if (address) return sql`(e.to_address = ${address} or ${isReference})`
-  const pattern = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = likePattern(text)
   return sql`(e.to_address like ${pattern.normalize('NFC').toLowerCase()} or coalesce(e.subject, c.subject) ilike ${pattern} or ${isReference})`
 }
 

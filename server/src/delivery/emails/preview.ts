@@ -45,16 +45,8 @@ type Context = { db: Db; secrets: Secrets; publicUrl: string }
 type EmailId = { projectId: string; id: string }
 const OF_EMAIL = columns('emails', 'e', ['id', 'sourceType', 'toName', 'messageId', 'createdAt', 'vars', 'onlyVars'])
 const OF_CONTENT = columns('contents', 'c', [
-  'type',
-  'subject',
-  'previewText',
-  'body',
-  'fromAddress',
-  'fromName',
-  'replyTo',
-  'headers',
-  'raw',
-  'rawForm',
+  ...(['type', 'subject', 'previewText', 'body', 'headers', 'raw', 'rawForm'] as const),
+  ...(['fromAddress', 'fromName', 'replyTo'] as const),
 ])
 type Row = RowOf<typeof OF_EMAIL> &
   RowOf<typeof OF_CONTENT> & {

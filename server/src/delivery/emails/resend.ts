@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { maybeOne, type Tx } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import { fail } from '../../lib/errors.ts'
@@ -9,14 +10,12 @@ import { KEPT_DAYS } from '../outbox/clear-vars.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { insertAcceptedSql } from '../outbox/email-ledger.ts'
 import { emailOfMessageId, newMessageId } from '../outbox/enqueue.ts'
-import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
+import { notifyQueued } from '../outbox/queue-notifications.ts'
+import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 
-type FailedEmail = {
-  state: string
-  sourceType: string
-  test: boolean
+const ROW = columns('emails', 'e', ['state', 'sourceType', 'test', 'messageId'])
+type FailedEmail = RowOf<typeof ROW> & {
   fromAddress: string
-  messageId: string
   /** By SMTP. */
   isSubmitted: boolean
   hasContact: boolean
@@ -33,7 +32,7 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   // One resend at a time. The lock is a statement of its own, so that the next statement sees the resend before it.
   await sql`select 1 from emails where project_id = ${projectId} and id = ${id} for update`.execute(tx)
   const email = await maybeOne<FailedEmail>(tx)`
-    select e.state, e.source_type as "sourceType", e.test, e.message_id as "messageId", c.raw_form is not null as "isSubmitted", c.from_address as "fromAddress", ${CONTACT} is not null as "hasContact",
+    select ${ROW}, c.raw_form is not null as "isSubmitted", c.from_address as "fromAddress", ${CONTACT} is not null as "hasContact",
       e.vars is not null and e.updated_at > now() - make_interval(days => ${KEPT_DAYS}) as "hasRequestData",
       c.raw_form is not null and c.raw is null as "lacksMessage",
       (select r.id from emails r where r.project_id = e.project_id and r.resent_from = e.id and r.state <> 'failed' limit 1) as "resentAs"
@@ -77,6 +76,6 @@ async function enqueueCopy(tx: Tx, { projectId, id, fromDomain, givenMessageId }
     )
     ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
   `.execute(tx)
-  await sql`select pg_notify(${QUEUE_CHANNEL}, lane::text) from emails where project_id = ${projectId} and id = ${copyId}`.execute(tx)
+  await notifyQueued(tx, PRIORITIES.transactional)
   return copyId
 }

@@ -8,9 +8,8 @@ import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
-import { Queued } from '../../jobs/job.ts'
 import { fail, notFound } from '../../lib/errors.ts'
-import { csvExportRoutes } from '../../projects/csv/csv-export-routes.ts'
+import { csvExportRoutes, queueExportRoute } from '../../projects/csv/csv-export-routes.ts'
 import { cancelScheduled, moveScheduled } from '../outbox/scheduled.ts'
 import { Email, findEmail, listEmails } from './email.ts'
 import { EmailExportBody, emailExport, queueEmailExport } from './export.ts'
@@ -29,7 +28,8 @@ const isFiltered = ({ query }: FastifyRequest) => {
 type EmailId = { projectId: string; id: string }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = routesOf(app, { tags: ['Emails'], caller: 'project', scope: 'send' })
+  const tags = ['Emails']
+  const route = routesOf(app, { tags, caller: 'project', scope: 'send' })
   const previews = { db, secrets, publicUrl }
 
   route.get(
@@ -44,23 +44,8 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     (req) => listEmails(db, secrets, req.project.id, req.query),
   )
 
-  route.post(
-    '/emails/export',
-    {
-      summary: 'Export emails as CSV',
-      description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
-      body: EmailExportBody,
-      audit: 'email_export.create',
-      scope: 'full',
-      response: { 202: Queued },
-      bodyOptional: true,
-    },
-    async (req, reply) => {
-      const jobId = await transact(req.db, (tx) => queueEmailExport(tx, req.project.id, req.body.filter))
-      return reply.status(202).send({ message: 'The export is queued.', jobId })
-    },
-  )
-  csvExportRoutes(app, { db }, { path: '/emails', tags: ['Emails'], type: emailExport.type, noun: 'emails', file: 'emails' })
+  queueExportRoute(app, { path: '/emails', tags, body: EmailExportBody, audit: 'email_export.create', queue: queueEmailExport })
+  csvExportRoutes(app, { db }, { path: '/emails', tags, type: emailExport.type, noun: 'emails', file: 'emails' })
 
   route.get(
     '/emails/:id',

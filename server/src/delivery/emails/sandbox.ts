@@ -4,6 +4,7 @@ import { countRows, type Db, maybeOne } from '../../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { likePattern } from '../../lib/text/like-pattern.ts'
 
 export const SandboxMessage = z.object({
   id: z.uuid(),
@@ -23,7 +24,8 @@ const COLUMNS = sql`id, email_id as "emailId", recipient as "to", sender as "fro
 
 export function listSandboxMessages(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof SandboxQuery>) {
   const q = query.q?.trim() ?? ''
-  const where = sql`project_id = ${projectId} ${q ? matchesText(q) : sql``}`
+  const pattern = likePattern(q)
+  const where = sql`project_id = ${projectId} ${q ? sql`and (recipient ilike ${pattern} or subject ilike ${pattern})` : sql``}`
   return readKeysetPage(db, secrets, {
     scope: JSON.stringify(['sandbox', projectId, q]),
     query,
@@ -35,11 +37,6 @@ export function listSandboxMessages(db: Db, secrets: Secrets, projectId: string,
     // Few are kept, so counting them is cheap.
     count: () => countRows(db, sql`select 1 from sandbox_messages where ${where}`),
   })
-}
-
-function matchesText(text: string) {
-  const pattern = `%${text.replace(/[\\%_]/g, '\\$&')}%`
-  return sql`and (recipient ilike ${pattern} or subject ilike ${pattern})`
 }
 
 export async function findSandboxMessage(db: Db, projectId: string, id: string) {

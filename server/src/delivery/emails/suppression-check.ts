@@ -44,20 +44,20 @@ export async function checkAddress(db: Db, projectId: string, email: string): Pr
       ) as s), '[]') as suppressions
     from projects p where p.id = ${projectId}
   `
-  const found: [RuleName, 'all' | 'marketing', z.output<typeof Suppression> | null][] = [
+  const rules = [
     ...suppressions.map((row) => {
       const shown = showSuppression({ ...row, createdAt: new Date(row.createdAt) })
-      return [shown.domain === null ? 'address_suppressed' : 'domain_suppressed', 'all', shown] as const
+      return showRule(shown.domain === null ? 'address_suppressed' : 'domain_suppressed', 'all', shown)
     }),
-    ...(subscribed === false ? [['unsubscribed', 'marketing', null] as const] : []),
-    ...(subscribed === null ? [['no_contact', 'marketing', null] as const] : []),
-    ...(isDisabled ? [['project_disabled', 'all', null] as const] : []),
-  ].map((rule) => [...rule])
+    ...(subscribed === false ? [showRule('unsubscribed', 'marketing')] : []),
+    ...(subscribed === null ? [showRule('no_contact', 'marketing')] : []),
+    ...(isDisabled ? [showRule('project_disabled', 'all')] : []),
+  ]
   const facts = { suppressed: suppressions.length > 0, subscribed: subscribed === true }
   const wouldSend = (type: EmailType) => !isDisabled && !verdict(facts, type)
-  return {
-    email,
-    wouldSend: { transactional: wouldSend('TRANSACTIONAL'), marketing: wouldSend('MARKETING') },
-    rules: found.map(([rule, blocks, suppression]) => ({ rule, blocks, message: RULES[rule], suppression })),
-  }
+  return { email, wouldSend: { transactional: wouldSend('TRANSACTIONAL'), marketing: wouldSend('MARKETING') }, rules }
+}
+
+const showRule = (rule: RuleName, blocks: 'all' | 'marketing', suppression: z.output<typeof Suppression> | null = null) => {
+  return { rule, blocks, message: RULES[rule], suppression }
 }

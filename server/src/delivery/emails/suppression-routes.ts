@@ -5,9 +5,8 @@ import { cursorList } from '../../http/paging.ts'
 import { NO_CONTENT, routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
-import { Queued } from '../../jobs/job.ts'
 import { notFound } from '../../lib/errors.ts'
-import { csvExportRoutes } from '../../projects/csv/csv-export-routes.ts'
+import { CSV_FILE, csvExportRoutes, queueExportRoute, sendCsv } from '../../projects/csv/csv-export-routes.ts'
 import {
   parseEntry,
   parseSuppressed,
@@ -93,31 +92,13 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       description: 'At once, without a job.',
       scope: 'full',
       unreadable: true,
-      response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
+      response: { 200: CSV_FILE },
     },
-    async (req, reply) =>
-      reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', 'attachment; filename="suppressions.csv"')
-        .send(streamSuppressions(db, req.project.id) as never), // a stream is not JSON
+    async (req, reply) => sendCsv(reply, 'suppressions', streamSuppressions(db, req.project.id)),
   )
 
-  route.post(
-    '/suppressions/export',
-    {
-      summary: 'Export suppressions as CSV',
-      description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
-      body: SuppressionExportBody,
-      audit: 'suppression_export.create',
-      scope: 'full',
-      response: { 202: Queued },
-      bodyOptional: true,
-    },
-    async (req, reply) => {
-      const jobId = await transact(req.db, (tx) => queueSuppressionExport(tx, req.project.id, req.body.filter))
-      return reply.status(202).send({ message: 'The export is queued.', jobId })
-    },
-  )
+  const queued = { body: SuppressionExportBody, audit: 'suppression_export.create', queue: queueSuppressionExport } as const
+  queueExportRoute(app, { path: '/suppressions', tags, ...queued })
   csvExportRoutes(app, { db }, { path: '/suppressions', tags, type: suppressionExport.type, noun: 'suppressions', file: 'suppressions' })
 
   route.delete(

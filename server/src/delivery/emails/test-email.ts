@@ -1,11 +1,10 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import type { createQuotaCounter } from '../../http/limits/quotas.ts'
 import { newId } from '../../lib/id.ts'
 import { enqueueEmails, insertContents, type NewContent, type NewEmail } from '../outbox/enqueue.ts'
-import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
+import { notifyQueued } from '../outbox/queue-notifications.ts'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { readAddressFacts, verdict } from '../rules/may-send.ts'
 
@@ -48,22 +47,10 @@ async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceTy
   const [contentId, emailId] = [newId(), newId()]
   const { suppressed } = (await readAddressFacts(tx, projectId, [to]))(to)
   await insertContents(tx, [{ ...content, subject: `${MARK}${content.subject}`, projectId, id: contentId }])
+  const email = { projectId, id: emailId, contentId, contactId: null, toAddress: to, toName: null, vars, sourceType, requestId, test: true }
   const fromDomain = content.fromAddress.split('@')[1]!
-  const email = {
-    projectId,
-    id: emailId,
-    contentId,
-    contactId: null,
-    toAddress: to,
-    toName: null,
-    vars,
-    sourceType,
-    campaignId: campaignId ?? null,
-    requestId,
-    fromDomain,
-    test: true,
-  }
-  await enqueueEmails(tx, [{ ...email, skipped: verdict({ suppressed }, content.type) ?? null }])
-  await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`.execute(tx)
+  const skipped = verdict({ suppressed }, content.type) ?? null
+  await enqueueEmails(tx, [{ ...email, campaignId: campaignId ?? null, fromDomain, skipped }])
+  await notifyQueued(tx, PRIORITIES.transactional)
   return { emailId, isSuppressed: suppressed }
 }

@@ -5,11 +5,10 @@ import { Timestamp } from '../../http/validate.ts'
 import { lowestId } from '../../lib/id.ts'
 import { HOUR } from '../../lib/text/units.ts'
 import { HELD } from '../outbox/refusals/hold.ts'
-import type { Email } from './email.ts'
+import type { ShownEmail } from './email.ts'
 
 export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })
 type Entry = z.output<typeof TimelineEntry>
-type EmailJson = z.output<typeof Email>
 
 /** Longer timelines are cut. */
 const MAX_EVENTS = 200
@@ -17,7 +16,7 @@ const MAX_EVENTS = 200
 const MAX_CLOCK_SKEW_MS = HOUR
 
 /** What happened to an email, in order of time: from its row and its events. The events of a deleted contact are deleted: the row has their facts. */
-export async function timelineOf(db: Db, projectId: string, email: EmailJson): Promise<Entry[]> {
+export async function timelineOf(db: Db, projectId: string, email: ShownEmail): Promise<Entry[]> {
   const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
   const since = new Date(new Date(email.createdAt).getTime() - MAX_CLOCK_SKEW_MS)
   const recorded = await many<Entry>(db)`
@@ -26,29 +25,26 @@ export async function timelineOf(db: Db, projectId: string, email: EmailJson): P
     order by id limit ${MAX_EVENTS}
   `
   const delays = await delaysOf(db, projectId, email.id)
-  const unknown = email.outcomeUnknownSince ? [{ at: email.outcomeUnknownSince, what: 'outcome unknown', details: {} }] : []
-  const deferred =
-    email.status === 'PENDING' && email.error
-      ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error, ...(await heldReplyOf(db, projectId, email)) } }]
-      : []
-  const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
-  const queued =
-    email.sourceType === 'INBOUND'
-      ? []
-      : [{ at: email.createdAt, what: email.sendAt ? 'scheduled' : 'queued', details: email.sendAt ? { sendAt: email.sendAt } : {} }]
+  const { status, error, sendAt, createdAt, updatedAt } = email
+  const queuedAt = email.sourceType === 'INBOUND' ? null : createdAt
+  const queued = sendAt ? entry('scheduled', queuedAt, { sendAt }) : entry('queued', queuedAt)
+  const unknown = entry('outcome unknown', email.outcomeUnknownSince)
+  const isDeferred = status === 'PENDING' && error
+  const deferred = isDeferred ? entry('deferred', updatedAt, { reason: error, ...(await heldReplyOf(db, projectId, email)) }) : []
+  const skipped = entry('skipped', status === 'SKIPPED' ? updatedAt : null, { reason: error })
   const facts = email.test ? factsOf(email) : email.contactId === null ? await factsWithoutContact(db, projectId, email, recorded) : []
   const all = [...queued, ...recorded, ...facts, ...delays, ...unknown, ...deferred, ...skipped]
   return all.map((each) => ({ ...each, at: new Date(each.at) })).sort((a, b) => a.at.getTime() - b.at.getTime())
 }
 
 /** The reply of a server whose meaning is being checked. */
-async function heldReplyOf(db: Db, projectId: string, { id, errorCode }: EmailJson) {
+async function heldReplyOf(db: Db, projectId: string, { id, errorCode }: ShownEmail) {
   if (errorCode !== HELD) return {}
   return maybeOne<{ reply: string }>(db)`select reply from held_refusals where project_id = ${projectId} and email_id = ${id}`
 }
 
 /** What the row of an email says about it. A test email has no events, and those of a deleted contact are gone. */
-function factsOf({ sentAt, deliveredAt, bouncedAt, complainedAt, status, updatedAt, error }: EmailJson): Entry[] {
+function factsOf({ sentAt, deliveredAt, bouncedAt, complainedAt, status, updatedAt, error }: ShownEmail): Entry[] {
   const reason = error === null ? {} : { reason: error }
   return [
     ...entry('email.sent', sentAt, { sentAt }),
@@ -63,7 +59,7 @@ const entry = (what: string, at: Entry['at'] | null, details: Entry['details'] =
   at === null ? [] : [{ at, what, details }]
 
 /** Facts whose events were deleted with the contact. Events since then are recorded without a contact. */
-async function factsWithoutContact(db: Db, projectId: string, email: EmailJson, recorded: Entry[]): Promise<Entry[]> {
+async function factsWithoutContact(db: Db, projectId: string, email: ShownEmail, recorded: Entry[]): Promise<Entry[]> {
   const kept = await readKept(db, projectId, email)
   const { createdAt, sourceType, opens, openedAt, clicks, clickedAt } = email
   const facts = [
@@ -82,7 +78,7 @@ async function factsWithoutContact(db: Db, projectId: string, email: EmailJson, 
 const kindOf = ({ what, details: { bounceType = null, machine = null } }: Entry) => `${what} ${bounceType} ${machine}`
 
 /** What is kept about an email beside its row. */
-const readKept = (db: Db, projectId: string, { id, to }: EmailJson) =>
+const readKept = (db: Db, projectId: string, { id, to }: ShownEmail) =>
   one<{ machineOpenedAt: Date | null; machineClickedAt: Date | null; softBouncedAt: Date | null }>(db)`
     select h.machine_opened_at as "machineOpenedAt", h.machine_clicked_at as "machineClickedAt", b.created_at as "softBouncedAt"
     from (select) as email

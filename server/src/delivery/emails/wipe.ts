@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
-import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
+import { createdInScope, OF_DELETED_PROJECT, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 
 /** Queued emails are deleted too: they are not sent any more. */
 export const wipeEmails = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'emails', scope)
@@ -38,7 +38,7 @@ export const wipeStreamRates = (tx: Tx, scope: WipeScope) =>
  */
 export const wipeEmailLedger = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'email_ledger', scope, {
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)
+    which: sql`${OF_DELETED_PROJECT}
       or t.hour is null and (${createdInScope(scope)} or not exists (
           select from emails e where e.project_id = t.project_id and e.id = any(t.email_ids))
         and not exists (select from emails e where e.project_id = t.project_id and e.campaign_id = t.campaign_id))`,
@@ -64,10 +64,7 @@ export const wipeNotifications = (tx: Tx, scope: WipeScope) =>
 
 /** Suppressions survive a reset; only the deletion of a project removes them. */
 export const wipeSuppressions = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'suppressions', scope, {
-    key: ['address'],
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-  })
+  wipeRows(tx, 'suppressions', scope, { key: ['address'], which: OF_DELETED_PROJECT })
 
 export const wipeSoftBounces = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'soft_bounces', scope, { key: ['address', 'email_id'], which: orOrphan(createdInScope(scope)) })

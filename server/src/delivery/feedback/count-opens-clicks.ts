@@ -1,22 +1,18 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { many, type Tx } from '../../db/index.ts'
 import type { OpenedEmail } from '../message/tracking-token.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { addEntries, type FactKind } from '../outbox/email-ledger.ts'
 import { FACTS } from '../outbox/ended.ts'
 
+const ROW = columns('emails', 'e', ['projectId', 'id', 'campaignId', 'test', 'opens', 'clicks'])
 /** An email whose opens and clicks are being counted. */
-export type TrackedEmail = {
-  projectId: string
-  id: string
+export type TrackedEmail = RowOf<typeof ROW> & {
   contactId: string | null
-  campaignId: string | null
-  test: boolean
   /** Earliest time at which the recipient may have had it. */
   leftAt: Date
   now: Date
-  opens: number
-  clicks: number
   isOpened: boolean
   isClicked: boolean
   data: object
@@ -25,8 +21,8 @@ export type TrackedEmail = {
 /** Locks the emails, so that no other transaction counts their opens and clicks meanwhile. Deleted emails are left out. */
 export const lockTrackedEmails = (tx: Tx, emails: OpenedEmail[]) =>
   many<TrackedEmail>(tx)`
-    select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.test, coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
-      clock_timestamp() as now, e.opens, e.clicks, e.opened_at is not null as "isOpened", e.clicked_at is not null as "isClicked", ${FACTS} as data
+    select ${ROW}, ${CONTACT} as "contactId", coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt", clock_timestamp() as now,
+      e.opened_at is not null as "isOpened", e.clicked_at is not null as "isClicked", ${FACTS} as data
     from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
     where (e.project_id, e.id) in (
       select "projectId", "emailId" from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, "emailId" uuid))
@@ -35,21 +31,13 @@ export const lockTrackedEmails = (tx: Tx, emails: OpenedEmail[]) =>
   `
 
 /** New opens and clicks of an email, with the time of the first of each. */
-export type OpenClickCount = {
-  projectId: string
-  id: string
-  opens: number
-  clicks: number
-  openedAt: string | null
-  clickedAt: string | null
-}
+export type OpenClickCount = Pick<TrackedEmail, 'projectId' | 'id' | 'opens' | 'clicks'> & Record<'openedAt' | 'clickedAt', string | null>
 
 /** Counts, for its campaign, what happened to an email for the first time. The caller holds the locks of the emails. */
-export const countFirsts = (tx: Tx, firsts: { email: TrackedEmail; kinds: FactKind[] }[]) =>
-  addEntries(
-    tx,
-    firsts.flatMap(({ email, kinds }) => kinds.map((kind) => ({ ...email, kind }))),
-  )
+export function countFirsts(tx: Tx, firsts: { email: TrackedEmail; kinds: FactKind[] }[]) {
+  const entries = firsts.flatMap(({ email, kinds }) => kinds.map((kind) => ({ ...email, kind })))
+  return addEntries(tx, entries)
+}
 
 /** Counts only increase. A click also sets `opened_at`: the email was read, even if its images were not loaded. */
 export async function countOpensAndClicks(tx: Tx, counts: OpenClickCount[]) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Tx } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { KB } from '../../lib/text/units.ts'
+import { DAY, KB } from '../../lib/text/units.ts'
 import { findReturnPath } from '../message/return-path.ts'
 import { readReport } from './dsn.ts'
 import type { InboundMessage, InboundOutcome } from './inbound-message.ts'
@@ -15,7 +15,6 @@ const MAX_STORED = 64 * KB
  * reads it there can complain. Receivers report bounces within days, and complaints within weeks.
  */
 const REPORTABLE_DAYS = 60
-const DAY_MS = 24 * 60 * 60 * 1_000
 
 /** Applies a message to the signed return path of an email. The signature proves which email it is about. */
 export async function applyInboundReport(
@@ -23,7 +22,7 @@ export async function applyInboundReport(
   { parsed, sender, message }: InboundMessage,
   { projectId, emailId }: ReportedEmail,
 ): Promise<InboundOutcome> {
-  if (emailId < lowestId(new Date(Date.now() - REPORTABLE_DAYS * DAY_MS))) return 'ignored'
+  if (emailId < lowestId(new Date(Date.now() - REPORTABLE_DAYS * DAY))) return 'ignored'
   const findings = readReport(parsed, sender)
   if (!findings) return 'ignored'
   const report = { ...findings, email: { projectId, emailId } }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
+import type { CamelRow } from '../../db/columns.ts'
 import { maybeOne, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { newId } from '../../lib/id.ts'
 import { readAddress } from '../../lib/text/address.ts'
 import { addEntries } from '../outbox/email-ledger.ts'
-import type { InboundMessage, InboundOutcome, ParsedMessage } from './inbound-message.ts'
+import type { InboundMessage, InboundOutcome } from './inbound-message.ts'
 
 /** Records a message to an address of a project as an email and an `email.received` event. Nothing is ever sent because of it. */
 export async function recordInboundEmail(
@@ -13,32 +14,22 @@ export async function recordInboundEmail(
   inbound: InboundMessage,
   { projectId, address }: { projectId: string; address: string },
 ): Promise<InboundOutcome> {
-  const { parsed } = inbound
+  const { from: author, subject, replyTo, fingerprint, messageId: _given, report: _report, ...content } = inbound.parsed
   const id = newId()
-  const from = readAddress(parsed.from?.address ?? '') ?? parsed.from?.address ?? inbound.sender
+  const from = readAddress(author?.address ?? '') ?? author?.address ?? inbound.sender
   // An unknown sender does not become a contact: the From header can be forged.
   const contact = await maybeOne<{ id: string }>(tx)`select id from contacts where project_id = ${projectId} and email = ${from}`
-  const facts = { from, fromName: parsed.from?.name || null, to: address, replyTo: parsed.replyTo, subject: parsed.subject }
-  const { fingerprint } = parsed
-  const email = { ...facts, projectId, id, contactId: contact?.id ?? null, body: parsed.html ?? parsed.text ?? '', fingerprint }
+  const facts = { from, fromName: author?.name || null, to: address, replyTo, subject }
+  const email = { ...facts, projectId, id, contactId: contact?.id ?? null, body: content.html ?? content.text ?? '', fingerprint }
   const messageId = await insertUnlessRepeated(tx, { ...email, messageId: messageIdOf(inbound) })
   if (!messageId) return 'repeated'
-  const data = { emailId: id, messageId, ...facts, ...NOT_SENT_BY_US, ...contentOf(parsed), automatic: isAutomatic(inbound) }
-  await recordEvents(tx, [{ projectId, name: 'email.received', emailId: id, data, ...(contact ? { contactId: contact.id } : {}) }])
+  const data = { emailId: id, messageId, ...facts, ...NOT_SENT_BY_US, ...content, automatic: isAutomatic(inbound) }
+  await recordEvents(tx, [{ projectId, name: 'email.received', emailId: id, data, contactId: email.contactId }])
   return 'received'
 }
 
 /** Event data that every email has, for one that was received. */
 const NOT_SENT_BY_US = { templateId: null, campaignId: null, workflowExecutionId: null, sourceType: 'INBOUND' }
-
-const contentOf = ({ text, textTruncated, html, htmlTruncated, headers, attachments }: ParsedMessage) => ({
-  text,
-  textTruncated,
-  html,
-  htmlTruncated,
-  headers,
-  attachments,
-})
 
 /** Sent by a program or to a list. Answering it automatically could start a loop. */
 const isAutomatic = ({ sender, parsed: { headers } }: InboundMessage) =>
@@ -61,20 +52,9 @@ function messageIdOf({ parsed: { messageId }, message }: InboundMessage) {
 
 const contentMessageId = (hash: string) => `${hash}@unnamed.invalid`
 
-type InboundEmail = {
-  projectId: string
-  id: string
-  contactId: string | null
-  messageId: string
-  from: string
-  fromName: string | null
-  to: string
-  replyTo: string | null
-  subject: string
-  body: string
-  /** In hexadecimal digits. */
-  fingerprint: string
-}
+/** `fingerprint`: in hexadecimal digits. */
+type InboundEmail = Pick<CamelRow<'emails'>, 'projectId' | 'id' | 'contactId' | 'messageId'> &
+  Pick<CamelRow<'contents'>, 'fromName' | 'replyTo' | 'subject' | 'body'> & { from: string; to: string; fingerprint: string }
 
 /**
  * Returns the Message-ID under which the email is recorded, or undefined for a repetition: the same message to the same address. When another

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { groupBy } from '../../lib/group-by.ts'
@@ -12,14 +13,8 @@ import { suppressRecipients } from './suppress.ts'
 
 type EmailRef = { projectId: string; id: string }
 type EmailFeedback = EmailRef & { feedback: Feedback }
-type AffectedEmail = EmailRef & {
-  contactId: string | null
-  campaignId: string | null
-  address: string
-  data: object
-  at: Date
-  test: boolean
-}
+const ROW = columns('emails', 'e', ['projectId', 'id', 'campaignId', 'test'])
+type AffectedEmail = RowOf<typeof ROW> & { contactId: string | null; address: string; data: object; at: Date }
 
 /** Records each fact once, in any order. After a hard bounce or a complaint the recipient is suppressed. */
 export const recordFeedback = (tx: Tx, { projectId, id }: EmailRef, feedback: Feedback) =>
@@ -47,22 +42,19 @@ const FACTS_OF_EMAIL = sql`(select ${FACTS} from contents c where c.project_id =
 async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedback[]) {
   const time = TIMES[kind]
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
+  const reported = [...first.values()]
   const affected = await many<AffectedEmail & CountedEmail>(tx)`${prepared}
     update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
-    from ${asRows(first.values())}
-    where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(first.values())} and e.${time} is null
-    returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-      e.test, ${EVENT_TIME} as at, ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
+    from ${asRows(reported)}
+    where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(reported)} and e.${time} is null
+    returning ${ROW}, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at,
+      ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
       case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
   `
-  await addEntries(
-    tx,
-    affected.flatMap((email) => entriesOf(email, kind)),
-  )
-  await recordEvents(
-    tx,
-    affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback)),
-  )
+  const entries = affected.flatMap((email) => entriesOf(email, kind))
+  const events = affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback))
+  await addEntries(tx, entries)
+  await recordEvents(tx, events)
   if (kind === 'delivery') await clearSoftBounces(tx, affected)
   else await suppressRecipients(tx, kind, affected)
 }
@@ -80,9 +72,8 @@ function entriesOf(email: AffectedEmail & CountedEmail, kind: keyof typeof OUTCO
 async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const affected = await many<AffectedEmail>(tx)`
-    select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-      e.test, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
-    from ${asRows(first.values())}
+    select ${ROW}, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
+    from ${asRows([...first.values()])}
     join emails e on e.project_id = m."projectId" and e.id = m.id
     join contents c on c.project_id = e.project_id and c.id = e.content_id
     order by 1, e.to_address -- consistent lock order: avoids deadlocks
@@ -90,10 +81,7 @@ async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   for (const email of affected) {
     const isTooMany = await countSoftBounce(tx, { ...email, emailId: email.id })
     if (isTooMany === undefined) continue
-    await recordEvents(
-      tx,
-      [email].filter(hasEvents).map((each) => eventOf(each, 'email.bounce', first.get(email.id)!.feedback)),
-    )
+    if (hasEvents(email)) await recordEvents(tx, [eventOf(email, 'email.bounce', first.get(email.id)!.feedback)])
     if (isTooMany) await suppressRecipients(tx, 'bounce', [email])
   }
 }
@@ -104,21 +92,19 @@ const hasEvents = ({ test }: AffectedEmail) => !test
 /** The reported time, which may be days ago; but not before the email existed, nor in the future. */
 const EVENT_TIME = sql`greatest(e.created_at, least(now(), m.at))`
 
-const asRows = (items: Iterable<EmailFeedback>) => {
-  const rows = [...items].map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
+const asRows = (items: EmailFeedback[]) => {
+  const rows = items.map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
   return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, at timestamptz)`
 }
 
 /** Says the same as the join with `asRows`, whose number of rows the planner cannot know: it would read all emails for one. */
-function isOneOf(items: Iterable<EmailFeedback>) {
-  const all = [...items]
-  return sql`(e.project_id = any(${[...new Set(all.map(({ projectId }) => projectId))]}::uuid[]) and e.id = any(${all.map(({ id }) => id)}::uuid[]))`
-}
+const isOneOf = (items: EmailFeedback[]) =>
+  sql`(e.project_id = any(${[...new Set(items.map(({ projectId }) => projectId))]}::uuid[]) and e.id = any(${items.map(({ id }) => id)}::uuid[]))`
 
 const eventOf = ({ projectId, id, contactId, data }: AffectedEmail, name: string, feedback: Feedback) => ({
   projectId,
   name,
   emailId: id,
   data: { ...data, ...('reason' in feedback ? { reason: feedback.reason } : {}) },
-  ...(contactId ? { contactId } : {}),
+  contactId,
 })

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { many, prepared, type Tx } from '../../db/index.ts'
 import { failByEvidence, settleByEvidence } from '../outbox/evidence.ts'
 import type { Feedback } from '../transport/transport.ts'
@@ -20,14 +21,14 @@ export type EmailReport = {
   details?: object
 }
 
-export type LockedEmail = { projectId: string; id: string; providerId: string | null; messageId: string }
+export type LockedEmail = RowOf<typeof ROW>
+const ROW = columns('emails', 'e', ['projectId', 'id', 'providerId', 'messageId'])
 
 /** Locks the emails in the order of their ids: consistent lock order avoids deadlocks. Returns them by `emailKey`. */
 export async function lockReportedEmails(tx: Tx, emails: ReportedEmail[]) {
   const wanted = emails.map(({ projectId, emailId }) => ({ projectId, id: emailId }))
   const rows = await many<LockedEmail>(tx)`${prepared}
-    select e.project_id as "projectId", e.id, e.provider_id as "providerId", e.message_id as "messageId"
-    from emails e
+    select ${ROW} from emails e
     where (e.project_id, e.id) in (
       select "projectId", id from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as m("projectId" uuid, id uuid))
     order by 1, 2 for no key update
@@ -39,18 +40,14 @@ export const emailKey = (projectId: string, id: string) => `${projectId} ${id}`.
 
 /** Any report but a refusal is also evidence that the email was accepted. */
 export async function applyReports(tx: Tx, reports: EmailReport[]) {
-  await settleByEvidence(
-    tx,
-    reports.flatMap(({ refused, email: { emailId, ...email } }) => (refused ? [] : [{ ...email, id: emailId }])),
+  const accepted = reports.flatMap(({ refused, email: { emailId: id, ...email } }) => (refused ? [] : [{ ...email, id }]))
+  const feedbacks = reports.flatMap(({ email: { projectId, emailId: id }, feedback }) => (feedback ? [{ projectId, id, feedback }] : []))
+  const rejections = reports.flatMap(({ email: { projectId, emailId: id }, rejected: reason }) =>
+    reason ? [{ projectId, id, reason }] : [],
   )
-  await recordFeedbacks(
-    tx,
-    reports.flatMap(({ email, feedback }) => (feedback ? [{ projectId: email.projectId, id: email.emailId, feedback }] : [])),
-  )
-  await failByEvidence(
-    tx,
-    reports.flatMap(({ email, rejected }) => (rejected ? [{ projectId: email.projectId, id: email.emailId, reason: rejected }] : [])),
-  )
+  await settleByEvidence(tx, accepted)
+  await recordFeedbacks(tx, feedbacks)
+  await failByEvidence(tx, rejections)
 }
 
 /** Reports stored per email. Bounded, because the holder of a return path can write to it without end. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, maybeOne, one, type Tx } from '../../db/index.ts'
+import { countAffected, maybeOne, scalar, type Tx } from '../../db/index.ts'
 import { lock } from '../../ledger/locks.ts'
 
 /** Consecutive soft bounces within these days after which an address is suppressed as if it had bounced hard. */
@@ -19,8 +19,8 @@ export async function countSoftBounce(tx: Tx, { projectId, emailId, contactId, a
     on conflict do nothing returning email_id
   `
   if (!counted) return undefined
-  const { count } = await one<{ count: number }>(tx)`
-    select count(*)::int as count from soft_bounces
+  const count = await scalar<number>(tx)`
+    select count(*)::int from soft_bounces
     where project_id = ${projectId} and address = ${address} and not forgiven
       and created_at > now() - make_interval(days => ${WINDOW_DAYS})
   `

@@ -20,17 +20,11 @@ type SuppressedRecipient = { projectId: string; id: string; contactId: string | 
 /** Suppresses the addresses, and unsubscribes the contacts that still have them: the bounce of an address says nothing about a newer one. */
 export async function suppressRecipients(tx: Tx, by: 'bounce' | 'complaint', recipients: SuppressedRecipient[]) {
   if (!recipients.length) return
-  const rows = recipients.map(({ projectId, address, contactId, id }) => ({
-    projectId,
-    address,
-    contactId,
-    emailId: id,
-    activityId: newId(),
-  }))
+  const rows = recipients.map(({ projectId, id, contactId, address }) => ({ projectId, id, contactId, address, activityId: newId() }))
   await sql`
     with given as materialized (
       select distinct on ("projectId", address) * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as m("projectId" uuid, address text, "contactId" uuid, "emailId" uuid, "activityId" uuid)
+        as m("projectId" uuid, id uuid, "contactId" uuid, address text, "activityId" uuid)
       order by "projectId", address -- consistent lock order: avoids deadlocks
     ), added as (
       insert into suppressions (project_id, address, reason) select "projectId", address, ${by} from given order by 1, 2
@@ -38,7 +32,7 @@ export async function suppressRecipients(tx: Tx, by: 'bounce' | 'complaint', rec
     ), new_activities as materialized (
       select a.project_id, g."activityId" as id, 'contact.suppressed' as type,
         (select c.id from contacts c where c.project_id = a.project_id and c.id = g."contactId" and c.email = a.address) as contact_id,
-        jsonb_build_object('address', a.address, 'reason', ${by}::text, 'emailId', g."emailId") as data
+        jsonb_build_object('address', a.address, 'reason', ${by}::text, 'emailId', g.id) as data
       from added a join given g on g."projectId" = a.project_id and g.address = a.address
     ), ${recordActivitiesCte(sql`new_activities`)}
     select
@@ -62,7 +56,7 @@ export async function suppressManually(tx: Tx, projectId: string, address: strin
     on conflict (project_id, address) do update set reason = s.reason
     returning ${SUPPRESSION_COLUMNS}, xmax = 0 as "isNew"
   `
-  if (row.isNew) await recordManual(tx, projectId, [address])
+  if (row.isNew) await recordManual(tx, projectId, [row])
   return row
 }
 
@@ -74,20 +68,15 @@ export async function suppressManyManually(tx: Tx, projectId: string, addresses:
     order by 2 -- consistent lock order: avoids deadlocks
     on conflict do nothing returning address
   `
-  await recordManual(
-    tx,
-    projectId,
-    added.map(({ address }) => address),
-  )
+  await recordManual(tx, projectId, added)
   return added.length
 }
 
 /** Without the contact: the feed shows the address. */
-const recordManual = (tx: Tx, projectId: string, addresses: string[]) =>
-  recordActivities(
-    tx,
-    addresses.map((address) => ({ projectId, type: 'contact.suppressed', data: { address, reason: 'manual' } })),
-  )
+function recordManual(tx: Tx, projectId: string, added: { address: string }[]) {
+  const activities = added.map(({ address }) => ({ projectId, type: 'contact.suppressed' as const, data: { address, reason: 'manual' } }))
+  return recordActivities(tx, activities)
+}
 
 /** False when there was none. Earlier soft bounces no longer count. */
 export async function removeSuppression(tx: Tx, projectId: string, address: string) {

@@ -1,6 +1,6 @@
 import { type Db, many } from '../../db/index.ts'
+import { uuidFromHex } from '../../lib/id.ts'
 import { type Secrets, sameBytes } from '../../lib/secrets.ts'
-import { uuidFromHex } from './tracking-token.ts'
 
 type EmailRef = { projectId: string; emailId: string }
 

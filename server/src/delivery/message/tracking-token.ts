@@ -1,3 +1,4 @@
+import { uuidFromHex } from '../../lib/id.ts'
 import { type Secrets, SIGNATURE_LENGTH } from '../../lib/secrets.ts'
 
 /** The email an open belongs to; for a click also the link and its target. */
@@ -92,6 +93,3 @@ function readEmailRef(payload: string, version = VERSION): OpenedEmail | undefin
   if (Number.parseInt(hex.slice(0, 2), 16) !== version) return undefined
   return { projectId: uuidFromHex(hex.slice(2, 34)), emailId: uuidFromHex(hex.slice(34)) }
 }
-
-export const uuidFromHex = (hex: string) =>
-  [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
 import { insertEntriesSql } from './email-ledger.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
 import type { StreamRef } from './streams/streams.ts'
@@ -8,8 +8,8 @@ import type { StreamRef } from './streams/streams.ts'
  * Cancels up to `limit` emails of a cancelled stream that wait; returns how many. Emails that a worker holds get no mark, come back, and are
  * cancelled by a later call: so 0 does not mean that none is open.
  */
-export async function cancelQueued(tx: Tx, { projectId, streamId, limit }: StreamRef & { limit: number }) {
-  const { count } = await one<{ count: number }>(tx)`
+export const cancelQueued = (tx: Tx, { projectId, streamId, limit }: StreamRef & { limit: number }) =>
+  scalar<number>(tx)`
     with queued as materialized (
       select project_id, id from emails
       where state = 'queued' and lane = ${sql.lit(PRIORITIES.bulk)} and project_id = ${projectId} and stream_id = ${streamId}
@@ -27,10 +27,8 @@ export async function cancelQueued(tx: Tx, { projectId, streamId, limit }: Strea
     ), counted as (
       ${insertEntriesSql(sql`select * from cancelled`)}
     )
-    select count(*)::int as count from cancelled
+    select count(*)::int from cancelled
   `
-  return count
-}
 
 /** Streams per run of `cancelStreams`; the next run takes the rest. */
 const MAX_STREAMS = 100

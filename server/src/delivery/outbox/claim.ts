@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
+import { columns, type RowOf } from '../../db/columns.ts'
 import { fixedStatement } from '../../db/fixed-statement.ts'
-import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, prepared, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { NIL_ID } from '../../lib/id.ts'
@@ -9,34 +10,24 @@ import { KEYED_PLANS } from './keyed-plans.ts'
 import { HELD } from './refusals/hold.ts'
 import type { RateSlowdown } from './streams/slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './streams/stream-allowance.ts'
+import type { EmailSource } from './streams/stream-of.ts'
+
+/**
+ * `followsContact`: goes to the address that the contact has when it is handed over, which the gate reads; until its first mark. `onlyVars`: the
+ * variables are `vars` alone. `test`: sent by a person to see it: no contact, no consent, no tracking, no events. `timeouts`: how often rendering
+ * or building it ran out of time.
+ */
+const ROW = columns('emails', 'e', [
+  ...(['projectId', 'id', 'streamId', 'contentId', 'contactId', 'toAddress', 'followsContact', 'toName', 'vars', 'onlyVars'] as const),
+  ...(['sourceType', 'campaignId', 'workflowExecutionId', 'messageId', 'test'] as const),
+  ...(['attempts', 'failures', 'crashes', 'timeouts', 'firstFailedAt'] as const),
+])
 
 /** An email claimed by a worker, which settles it. If the worker dies, others recover the email. */
-export type ClaimedEmail = {
-  projectId: string
-  id: string
+export type ClaimedEmail = RowOf<typeof ROW> & {
   priority: number
-  streamId: string
-  contentId: string
-  contactId: string | null
-  toAddress: string
-  /** Goes to the address that the contact has when it is handed over, which the gate reads. Until its first mark. */
-  followsContact: boolean
-  toName: string | null
   vars: Record<string, unknown>
-  /** The variables are `vars` alone. */
-  onlyVars: boolean
-  sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
-  campaignId: string | null
-  workflowExecutionId: string | null
-  messageId: string
-  /** Sent by a person to see it: no contact, no consent, no tracking, no events. */
-  test: boolean
-  attempts: number
-  failures: number
-  crashes: number
-  /** How often rendering or building it ran out of time. */
-  timeouts: number
-  firstFailedAt: Date | null
+  sourceType: EmailSource['sourceType']
   /** Of a scheduled email the time that it was scheduled for. */
   createdAt: Date
   /** Its refusal is held: it is sent again to find out what the refusal is about. */
@@ -67,9 +58,12 @@ export function createClaim(db: Pool, worker: number) {
   const nextStream: Record<number, Stream> = {}
 
   async function claimFrom(priority: number, size: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
-    const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, claimOf({ ...size, priority, worker, from })])
+    const { limit, except, silent = [], trying = [] } = size
+    const place = { fromProject: from.projectId, fromStream: from.streamId }
+    const statement = claimStatement({ priority, limit, except, silent, trying, worker, ...place })
+    const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, statement])
     const claimed = rows.filter(({ id }) => id !== null)
-    nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit: size.limit })
+    nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit })
     return claimed
   }
 
@@ -116,11 +110,6 @@ function streamAfter(claimed: Stream[], { streams, lookedUpTo, limit }: Looked &
 }
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
-
-type Claim = ClaimSize & { priority: number; worker: number; from: Stream }
-
-const claimOf = ({ priority, limit, except, silent = [], trying = [], worker, from }: Claim) =>
-  claimStatement({ priority, limit, except, silent, trying, worker, fromProject: from.projectId, fromStream: from.streamId })
 
 type ClaimValues = Required<ClaimSize> & { priority: number; worker: number; fromProject: string; fromStream: string }
 
@@ -189,10 +178,8 @@ const claimStatement = fixedStatement(
   ) as looked left join claimed on true`,
 )
 
-export const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
-  e.to_address as "toAddress", e.follows_contact as "followsContact", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
-  e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes, e.timeouts,
-  e.first_failed_at as "firstFailedAt", coalesce(e.send_at, e.created_at) as "createdAt", coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
+export const CLAIMED_COLUMNS = sql`${ROW}, e.lane as priority, coalesce(e.send_at, e.created_at) as "createdAt",
+  coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
@@ -203,21 +190,17 @@ const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
 export const hasSuspects = async (db: Pool) => (await many(db)`select from emails where ${DUE_SUSPECT} order by id limit 1`).length > 0
 
 /** Claims one suspect. The caller holds no other email: if the process dies again, this one is the cause. */
-export const claimSuspect = (db: Pool, worker: number) =>
-  transact(
-    db,
-    (tx) =>
-      maybeOne<ClaimedEmail>(tx)`
-      with me as materialized (
-        select from senders where worker = ${worker} and lease_until > now() for key share
-      ), chosen as materialized (
-        select project_id, id from emails where ${DUE_SUSPECT} order by id limit 1 for update skip locked
-      )
-      update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
-      from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
-      returning ${CLAIMED_COLUMNS}
-    `,
-  )
+export const claimSuspect = (tx: Tx, worker: number) =>
+  maybeOne<ClaimedEmail>(tx)`
+    with me as materialized (
+      select from senders where worker = ${worker} and lease_until > now() for key share
+    ), chosen as materialized (
+      select project_id, id from emails where ${DUE_SUSPECT} order by id limit 1 for update skip locked
+    )
+    update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
+    from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
+    returning ${CLAIMED_COLUMNS}
+  `
 
 /**
  * Renews the lease of this worker. Without lease and presence lock its emails go to others. A worker that lost its lock without noticing gets
@@ -230,10 +213,7 @@ export const renewLease = (tx: Tx, worker: number, { leaseMs, slowedBy }: { leas
     on conflict (worker) do update set lease_until = excluded.lease_until, slowed_by = excluded.slowed_by
   `.execute(tx)
 
-export async function countWorkers(db: Db) {
-  const { count } = await one<{ count: number }>(db)`select count(*)::int as count from senders where lease_until > now()`
-  return count
-}
+export const countWorkers = (db: Db) => scalar<number>(db)`select count(*)::int from senders where lease_until > now()`
 
 /** An email that was not handed over is queued again; the outcome of any other is unknown. */
 const ABANDONED = sql`

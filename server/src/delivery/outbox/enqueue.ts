@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
+import type { CamelRow } from '../../db/columns.ts'
 import { prepared, type Tx } from '../../db/index.ts'
-import { recordActivities } from '../../events/activities.ts'
-import { randomDigits } from '../../lib/id.ts'
+import { type NewActivity, recordActivities } from '../../events/activities.ts'
+import { randomDigits, uuidFromHex } from '../../lib/id.ts'
 import { KB } from '../../lib/text/units.ts'
 import { METERED } from '../../projects/email-counts.ts'
 import type { EmailType } from '../rules/may-send.ts'
@@ -10,56 +11,36 @@ import type { RawContent } from './contents/content.ts'
 import { insertAcceptedSql } from './email-ledger.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './streams/stream-of.ts'
 
-export type NewContent = {
-  projectId: string
-  id: string
+type ContentColumn = 'projectId' | 'id' | 'subject' | 'body' | 'fromAddress' | 'fromName' | 'replyTo' | 'templateId'
+export type NewContent = Pick<CamelRow<'contents'>, ContentColumn> & {
   type: EmailType
-  subject: string
   /** Shown by inboxes beside the subject, hidden in the email. */
   previewText?: string | null
-  body: string
-  fromAddress: string
-  fromName: string | null
-  replyTo: string | null
   headers: Record<string, string>
-  templateId: string | null
   /** The version of the template. */
   templateVersion?: number | null
   /** A message that is sent as it is, instead of a body. */
   raw?: RawContent & { bytes: Buffer }
 }
-export type NewAttachment = {
-  projectId: string
-  contentId: string
-  position: number
-  filename: string
-  contentType: string
-  cid: string | null
-  inline: boolean
-  bytes: Buffer
-}
-export type NewEmail = EmailSource & {
-  projectId: string
-  id: string
-  contentId: string
-  contactId: string | null
-  toAddress: string
-  toName: string | null
-  vars: Record<string, unknown>
-  /** Why the email is not sent, if that is already decided. */
-  skipped?: string | null
-  /** X-Request-ID of the call. */
-  requestId?: string | null
-  fromDomain: string
-  /** The Message-ID that its message already has. */
-  messageId?: string | undefined
-  /** The variables are `vars` alone, which are then OwnVariables (own-variables.ts). */
-  onlyVars?: boolean
-  /** Goes to the address that the contact has when the email is handed over. Otherwise to the given one. */
-  followsContact?: boolean
-  /** When to send it, if not at once. */
-  sendAt?: Date | null
-}
+export type NewAttachment = CamelRow<'attachments'>
+type EmailColumn = 'projectId' | 'id' | 'contentId' | 'contactId' | 'toAddress' | 'toName'
+export type NewEmail = EmailSource &
+  Pick<CamelRow<'emails'>, EmailColumn> & {
+    vars: Record<string, unknown>
+    /** Why the email is not sent, if that is already decided. */
+    skipped?: string | null
+    /** X-Request-ID of the call. */
+    requestId?: string | null
+    fromDomain: string
+    /** The Message-ID that its message already has. */
+    messageId?: string | undefined
+    /** The variables are `vars` alone, which are then OwnVariables (own-variables.ts). */
+    onlyVars?: boolean
+    /** Goes to the address that the contact has when the email is handed over. Otherwise to the given one. */
+    followsContact?: boolean
+    /** When to send it, if not at once. */
+    sendAt?: Date | null
+  }
 
 /** Larger messages are a parameter of their own, as files are; smaller ones share a statement. */
 const MAX_SHARED = 64 * KB
@@ -105,23 +86,11 @@ const RANDOM_DIGITS = 20
 /** The email that a Message-ID of ours names. Undefined for those of others. */
 export function emailOfMessageId(messageId: string): string | undefined {
   const [, id] = /^([0-9a-f]{32})[0-9a-f]{20}@[^@\s]+$/.exec(messageId) ?? []
-  return id?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return id && uuidFromHex(id)
 }
 
 /** Emails of a request, whose contacts are found by their addresses. */
-type RequestedEmail = Omit<
-  NewEmail,
-  | 'contactId'
-  | 'skipped'
-  | 'test'
-  | 'onlyVars'
-  | 'followsContact'
-  | 'sendAt'
-  | 'campaignId'
-  | 'workflowExecutionId'
-  | 'workflowId'
-  | 'sourceType'
->
+type RequestedEmail = Pick<NewEmail, Exclude<EmailColumn, 'contactId'> | 'vars' | 'requestId' | 'fromDomain' | 'messageId'>
 
 /**
  * CTEs that enqueue emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address, and
@@ -170,18 +139,16 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
     )
     ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
   `.execute(tx)
-  await recordSkips(tx, emails)
+  const skips = emails.filter(({ skipped, test }) => skipped && !test)
+  await recordActivities(tx, skips.map(activityOf))
 }
 
-const recordSkips = (tx: Tx, emails: NewEmail[]) =>
-  recordActivities(
-    tx,
-    emails.flatMap(({ projectId, id, contactId, skipped, test, sourceType }) =>
-      skipped && !test
-        ? [{ projectId, type: 'email.skipped' as const, contactId, data: { emailId: id, sourceType, reason: skipped } }]
-        : [],
-    ),
-  )
+const activityOf = ({ projectId, id, contactId, skipped, sourceType }: NewEmail): NewActivity => ({
+  projectId,
+  type: 'email.skipped',
+  contactId,
+  data: { emailId: id, sourceType, reason: skipped },
+})
 
 type AudiencePage = {
   projectId: string

@@ -44,11 +44,8 @@ export async function settleByEvidence(tx: Tx, emails: { projectId: string; id: 
     where e.project_id = m.project_id and e.id = m.id
     returning ${END_COLUMNS}, m.had_failed as "hadFailed"
   `
-  await uncount(
-    tx,
-    'failed',
-    settled.filter(({ hadFailed }) => hadFailed),
-  )
+  const failed = settled.filter(({ hadFailed }) => hadFailed)
+  await uncount(tx, 'failed', failed)
   await recordEnds(tx, settled)
   return settled.map(({ id }) => id)
 }
@@ -67,8 +64,7 @@ export async function failByEvidence(tx: Tx, emails: { projectId: string; id: st
 }
 
 /** Takes back the count of an outcome that was corrected. */
-const uncount = (tx: Tx, kind: 'sent' | 'failed', emails: EndedEmail[]) =>
-  addEntries(
-    tx,
-    emails.map((email) => ({ ...email, kind, n: -1 })),
-  )
+function uncount(tx: Tx, kind: 'sent' | 'failed', emails: EndedEmail[]) {
+  const entries = emails.map((email) => ({ ...email, kind, n: -1 }))
+  return addEntries(tx, entries)
+}

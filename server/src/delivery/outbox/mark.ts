@@ -36,18 +36,14 @@ const BULK_BATCHES = { maxWaitMs: 5, lanes: 1 }
  * after which the statement waits for nothing: others lock an email first and then its contact.
  */
 export function createMark(db: Pool, worker: number) {
-  const batches = ({ maxWaitMs, lanes }: { maxWaitMs: number; lanes: number }) =>
+  const batches = (pace: typeof BATCHES) =>
     createBatcher<EmailToMark, boolean>({
       name: 'mark',
       run: (emails) => mark(db, worker, emails),
       mayBeOneItem: () => false,
-      weigh: () => 1,
       maxItems: 200,
-      maxWeight: 200,
-      maxWaitMs,
-      lanes,
       maxPending: 10_000,
-      maxPendingWeight: 10_000,
+      ...pace,
     })
   const bulk = batches(BULK_BATCHES)
   const others = batches(BATCHES)

@@ -4,10 +4,11 @@ import { listenForNotifications } from '../../db/notifications.ts'
 import type { Log } from '../../lib/log.ts'
 
 /** Channel of queue notifications. The payload is the priority. */
-export const QUEUE_CHANNEL = 'sterna_emails'
+const QUEUE_CHANNEL = 'sterna_emails'
 
 /** Tells all workers, when the transaction commits, that emails of this priority were queued. */
-export const notifyQueued = (tx: Tx, priority: number) => sql`select pg_notify(${QUEUE_CHANNEL}, ${String(priority)})`.execute(tx)
+export const notifyQueuedSql = (priority: number) => sql`select pg_notify(${QUEUE_CHANNEL}, ${String(priority)})`
+export const notifyQueued = (tx: Tx, priority: number) => notifyQueuedSql(priority).execute(tx)
 
 /** Listens for queued emails, so that intakes need not wait for their next poll. A lost notification costs a second. */
 export const listenToQueue = (url: string, onQueued: (priority?: number) => void, log: Log) =>

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { one, type Tx } from '../../db/index.ts'
+import { scalar, type Tx } from '../../db/index.ts'
 import { insertEntriesSql } from './email-ledger.ts'
 
 /** Error codes of failures that a resend may overcome. The other failures are about the recipient or the content. */
@@ -23,8 +23,8 @@ const isResendableSql = ({ projectId, campaignId, includeUnknown }: Resend) => {
  * Queues up to `limit` failed emails of a campaign again; returns how many. The schedule of retries and the expiry start anew. The Message-ID
  * stays, and so does the number of attempts, which tells the attempts of a worker that comes back late from new ones.
  */
-export async function requeueFailed(tx: Tx, { limit, ...resend }: Resend & { limit: number }) {
-  const { count } = await one<{ count: number }>(tx)`
+export const requeueFailed = (tx: Tx, { limit, ...resend }: Resend & { limit: number }) =>
+  scalar<number>(tx)`
     with requeued as (
       update emails e set state = 'queued', error = null, error_code = null, failures = 0, first_failed_at = null, crashes = 0, timeouts = 0,
         retried_unknown = false, handed_over_at = null, unknown_since = null, due_at = null, worker = null, requeued_at = now(), updated_at = now()
@@ -35,7 +35,5 @@ export async function requeueFailed(tx: Tx, { limit, ...resend }: Resend & { lim
     ), counted as (
       ${insertEntriesSql(sql`select * from requeued`)}
     )
-    select count(*)::int as count from requeued
+    select count(*)::int from requeued
   `
-  return count
-}

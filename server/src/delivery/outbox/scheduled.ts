@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { maybeOne, type Tx } from '../../db/index.ts'
 import { insertEntriesSql } from './email-ledger.ts'
-import { QUEUE_CHANNEL } from './queue-notifications.ts'
+import { notifyQueued } from './queue-notifications.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
 
 /** The email `e` waits for the time that its request gave. */
@@ -37,6 +37,6 @@ export async function moveScheduled(tx: Tx, { projectId, id }: EmailRef, sendAt:
       send_at = case when ${isLater} then ${sendAt}::timestamptz else now() end, updated_at = now()
     where e.project_id = ${projectId} and e.id = ${id} and ${IS_UNCLAIMED} returning e.state
   `
-  if (moved?.state === 'queued') await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`.execute(tx)
+  if (moved?.state === 'queued') await notifyQueued(tx, PRIORITIES.transactional)
   return moved !== undefined
 }

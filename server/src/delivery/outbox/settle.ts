@@ -58,24 +58,15 @@ const BULK_BATCHES = { maxWaitMs: 25, lanes: 1 }
  * outcome unknown: now it is known. Retried while the database is away, because no other process knows the outcome.
  */
 export function createSettle(db: Pool, until: AbortSignal, timing = REFUSAL_TIMING) {
-  const batches = ({ maxWaitMs, lanes }: { maxWaitMs: number; lanes: number }) =>
+  const isOver = () => until.aborted
+  const batches = (pace: typeof BATCHES) =>
     createBatcher<Settlement, boolean>({
       name: 'settle',
-      run: async (settlements) =>
-        (
-          await retryUntilWritten(
-            () => settle(db, settlements, timing),
-            () => until.aborted,
-          )
-        ).map((value) => ({ value })),
+      run: (settlements) => retryUntilWritten(() => settle(db, settlements, timing), isOver),
       mayBeOneItem: isPermanent,
-      weigh: () => 1,
       maxItems: 500,
-      maxWeight: 500,
-      maxWaitMs,
-      lanes,
       maxPending: 100_000,
-      maxPendingWeight: 100_000,
+      ...pace,
     })
   const bulk = batches(BULK_BATCHES)
   const others = batches(BATCHES)
@@ -95,7 +86,7 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
 }
 
 /** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
-async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming): Promise<boolean[]> {
+async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming) {
   const ending = settlements.filter(({ refusal }) => !refusal)
   const ended = ending.length
     ? await many(db, settleStatement({ rows: JSON.stringify(rowsOf(ending)), count: ending.length }, partsFor(ending)))
@@ -108,7 +99,7 @@ async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming
   const late = settlements.filter(({ id, state }) => state === 'sent' && !settled.has(id))
   const corrected = late.length ? await transact(db, (tx) => settleByEvidence(tx, late)) : []
   for (const id of corrected) settled.add(id)
-  return settlements.map(({ id }) => settled.has(id))
+  return settlements.map(({ id }) => ({ value: settled.has(id) }))
 }
 
 /** An email that is put back again and again waits in between: whatever keeps it from leaving, such as a lock, would be asked at full speed. */

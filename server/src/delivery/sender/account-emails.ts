@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
+  type AccountEmailOutcome,
   type ClaimedAccountEmail,
   claimAccountEmails,
   markAccountEmail,
@@ -82,24 +84,18 @@ export function startAccountEmails({ db, secrets, log, worker, isHeld, transport
     async stop() {
       stopping = true
       await sending.stop()
-      let timer: NodeJS.Timeout | undefined
-      const timeout = new Promise((resolve) => (timer = setTimeout(resolve, LAST_REPLIES_MS)))
-      await Promise.race([Promise.all(handedOver.values()), timeout])
-      clearTimeout(timer)
+      await Promise.race([Promise.all(handedOver.values()), sleep(LAST_REPLIES_MS, undefined, { ref: false })])
     },
   }
 }
 
-function endOf({ failures, createdAt }: ClaimedAccountEmail, { action, reason, about }: Disposition) {
-  if (action === 'sent' || action === 'unknown') return { state: action, error: reason }
-  if (action === 'put-back') return { state: 'queued' as const, error: reason, waitSeconds: 0 }
-  if (Date.now() - createdAt.getTime() > GIVE_UP_AFTER_MS) return { state: 'failed' as const, error: reason }
-  if (about === 'provider' || about === 'sender-domain')
-    return { state: 'queued' as const, error: reason, waitSeconds: REFUSED_WAIT_SECONDS }
+function endOf({ failures, createdAt }: ClaimedAccountEmail, { action, reason: error, about }: Disposition): AccountEmailOutcome {
+  if (action === 'sent' || action === 'unknown') return { state: action, error }
+  if (action === 'put-back') return { state: 'queued', error }
+  if (Date.now() - createdAt.getTime() > GIVE_UP_AFTER_MS) return { state: 'failed', error }
+  if (about === 'provider' || about === 'sender-domain') return { state: 'queued', error, waitSeconds: REFUSED_WAIT_SECONDS }
   const waitSeconds = action === 'retry' ? waitBeforeRetry({ failures }) : null
-  return waitSeconds === null
-    ? { state: 'failed' as const, error: reason }
-    : { state: 'queued' as const, error: reason, waitSeconds, failed: true }
+  return waitSeconds === null ? { state: 'failed', error } : { state: 'queued', error, waitSeconds, failed: true }
 }
 
 const buildMessage = (email: ClaimedAccountEmail, text: string, from: Options['from']) =>

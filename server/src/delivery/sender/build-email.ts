@@ -1,5 +1,6 @@
 import type { Pool } from '../../db/index.ts'
 import { urlOnHost } from '../../domains/link-hosts/link-host.ts'
+import type { SenderDomain } from '../../domains/verified.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { storable } from '../../lib/text/storable.ts'
@@ -16,12 +17,12 @@ import { listHeaders } from '../message/list-headers.ts'
 import { returnPathOf } from '../message/return-path.ts'
 import type { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
-import type { Content, RawContent } from '../outbox/contents/content.ts'
+import type { Content } from '../outbox/contents/content.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
 import type { Settlement } from '../outbox/settle.ts'
 import { needsConsent } from '../rules/may-send.ts'
 import type { OutgoingMessage } from '../transport/transport.ts'
-import type { Admitted, Signer } from './gate.ts'
+import type { Admitted } from './gate.ts'
 import type { OwnerOf } from './limits/capacity.ts'
 import { afterFailedRendering, afterTimeout, idOf, retryLater } from './settlements.ts'
 import { createSigningKeys } from './signing-keys.ts'
@@ -92,21 +93,12 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
   }
 
   /** Undefined without a link host of the sender domain. */
-  const linkUrlOf = ({ linkHost }: Signer) => (linkHost === null ? undefined : urlOnHost(publicUrl, linkHost))
+  const linkUrlOf = ({ linkHost }: SenderDomain) => (linkHost === null ? undefined : urlOnHost(publicUrl, linkHost))
 
   const recipientOf = ({ email, contact, signer }: Admitted): Recipient =>
     Object.assign(
       preferenceLinks(secrets, linkUrlOf(signer) ?? publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
-      variablesFor(
-        {
-          id: contact.id,
-          email: contact.email,
-          subscribed: contact.subscribed,
-          createdAt: contact.createdAt.toISOString(),
-          data: contact.data,
-        },
-        email,
-      ),
+      variablesFor(contact, email),
     )
 
   async function buildMessage(
@@ -132,8 +124,9 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
     const message = await buildPool.build(priority, request, timeouts.guardOf(content.id))
     const envelope = { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
     if (content.raw) {
+      const { form } = content.raw
       const to7bit = () => buildPool.build(priority, { ...request, as7bit: true })
-      return { ...envelope, isWireForm: !message.includes('\r\n.'), ...submittedForm(content.raw, to7bit) }
+      return { ...envelope, isWireForm: !message.includes('\r\n.'), ...(form === '7bit' ? {} : { form, to7bit }) }
     }
     // The name of a header may begin with a dot, nothing else at the start of a line that we compose.
     const isWireForm = !Object.keys(request.headers).some((name) => name.startsWith('.'))
@@ -142,9 +135,6 @@ export function createEmailBuilder({ db, secrets, log, publicUrl, signs, bounceD
 
   return { recipientOf, build, close: buildPool.close }
 }
-
-const submittedForm = ({ form }: RawContent, to7bit: () => Promise<Buffer>): Pick<OutgoingMessage, 'form' | 'to7bit'> =>
-  form === '7bit' ? {} : { form, to7bit }
 
 type MadeHeaders = (
   email: Pick<ClaimedEmail, 'projectId' | 'campaignId' | 'sourceType'>,

@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
-import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/ended.ts'
+import { END_COLUMNS, type EndedEmail, EXPIRES_AFTER_DAYS, recordEnds } from '../outbox/ended.ts'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
-import { EXPIRES_AFTER_DAYS } from './gate.ts'
 
 /**
  * Fails queued emails that were accepted too long ago, also while sending is paused and nothing is claimed. Steps from stream to stream along

@@ -1,14 +1,16 @@
 import { sql } from 'kysely'
 import { fixedStatement } from '../../db/fixed-statement.ts'
 import { type Db, many, prepared } from '../../db/index.ts'
-import { findVerified } from '../../domains/verified.ts'
+import { findVerified, type SenderDomain } from '../../domains/verified.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { DAY } from '../../lib/text/units.ts'
 import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, Contents } from '../outbox/contents/content.ts'
+import { EXPIRES_AFTER_DAYS } from '../outbox/ended.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
 import { fewRows } from '../outbox/keyed-plans.ts'
+import type { ContactVariables } from '../outbox/own-variables.ts'
 import { addressFactsSql, type RecipientFacts, verdict } from '../rules/may-send.ts'
 
 /** An email that may be sent, with everything needed to build it. `address`: where it goes. */
@@ -16,12 +18,10 @@ export type Admitted = {
   email: ClaimedEmail
   address: string
   content: Content
-  contact: ContactFacts
-  signer: Signer
+  contact: ContactVariables
+  signer: SenderDomain
   tracking: TrackingSetting
 }
-type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
-export type Signer = { domainId: string; domain: string; selector: string; linkHost: string | null }
 export type RefusedByGate = {
   email: ClaimedEmail
   address: string
@@ -48,9 +48,6 @@ type ContactRow = { contactId: string; contactEmail: string; subscribed: boolean
 const DISABLED_WAIT_SECONDS = 300
 /** For emails of a campaign that were in hand when its domain lost its verification. The others are not claimed meanwhile. */
 const UNVERIFIED_WAIT_SECONDS = 60
-/** An email that has not left after this time fails, whatever the reason: its content is stale. */
-export const EXPIRES_AFTER_DAYS = 7
-const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * DAY
 
 /**
  * Checks right before sending whether each email may leave: project, contact, suppression and domain may have changed since it was queued.
@@ -77,10 +74,10 @@ export async function passGate(db: Db, emails: ClaimedEmail[], findContents: Con
 /** An email of a campaign may have waited for its rate, or for a person. So its time starts with the first failure; `expire.ts` does the rest. */
 function isExpired({ campaignId, createdAt, firstFailedAt }: ClaimedEmail) {
   const from = campaignId ? firstFailedAt : createdAt
-  return from !== null && Date.now() - from.getTime() > EXPIRES_AFTER_MS
+  return from !== null && Date.now() - from.getTime() > EXPIRES_AFTER_DAYS * DAY
 }
 
-type Known = { content: Content | undefined; facts: Facts | undefined; signer: Signer | undefined }
+type Known = { content: Content | undefined; facts: Facts | undefined; signer: SenderDomain | undefined }
 type Decision = Omit<Admitted, 'email' | 'address'> | Omit<RefusedByGate, 'email' | 'address'>
 
 /** Reasons about the recipient come first: what is wrong with us may pass, and the email would still not be sent. */
@@ -94,7 +91,7 @@ function judge(email: ClaimedEmail, { content, facts, signer }: Known): Decision
     return { state: 'deferred', error: 'domain_not_verified', waitSeconds: UNVERIFIED_WAIT_SECONDS }
   if (!signer) return { state: 'failed', error: 'domain_not_verified' }
   const { contactId: id, contactEmail, subscribed, createdAt, data, tracking } = facts
-  return { content, contact: { id, email: contactEmail, subscribed, createdAt, data }, signer, tracking }
+  return { content, contact: { id, email: contactEmail, subscribed, createdAt: createdAt.toISOString(), data }, signer, tracking }
 }
 
 /** A test email needs no consent. */
@@ -160,12 +157,5 @@ async function findSigners(db: Db, emails: ClaimedEmail[], contentOf: (email: Cl
   const contents = [...new Set(emails.flatMap((email) => contentOf(email) ?? []))]
   const senderOf = ({ projectId, fromAddress }: Content) => ({ projectId, address: fromAddress })
   const domainOf = await findVerified(db, contents.map(senderOf))
-  return new Map(
-    contents.flatMap((content) => {
-      const found = domainOf(senderOf(content))
-      if (!found) return []
-      const { id: domainId, domain, dkimSelector: selector, linkHost } = found
-      return [[content, { domainId, domain, selector, linkHost }] as const]
-    }),
-  )
+  return new Map(contents.map((content) => [content, domainOf(senderOf(content))]))
 }

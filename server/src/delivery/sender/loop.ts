@@ -62,7 +62,7 @@ export async function startSender(options: Options) {
   const owners = createOwners(db)
   const slots = createSlots(options.connections)
   const ledger = createLedger<ReadyEmail>(owners.of, slots)
-  const health = createHealth({ db: ownDb, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
+  const health = createHealth({ db: ownDb, log, timing: timing.pauses })
   const pipeline = createPipeline({ ...options, health, ownerOf: owners.of, refusalTiming: timing.refusals, until: shutdown.signal })
   const pace = createPace(options.ratePerSecond)
   const reconciler = createReconciler({ db: ownDb, worker, heldIds: ledger.heldIds })

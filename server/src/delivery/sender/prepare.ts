@@ -67,7 +67,7 @@ export function createPrepare({ db, health, log, ownerOf, contents, settle, buil
     const { admitted, refused } = await passGate(db, emails, contents.find)
     // In place, because the ledger knows an email by its object.
     for (const { email, address } of admitted) email.toAddress = address
-    await health.meet([...new Set(admitted.map(({ email }) => email.projectId))])
+    await health.meet(new Set(admitted.map(({ email }) => email.projectId)))
     const { pass, heldBack, probes } = asProbes
       ? { pass: admitted, heldBack: [], probes: new Set(emails) }
       : await checkHealth(health, admitted)

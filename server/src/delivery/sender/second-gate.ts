@@ -23,13 +23,10 @@ export function createSecondGate(db: Pool, findContents: Contents['find']) {
     name: 'gate',
     run: check,
     mayBeOneItem: () => false,
-    weigh: () => 1,
     maxItems: 100,
-    maxWeight: 100,
     maxWaitMs: 1,
     lanes: 1,
     maxPending: 10_000,
-    maxPendingWeight: 10_000,
   })
   return submit
 }

@@ -1,7 +1,7 @@
 import { MINUTE } from '../../lib/text/units.ts'
-import { REFUSAL_TIMING, type RefusalTiming } from '../outbox/refusals/hold.ts'
+import { REFUSAL_TIMING } from '../outbox/refusals/hold.ts'
 import { POLL_MS } from './intake.ts'
-import type { PauseTiming } from './limits/pauses.ts'
+import { PAUSE_TIMING } from './limits/pauses.ts'
 
 /**
  * `leaseMs`: how long a silent worker counts as alive. `unknownMs`: how long evidence about an unknown outcome is awaited before the policy
@@ -9,17 +9,7 @@ import type { PauseTiming } from './limits/pauses.ts'
  * without its reply may have to be sent twice. `lingerMs`: after this time without a reply an email gives up its slot on the wire. `pollMs`:
  * wait for a wake signal before the queue is asked again without one.
  */
-export type SenderTiming = {
-  leaseMs: number
-  unknownMs: number
-  resolveMs: number
-  lastRepliesMs: number
-  lingerMs: number
-  pollMs: number
-  refusals: RefusalTiming
-  pauses?: PauseTiming
-}
-export const SENDER_TIMING: SenderTiming = {
+export const SENDER_TIMING = {
   leaseMs: 15_000,
   unknownMs: 15 * MINUTE,
   resolveMs: 5_000,
@@ -27,4 +17,6 @@ export const SENDER_TIMING: SenderTiming = {
   lingerMs: 15_000,
   pollMs: POLL_MS,
   refusals: REFUSAL_TIMING,
+  pauses: PAUSE_TIMING,
 }
+export type SenderTiming = typeof SENDER_TIMING

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
+import { keepNewest } from '../../db/wipe-rows.ts'
 import { newId } from '../../lib/id.ts'
 import { MB } from '../../lib/text/units.ts'
 import type { OutgoingMessage, SendOutcome, Transport } from './transport.ts'
@@ -9,16 +10,14 @@ const STORED: SendOutcome = { is: 'accepted', response: '250 kept in the sandbox
 const DELIVERED: SendOutcome = { ...STORED, feedback: [{ is: 'delivery' }] }
 
 /** Outcomes by local part, or by its part before a plus sign. */
-const BEHAVIOURS = new Map<string, SendOutcome>(
-  Object.entries({
-    delivered: DELIVERED,
-    bounce: { ...STORED, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
-    full: { ...STORED, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] },
-    complaint: { ...STORED, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
-    delay: { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
-    refuse: { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' },
-  } satisfies Record<string, SendOutcome>),
-)
+const BEHAVIOURS = new Map<string, SendOutcome>([
+  ['delivered', DELIVERED],
+  ['bounce', { ...STORED, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] }],
+  ['full', { ...STORED, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] }],
+  ['complaint', { ...STORED, feedback: [{ is: 'delivery' }, { is: 'complaint' }] }],
+  ['delay', { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' }],
+  ['refuse', { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' }],
+])
 
 const MAX_MESSAGES = 1_000
 const MAX_BYTES = 100 * MB
@@ -68,15 +67,10 @@ const store = (tx: Tx, { projectId, id, recipient, from, subject, message }: Pro
     values (${projectId}, ${newId()}, ${id}, ${recipient}, ${from}, ${subject}, ${message})
   `.execute(tx)
 
-/** Keeps the newest messages, limited by number and size. */
 const trim = (tx: Tx, projectId: string) =>
-  sql`
-    delete from sandbox_messages where project_id = ${projectId} and id <= (
-      select id from (
-        select id, row_number() over newest as number, sum(octet_length(source)) over newest as bytes
-        from sandbox_messages where project_id = ${projectId}
-        window newest as (order by id desc rows unbounded preceding)
-      ) as kept
-      where number > ${MAX_MESSAGES} or (bytes > ${MAX_BYTES} and number > 1)
-      order by id desc limit 1)
-  `.execute(tx)
+  keepNewest(tx, 'sandbox_messages', {
+    of: sql`project_id = ${projectId}`,
+    bytes: sql`octet_length(source)`,
+    maxRows: MAX_MESSAGES,
+    maxBytes: MAX_BYTES,
+  })

@@ -3,24 +3,18 @@ import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Dns } from '../../lib/network/dns.ts'
 import { createSafeFetch } from '../../lib/network/safe-fetch.ts'
-import { literalAddress, readNetworks } from '../../lib/network/webhook-target.ts'
+import { literalAddress } from '../../lib/network/webhook-target.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { DAY, KB, SECOND } from '../../lib/text/units.ts'
-import { type NewFact, recordFacts } from '../../webhooks/facts.ts'
+import { KB } from '../../lib/text/units.ts'
+import { recordFacts } from '../../webhooks/facts.ts'
+import { CHECK_INTERVAL_SECONDS, FAILED_AFTER_SECONDS, MAX_FAILURES } from '../check.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from '../domain.ts'
-import { findRecords, linkRecord, type RecordFinding } from '../records.ts'
+import { findRecords, judgeRecord, linkRecord, type RecordFinding, type Verdict } from '../records.ts'
 import { PROOF_PATH, urlOnHost } from './link-host.ts'
 
 type Deps = { db: Pool; dns: Dns; secrets: Secrets; log: Log; publicUrl: string }
-type Due = { projectId: string; id: string; domain: string; linkHost: string; status: Status; failures: number; pendingSeconds: number }
-type Status = 'pending' | 'verified' | 'failed'
-/** `unknown`: DNS gave no usable reply, which changes nothing. */
-type Verdict = { is: 'proven' } | { is: 'missing' | 'unknown'; why: string }
+type Due = Pick<DomainRow, 'projectId' | 'id' | 'domain' | 'status'> & { linkHost: string; failures: number; pendingSeconds: number }
 
-const CHECK_INTERVAL_SECONDS = 270
-/** Consecutive failed checks after which a verified host has failed. */
-const MAX_FAILURES = 3
-const FAILED_AFTER_SECONDS = (30 * DAY) / SECOND
 const LOOKUP_MS = 4_000
 const TIMEOUT_MS = 5_000
 /** The proof is 23 characters. */
@@ -40,9 +34,9 @@ export async function checkDueLinkHosts(deps: Deps) {
 
 /** Checks the host of one domain now. Returns the domain; undefined without a host. */
 export async function checkLinkHostNow(deps: Deps, { projectId, id }: DomainRow): Promise<DomainRow | undefined> {
-  const due = await maybeOne<Due>(
-    deps.db,
-  )`select ${DUE} from domains where project_id = ${projectId} and id = ${id} and link_host is not null`
+  const due = await maybeOne<Due>(deps.db)`
+    select ${DUE} from domains where project_id = ${projectId} and id = ${id} and link_host is not null
+  `
   return due && checkOne(deps, due)
 }
 
@@ -59,34 +53,29 @@ const takeDue = (tx: Tx) => many<Due>(tx)`
   returning ${DUE}`
 
 async function checkOne(deps: Deps, due: Due) {
-  const [finding] = await findRecords(deps.dns, [linkRecord(due.linkHost, deps.publicUrl)])
-  const verdict = await judge(deps, due.linkHost, finding!)
-  const row = await transact(deps.db, (tx) => settle(tx, due, finding!, verdict))
-  if (row && row.linkHostStatus !== due.status)
-    deps.log.info(
-      { linkHost: due.linkHost, projectId: due.projectId, from: due.status, to: row.linkHostStatus },
-      'link host status changed',
-    )
+  const { linkHost, projectId, status } = due
+  const record = { ...linkRecord(linkHost, deps.publicUrl), required: true }
+  const findings = await findRecords(deps.dns, [record])
+  const published = judgeRecord([record], findings)
+  const verdict = published.is === 'proven' ? await judge(deps, linkHost) : published
+  const row = await transact(deps.db, (tx) => settle(tx, due, findings[0]!, verdict))
+  if (row && row.linkHostStatus !== status)
+    deps.log.info({ linkHost, projectId, from: status, to: row.linkHostStatus }, 'link host status changed')
   return row
 }
 
-async function judge(deps: Deps, host: string, { status }: RecordFinding): Promise<Verdict> {
-  if (status === 'unknown') return { is: 'unknown', why: `CNAME ${host} could not be looked up.` }
-  if (status !== 'found') return { is: 'missing', why: `CNAME ${host} ${status === 'missing' ? 'was not found' : 'has another value'}.` }
-  return (await isOurs(deps, host))
+const judge = async (deps: Deps, host: string): Promise<Verdict> =>
+  (await isOurs(deps, host))
     ? { is: 'proven' }
     : { is: 'missing', why: `${host} does not lead to this installation, or has no certificate.` }
-}
 
 /** Whether a request to the host arrives here. Only to public addresses, or where the installation itself is; nothing of the reply is shown. */
 async function isOurs({ dns, secrets, publicUrl }: Deps, host: string) {
   const own = await addressesOf(dns, new URL(publicUrl))
-  const target = { allowed: readNetworks(own.map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`)), ownHost: '' }
+  const target = { allowed: own.map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`), ownHost: '' }
   const url = `${urlOnHost(publicUrl, host)}${PROOF_PATH}`
-  const reply = await createSafeFetch(
-    dns,
-    target,
-  )({ url, method: 'GET', headers: {}, body: undefined, timeoutMs: TIMEOUT_MS, maxReply: MAX_REPLY })
+  const safeFetch = createSafeFetch(dns, target)
+  const reply = await safeFetch({ url, method: 'GET', headers: {}, body: undefined, timeoutMs: TIMEOUT_MS, maxReply: MAX_REPLY })
   return reply.is === 'status' && reply.status === 200 && secrets.isSigned('link-host', host, reply.text ?? '')
 }
 
@@ -125,12 +114,8 @@ async function settle(tx: Tx, due: Due, finding: RecordFinding, verdict: Verdict
     where project_id = ${due.projectId} and id = ${due.id} and link_host = ${due.linkHost}
     returning ${DOMAIN_COLUMNS}
   `
-  if (row && due.status === 'verified' && next.status === 'failed') await recordFacts(tx, [failureOf(due, next.error)])
+  const { projectId, id: domainId, domain, linkHost } = due
+  const data = { domainId, domain, linkHost, reason: next.error }
+  if (row && due.status === 'verified' && next.status === 'failed') await recordFacts(tx, [{ projectId, type: 'domain.failed', data }])
   return row
 }
-
-const failureOf = ({ projectId, id, domain, linkHost }: Due, reason: string | null): NewFact => ({
-  projectId,
-  type: 'domain.failed',
-  data: { domainId: id, domain, linkHost, reason },
-})

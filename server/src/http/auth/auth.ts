@@ -5,7 +5,6 @@ import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
 import { fail, notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { isInNetworks } from '../../lib/network/cidr.ts'
-import type { Secrets } from '../../lib/secrets.ts'
 import { MINUTE } from '../../lib/text/units.ts'
 import { createRateLimiter, type RateState } from '../limits/rate-limit.ts'
 import type { App, Deps } from '../server.ts'
@@ -14,7 +13,7 @@ import { StaleKey } from './key-check.ts'
 import { type CallingProject, WITHOUT_LIMITS } from './key-lookup.ts'
 import { missingScope, refuseScope } from './scopes.ts'
 import { createKeyFinder, createSecretKeys, type SecretKeys } from './secret-keys.ts'
-import { readSessionCookie } from './session-cookie.ts'
+import { findSession, type Person, readSessionCookie } from './session-cookie.ts'
 
 /**
  * Who may call a route:
@@ -27,7 +26,6 @@ import { readSessionCookie } from './session-cookie.ts'
 export type Caller = 'anyone' | 'visitor' | 'session' | 'public-key' | 'secret-key' | 'project'
 export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
 type Project = CallingProject
-type Person = { userId: string; tokenHash: Buffer }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -60,12 +58,12 @@ const RANK: Record<Role, number> = { MEMBER: 1, ADMIN: 2, OWNER: 3 }
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const MAX_REMEMBERED = 10_000
 
-export function authenticate(app: App, { db, secrets, config, log }: Deps) {
-  const keys = createKeyFinder({ db, secrets, log })
+export function authenticate(app: App, deps: Deps) {
+  const { db, config } = deps
+  const keys = createKeyFinder(deps)
   app.addHook('onClose', () => keys.close())
   const limiter = config.rateLimitPerMinute > 0 ? createRateLimiter(db, config.rateLimitPerMinute) : undefined
   const sessionCalls = createWindowCounter({ limit: 3_000, windowMs: MINUTE })
-  const findSession = personFinder(db, secrets, config.publicUrl)
   const remembered = createCache<string, Project>({ maxEntries: MAX_REMEMBERED })
 
   const takeTurn = async (projectId: string) => !limiter || (await limiter.take(projectId)).allowed
@@ -111,7 +109,7 @@ export function authenticate(app: App, { db, secrets, config, log }: Deps) {
 
   async function signIn(req: FastifyRequest) {
     refuseCrossSite(req, config.publicUrl)
-    req.person = (await findSession(req)) ?? fail('UNAUTHORIZED')
+    req.person = (await findSession(req, deps)) ?? fail('UNAUTHORIZED')
     const session = req.person.tokenHash.toString('base64')
     if (sessionCalls.count(session)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: sessionCalls.retryAfter(session) })
   }
@@ -194,14 +192,3 @@ const findMembership = (db: Pool, projectId: string, userId: string) =>
     from memberships m join projects p on p.id = m.project_id
     where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
   `
-
-/** Finds the session of a cookie; the database stores only its hash. */
-function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
-  return async (req: FastifyRequest): Promise<Person | undefined> => {
-    const token = readSessionCookie(req, publicUrl)
-    if (!token) return undefined
-    const hashes = secrets.hashes('session', token)
-    return maybeOne<Person>(db)`
-      select user_id as "userId", token_hash as "tokenHash" from sessions where token_hash = any(${hashes}) and expires_at > now()`
-  }
-}

@@ -35,15 +35,13 @@ const byApiKey = (kind: 'public' | 'secret', hashes: Buffer[]) => sql`
   where h.hash = any(${hashes}) and k.kind = ${sql.lit(kind)} and p.deleted_at is null
     and coalesce(least(k.expires_at, h.valid_until), 'infinity') > now()`
 
-/** One statement for both kinds of keys: this runs on most requests. */
-export const findByKey = (db: Pool, kind: 'pk' | 'sk', hashes: Buffer[]) =>
-  maybeOne(
-    db,
-    kind === 'pk'
-      ? sql<CallingProject>`${prepared}
-          select ${WITHOUT_LIMITS} from projects p where public_key_hash = any(${hashes}) and deleted_at is null
-          union all ${byApiKey('public', hashes)}`
-      : sql<CallingProject>`${prepared}
-          select ${WITHOUT_LIMITS} from projects p where secret_key_hash = any(${hashes}) and deleted_at is null
-          union all ${byApiKey('secret', hashes)}`,
-  )
+const HASH_OF_PAIR = { public: sql.ref('p.public_key_hash'), secret: sql.ref('p.secret_key_hash') }
+
+/** One statement for the key of the pair and the others: this runs on most requests. */
+export function findByKey(db: Pool, prefix: 'pk' | 'sk', hashes: Buffer[]) {
+  const kind = prefix === 'pk' ? 'public' : 'secret'
+  return maybeOne<CallingProject>(db)`${prepared}
+    select ${WITHOUT_LIMITS} from projects p where ${HASH_OF_PAIR[kind]} = any(${hashes}) and p.deleted_at is null
+    union all ${byApiKey(kind, hashes)}
+  `
+}

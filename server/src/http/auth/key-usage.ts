@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
-import { type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
 import { createCache } from '../../lib/cache.ts'
 import type { Log } from '../../lib/log.ts'
 import { MINUTE, SECOND } from '../../lib/text/units.ts'
 
 /** `keyId`: null for the pair of a project. */
 type Key = { projectId: string; kind: 'pk' | 'sk'; keyId: string | null; keyVersion: number }
+type Use = Key & { usedAt: Date }
 
 /** The time of the last use is exact to this: a write for each request would cost more than the request. */
 const RESOLUTION_MS = MINUTE
@@ -17,7 +18,7 @@ const MAX_REMEMBERED = 10_000
 /** Notes when keys are used. A node that is killed loses the uses of a second. */
 export function createKeyUsage(db: Pool, log: Log) {
   const written = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
-  let waiting: (Key & { usedAt: Date })[] = []
+  let waiting: Use[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<unknown> = Promise.resolve()
 
@@ -35,14 +36,8 @@ export function createKeyUsage(db: Pool, log: Log) {
     const uses = waiting
     waiting = []
     writing = transact(db, async (tx) => {
-      await writePairUses(
-        tx,
-        uses.filter(({ keyId }) => keyId === null),
-      )
-      await writeKeyUses(
-        tx,
-        uses.filter(({ keyId }) => keyId !== null),
-      )
+      await writePairUses(tx, uses)
+      await writeKeyUses(tx, uses)
     }).catch((err) => log.warn({ err }, 'could not note the use of keys'))
   }
 
@@ -56,7 +51,8 @@ export function createKeyUsage(db: Pool, log: Log) {
   }
 }
 
-async function writePairUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
+async function writePairUses(tx: Tx, all: Use[]) {
+  const uses = all.filter(({ keyId }) => keyId === null)
   if (!uses.length) return
   await sql`
     insert into key_usage as k (project_id, kind, key_version, used_at)
@@ -69,7 +65,8 @@ async function writePairUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
   `.execute(tx)
 }
 
-async function writeKeyUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
+async function writeKeyUses(tx: Tx, all: Use[]) {
+  const uses = all.filter(({ keyId }) => keyId !== null)
   if (!uses.length) return
   await sql`
     insert into api_key_uses as k (project_id, key_id, used_at)
@@ -81,9 +78,5 @@ async function writeKeyUses(tx: Tx, uses: (Key & { usedAt: Date })[]) {
   `.execute(tx)
 }
 
-/** Survives a reset, as the keys do; only the deletion of a project removes it. */
-export const wipeKeyUsage = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'key_usage', scope, {
-    key: ['kind'],
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-  })
+/** Survives a reset, as the keys do. */
+export const wipeKeyUsage = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'key_usage', scope, { key: ['kind'], which: OF_DELETED_PROJECT })

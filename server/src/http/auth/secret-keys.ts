@@ -44,15 +44,12 @@ export type SecretKeys = {
   takeTurn(projectId: string): Promise<boolean>
 }
 
-export const createSecretKeys = (
-  { find, noteUse }: Pick<ReturnType<typeof createKeyFinder>, 'find' | 'noteUse'>,
-  takeTurn: SecretKeys['takeTurn'],
-): SecretKeys => ({
+export const createSecretKeys = (keys: ReturnType<typeof createKeyFinder>, takeTurn: SecretKeys['takeTurn']): SecretKeys => ({
   async find(key, ip, scope) {
-    const project = await find(ip, 'sk', key)
+    const project = await keys.find(ip, 'sk', key)
     if (project.networks !== null && !isInNetworks(ip, project.networks)) fail('INVALID_API_KEY')
     requireScope(project, scope)
-    noteUse(project, 'sk')
+    keys.noteUse(project, 'sk')
     return project
   },
   takeTurn,

@@ -1,12 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/cache.ts'
-import { AppError } from '../../lib/errors.ts'
+import { createCounts } from '../../lib/concurrency/counts.ts'
+import { tryLater } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { overloadRefusals } from '../../lib/process/metrics.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import { SECOND } from '../../lib/text/units.ts'
 import { envelope } from '../errors.ts'
+import { isHealthPath } from '../health.ts'
 import type { App } from '../server.ts'
 
 declare module 'fastify' {
@@ -59,7 +61,7 @@ type Options = {
 export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
   const warn = createRareWarning(log)
   const pace = createPace(() => inProgress >= BUSY)
-  const byClient = new Map<string, number>()
+  const byClient = createCounts()
   const known = createCache<string, true>({ maxEntries: MAX_CLIENTS_KNOWN })
   let inProgress = 0
 
@@ -85,14 +87,14 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     lastOverAt = now
     const limit = now - overSince < BURST_MS ? Math.max(usual, pace.burst()) : usual
     if (inProgress < limit) return false
-    const share = Math.max(1, limit / Math.max(1, byClient.size))
-    return (byClient.get(client) ?? 0) >= share || countFairly(share) >= limit * HARD
+    const share = Math.max(1, limit / Math.max(1, byClient.counts.size))
+    return byClient.of(client) >= share || countFairly(share) >= limit * HARD
   }
 
   /** Without what clients have beyond their share: a burst of one client does not shut out the others. */
   function countFairly(share: number) {
     let count = 0
-    for (const each of byClient.values()) count += Math.min(each, share)
+    for (const each of byClient.counts.values()) count += Math.min(each, share)
     return count
   }
 
@@ -101,9 +103,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     if (client === null) return
     req.admittedFor = null
     inProgress--
-    const left = byClient.get(client)! - 1
-    if (left) byClient.set(client, left)
-    else byClient.delete(client)
+    byClient.change(client, -1)
   }
 
   function note() {
@@ -135,7 +135,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     }
     req.admittedFor = client
     inProgress++
-    byClient.set(client, (byClient.get(client) ?? 0) + 1)
+    byClient.change(client, 1)
     // Only for a client that disconnects while it sends: a complete request is still processed, and counts until that ends.
     reply.raw.once('close', () => req.raw.complete || release(req))
     done()
@@ -155,7 +155,7 @@ const credentialsOf = ({ authorization, cookie }: IncomingHttpHeaders) => author
 
 /** Routes that are always answered, and those whose requests take long and have limits of their own. */
 const isExempt = ({ routeOptions: { url, config } }: FastifyRequest) =>
-  url === '/health' || url === '/ready' || config.slowRead !== undefined || config.formFile !== undefined
+  isHealthPath(url) || config.slowRead !== undefined || config.formFile !== undefined
 
 const REFUSAL_HEADERS = { 'retry-after': String(RETRY_SECONDS), 'content-type': 'application/json' }
 
@@ -167,10 +167,7 @@ function refuse(req: FastifyRequest, reply: FastifyReply) {
     .send(JSON.stringify(envelope(OVERLOADED, req.id)))
 }
 
-const OVERLOADED = new AppError('SERVICE_UNAVAILABLE', {
-  message: 'This node is overloaded. Try again shortly.',
-  retryAfter: RETRY_SECONDS,
-})
+const OVERLOADED = tryLater('This node is overloaded. Try again shortly.', RETRY_SECONDS)
 
 /** Decides whether the limit of a lasting overload applies. `answered`: the number of all answers so far. */
 function createStrictness(answered: () => number) {

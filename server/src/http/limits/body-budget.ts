@@ -1,7 +1,8 @@
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createCounts } from '../../lib/concurrency/counts.ts'
 import type { Config } from '../../lib/config.ts'
-import { AppError } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import { KB, MB } from '../../lib/text/units.ts'
 import { maxFormBytes } from '../form-file.ts'
 import { createValueCounter } from '../json.ts'
@@ -71,7 +72,7 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   }
 
   function grow(held: Hold, bytes: number) {
-    if (!budget.take(held, bytes)) throw tooMuch()
+    if (!budget.take(held, bytes)) throw tryLater('Too many large request bodies at once. Try again shortly.')
     held.bytes += bytes
   }
 
@@ -146,27 +147,22 @@ function ownerOf({ project, person, routeOptions }: FastifyRequest): Pick<Hold, 
   return { owner, share: SHARES.project }
 }
 
-const tooMuch = () =>
-  new AppError('SERVICE_UNAVAILABLE', { message: 'Too many large request bodies at once. Try again shortly.', retryAfter: 1 })
-
 /** A single body is always admitted: its size is bounded by its route. */
 function createBudget(total: number) {
   let held = 0
-  const byOwner = new Map<string, number>()
+  const byOwner = createCounts()
   return {
     /** False when it does not fit; then nothing is taken. */
     take({ owner, share }: Hold, bytes: number) {
-      const mine = byOwner.get(owner) ?? 0
+      const mine = byOwner.of(owner)
       if ((held && held + bytes > total) || (mine && mine + bytes > total * share)) return false
       held += bytes
-      byOwner.set(owner, mine + bytes)
+      byOwner.change(owner, bytes)
       return true
     },
     give(owner: string, bytes: number) {
       held -= bytes
-      const left = (byOwner.get(owner) ?? 0) - bytes
-      if (left > 0) byOwner.set(owner, left)
-      else byOwner.delete(owner)
+      byOwner.change(owner, -bytes)
     },
   }
 }

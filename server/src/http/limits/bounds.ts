@@ -160,17 +160,16 @@ function maxKeysOf(schema: Schema, where: string[]) {
 }
 
 function recordChecks(max: number, item: Checks): Checks {
-  const eachSize: Check = (value, path, issues) => {
-    const fields = Object.keys(value as object).map((key) => [key, item] as const)
-    visit(value, fields, 'size', path, issues)
-  }
   return {
     size(value, path, issues) {
       if (!isObject(value)) return
       let keys = 0
       for (const _key in value) if (++keys > max) break
       if (keys > max) issues.push({ field: fieldOf(path), message: `At most ${max} keys.`, code: 'too_big' })
-      else if (item.size) eachSize(value, path, issues)
+      else if (item.size) {
+        const fields = Object.keys(value).map((key) => [key, item] as const)
+        visit(value, fields, 'size', path, issues)
+      }
     },
     storable: findUnstorable,
   }

@@ -2,9 +2,10 @@ import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/cache.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { AppError, fail } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import { KB, MINUTE } from '../../lib/text/units.ts'
 import type { App } from '../server.ts'
+import { shareHandler } from './slow-reads.ts'
 
 /** Bytes from which a response counts as large. */
 const LARGE = 256 * KB
@@ -21,44 +22,26 @@ const MAX_WAIT_MS = 10_000
  * milliseconds each; a few at once would delay the requests of all other owners.
  */
 export function limitLargeAnswers(app: App) {
-  const large = createMemory()
+  /** Until when the reads of a key are expected to be large. */
+  const until = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
   const share = createSharedSemaphore({
     total: AT_ONCE,
     each: 1,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
-    refusal: () =>
-      new AppError('SERVICE_UNAVAILABLE', {
-        message: 'Too many reads with large answers at once. Ask for one page after the other, or for smaller ones.',
-        retryAfter: 1,
-      }),
+    refusal: () => tryLater('Too many reads with large answers at once. Ask for one page after the other, or for smaller ones.'),
   })
   const keyOf = (req: FastifyRequest) => `${req.project.id} ${req.routeOptions.url}`
 
   app.addHook('onRoute', (route) => {
-    const { handler, method, config } = route
+    const { method, config } = route
     if (method !== 'GET' || (config?.caller !== 'project' && config?.caller !== 'secret-key')) return
-    route.handler = function (req, reply) {
-      if (!large.has(keyOf(req))) return handler.call(this, req, reply)
-      return share(req.project.owner, async () => {
-        // The client may have disconnected while the request waited.
-        if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
-        return handler.call(this, req, reply)
-      })
-    }
+    shareHandler(route, share, (req) => until.size > 0 && (until.get(keyOf(req)) ?? 0) > performance.now())
     route.onSend = [route.onSend ?? []].flat()
     route.onSend.push((req, _reply, payload, done) => {
       const isLarge = typeof payload === 'string' ? payload.length >= LARGE : payload instanceof Readable
-      if (isLarge && req.project) large.add(keyOf(req))
+      if (isLarge && req.project) until.set(keyOf(req), performance.now() + REMEMBERED_MS)
       done()
     })
   })
-}
-
-function createMemory() {
-  const until = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
-  return {
-    has: (key: string) => until.size > 0 && (until.get(key) ?? 0) > performance.now(),
-    add: (key: string) => until.set(key, performance.now() + REMEMBERED_MS),
-  }
 }

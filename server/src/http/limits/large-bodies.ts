@@ -18,26 +18,19 @@ export const isLargeBody = (bytes: Buffer) => bytes.length >= LARGE
 export function createLargeBodyParser() {
   const queue = createFairQueue({ slots: 1, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS })
 
-  return (bytes: Buffer, owner: string): Promise<unknown> => {
-    let tookMs = 0
-    const parse = async () => {
-      await nextTurn()
-      const start = performance.now()
-      try {
-        return readJson(bytes)
-      } finally {
-        tookMs = performance.now() - start
+  return (bytes: Buffer, owner: string): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const parse = async () => {
+        await nextTurn()
+        const start = performance.now()
+        try {
+          resolve(readJson(bytes))
+        } catch (err) {
+          reject(err)
+        }
+        // The pause keeps the place, but not the request.
+        await sleep(performance.now() - start)
       }
-    }
-    return new Promise((resolve, reject) => {
-      // The pause keeps the place, but not the request.
-      queue
-        .run(owner, 0, () =>
-          parse()
-            .then(resolve, reject)
-            .then(() => sleep(tookMs)),
-        )
-        .catch(reject)
+      queue.run(owner, 0, parse).catch(reject)
     })
-  }
 }

@@ -1,6 +1,6 @@
 import type { Rests } from '../../lib/concurrency/rests.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { AppError } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors.ts'
 import { KB, SECOND } from '../../lib/text/units.ts'
 import type { App } from '../server.ts'
 import { SLOW_READS_PER_OWNER } from './slow-reads.ts'
@@ -24,7 +24,7 @@ export function limitLargeRequests(app: App, { rests, isAlone }: { rests: Rests;
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
     rests,
-    refusal: () => new AppError('SERVICE_UNAVAILABLE', { message: 'Too many large requests at once. Try again shortly.', retryAfter: 1 }),
+    refusal: () => tryLater('Too many large requests at once. Try again shortly.'),
   })
   app.addHook('onRoute', (route) => {
     const { handler, method, config } = route

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
-import type { FastifyRequest as Request } from 'fastify'
+import type { FastifyRequest as Request, RouteOptions } from 'fastify'
 import type { Rests } from '../../lib/concurrency/rests.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { AppError, fail } from '../../lib/errors.ts'
+import { fail, tryLater } from '../../lib/errors.ts'
 import type { App } from '../server.ts'
 
 declare module 'fastify' {
@@ -32,20 +32,23 @@ export function limitSlowReads(app: App, { poolSize, rests }: { poolSize: number
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
     rests,
-    refusal: () =>
-      new AppError('SERVICE_UNAVAILABLE', { message: 'Too many slow reads of your projects at once. Try again shortly.', retryAfter: 1 }),
+    refusal: () => tryLater('Too many slow reads of your projects at once. Try again shortly.'),
   })
   app.addHook('onRoute', (route) => {
     const isSlow = route.config?.slowRead
-    if (!isSlow) return
-    const { handler } = route
-    route.handler = function (req, reply) {
-      if (typeof isSlow === 'function' && !isSlow(req)) return handler.call(this, req, reply)
-      return share(req.project.owner, async () => {
-        // The client may have disconnected while the request waited.
-        if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
-        return handler.call(this, req, reply)
-      })
-    }
+    if (isSlow) shareHandler(route, share, (req) => isSlow === true || isSlow(req))
   })
+}
+
+/** Runs the handler of a route in a place of the owner, for the requests that need one. */
+export function shareHandler(route: RouteOptions, share: ReturnType<typeof createSharedSemaphore>, needsPlace: (req: Request) => boolean) {
+  const { handler } = route
+  route.handler = function (req, reply) {
+    if (!needsPlace(req)) return handler.call(this, req, reply)
+    return share(req.project.owner, async () => {
+      // The client may have disconnected while the request waited.
+      if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
+      return handler.call(this, req, reply)
+    })
+  }
 }

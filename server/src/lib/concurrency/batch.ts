@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { tryLater } from '../errors.ts'
 import { batchSize } from '../process/metrics.ts'
 
 /** Outcome of one item. The items of a batch may have different outcomes. */
@@ -11,17 +11,17 @@ type Options<Item, Result> = {
   run: (items: Item[]) => Promise<BatchOutcome<Result>[]>
   /** Whether a failure may be caused by single items, so that parts of the batch are retried. If not, the whole batch has failed. */
   mayBeOneItem: (error: unknown) => boolean
-  /** Weight of an item, for the limits below. */
-  weigh: (item: Item) => number
+  /** Weight of an item, for the limits below. Without it only the number of items counts. */
+  weigh?: (item: Item) => number
   /** Limits that close a batch: its items, their weight, and the wait of the first item. */
   maxItems: number
-  maxWeight: number
+  maxWeight?: number
   maxWaitMs: number
   /** Batches that run at once; meanwhile the next one fills. */
   lanes: number
   /** Beyond these limits calls are refused instead of queued. */
   maxPending: number
-  maxPendingWeight: number
+  maxPendingWeight?: number
 }
 
 type Waiting<Item, Result> = {
@@ -34,7 +34,8 @@ type Waiting<Item, Result> = {
 
 /** Combines concurrent calls into batches. Each call gets its own result. */
 export function createBatcher<Item, Result>(options: Options<Item, Result>) {
-  const { name, run, mayBeOneItem, weigh, maxItems, maxWeight, maxWaitMs, lanes, maxPending, maxPendingWeight } = options
+  const { name, run, mayBeOneItem, maxItems, maxWaitMs, lanes, maxPending } = options
+  const { weigh = () => 0, maxWeight = Number.POSITIVE_INFINITY, maxPendingWeight = Number.POSITIVE_INFINITY } = options
   type Call = Waiting<Item, Result>
   let queue: Call[] = []
   let queuedWeight = 0
@@ -46,9 +47,8 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
 
   function submit(item: Item): Promise<Result> {
     const weight = weigh(item)
-    if (pending >= maxPending || (pending > 0 && pendingWeight + weight > maxPendingWeight)) {
-      fail('SERVICE_UNAVAILABLE', { message: 'Too much is waiting to be written. Try again shortly.', retryAfter: 1 })
-    }
+    if (pending >= maxPending || (pending > 0 && pendingWeight + weight > maxPendingWeight))
+      throw tryLater('Too much is waiting to be written. Try again shortly.')
     pending++
     pendingWeight += weight
     return new Promise<Result>((resolve, reject) => {

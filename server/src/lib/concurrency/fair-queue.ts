@@ -1,4 +1,5 @@
-import { AppError } from '../errors.ts'
+import { tryLater } from '../errors.ts'
+import { createCounts } from './counts.ts'
 
 type Options = {
   /** Pieces of work that run at once. */
@@ -20,26 +21,18 @@ type Call = { start: () => void; refuse: () => void }
 export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => false }: Options) {
   const half = Math.max(1, Math.floor(slots / 2))
   const alone = Math.max(1, slots - 1)
-  const running = new Map<string, number>()
+  const running = createCounts()
   /** By priority; a Map keeps the order in which keys take turns. */
   const queues: Map<string, Call[]>[] = []
-  const waiting = new Map<string, number>()
+  const waiting = createCounts()
   let busy = 0
   let waitingInAll = 0
 
-  const countOf = (counts: Map<string, number>, key: string) => counts.get(key) ?? 0
-
-  function add(counts: Map<string, number>, key: string, change: 1 | -1) {
-    const count = countOf(counts, key) + change
-    if (count) counts.set(key, count)
-    else counts.delete(key)
-  }
-
   function mayStart(key: string) {
     if (busy >= slots) return false
-    const own = countOf(running, key)
+    const own = running.of(key)
     if (own && isSlow(key)) return false
-    const othersWait = waiting.size > (waiting.has(key) ? 1 : 0)
+    const othersWait = waiting.counts.size > (waiting.counts.has(key) ? 1 : 0)
     return own < half || (busy < alone && !othersWait)
   }
 
@@ -60,12 +53,12 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
 
   function enter(key: string) {
     busy++
-    add(running, key, 1)
+    running.change(key, 1)
   }
 
   function leave(key: string) {
     busy--
-    add(running, key, -1)
+    running.change(key, -1)
     while (busy < slots && startNext());
   }
 
@@ -76,7 +69,7 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
       const settle = (then: () => void) => () => {
         clearTimeout(patience)
         waitingInAll--
-        add(waiting, key, -1)
+        waiting.change(key, -1)
         then()
       }
       const call: Call = {
@@ -97,13 +90,13 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
       if (calls) calls.push(call)
       else queue.set(key, [call])
       waitingInAll++
-      add(waiting, key, 1)
+      waiting.change(key, 1)
     })
 
   return {
     async run<T>(key: string, priority: number, work: () => Promise<T>): Promise<T> {
-      if (!waiting.has(key) && mayStart(key)) enter(key)
-      else if (waitingInAll >= maxWaiting || countOf(waiting, key) >= maxWaiting / 2) throw refusal()
+      if (!waiting.counts.has(key) && mayStart(key)) enter(key)
+      else if (waitingInAll >= maxWaiting || waiting.of(key) >= maxWaiting / 2) throw refusal()
       else await wait(key, priority)
       try {
         return await work()
@@ -114,5 +107,4 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
   }
 }
 
-const refusal = () =>
-  new AppError('SERVICE_UNAVAILABLE', { message: 'Too much is waiting to be processed. Try again shortly.', retryAfter: 1 })
+const refusal = () => tryLater('Too much is waiting to be processed. Try again shortly.')

@@ -1,3 +1,4 @@
+import { createCounts } from './counts.ts'
 import type { Rests } from './rests.ts'
 
 type Options = {
@@ -18,24 +19,21 @@ type WorkOptions = { waitMs?: number; restShare?: number }
 
 /** A semaphore shared by owners: a free slot goes to the waiting owner that holds the fewest, so no owner can starve the others. */
 export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refusal, rests }: Options) {
-  const running = new Map<string, number>()
+  const running = createCounts()
   const waiting = new Set<Waiting>()
   let all = 0
 
-  const runningOf = (owner: string) => running.get(owner) ?? 0
-  const mayRun = (owner: string) => all < total && runningOf(owner) < each && !rests?.isResting(owner)
+  const mayRun = (owner: string) => all < total && running.of(owner) < each && !rests?.isResting(owner)
   const waitingOf = (owner: string) => [...waiting].filter((other) => other.owner === owner).length
 
   function enter(owner: string) {
     all++
-    running.set(owner, runningOf(owner) + 1)
+    running.change(owner, 1)
   }
 
   function leave(owner: string) {
     all--
-    const left = runningOf(owner) - 1
-    if (left) running.set(owner, left)
-    else running.delete(owner)
+    running.change(owner, -1)
   }
 
   function beginWaiting() {
@@ -50,7 +48,7 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
   function pickNext() {
     let best: Waiting | undefined
     for (const candidate of waiting) {
-      const isBetter = !best || runningOf(candidate.owner) < runningOf(best.owner)
+      const isBetter = !best || running.of(candidate.owner) < running.of(best.owner)
       if (isBetter && mayRun(candidate.owner)) best = candidate
     }
     return best

@@ -37,14 +37,7 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
   async function ask<Type extends RecordType>(type: Type, name: string): Promise<DnsOutcome<Answers[Type]>> {
     if (inFlight >= MAX_IN_FLIGHT) return { is: 'unknown', reason: 'too many lookups at once' }
     inFlight++
-    try {
-      const records = await resolve[type](name)
-      return records.length ? { is: 'found', records } : { is: 'none' }
-    } catch (err) {
-      return explain((err as NodeJS.ErrnoException).code ?? '')
-    } finally {
-      inFlight--
-    }
+    return outcomeOf(resolve[type](name)).finally(() => inFlight--)
   }
 
   /** Not cached. */
@@ -64,17 +57,16 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
   }
 
   /** Names of an address, by its PTR records. */
-  const reverse = (ip: string, withinMs: number) =>
-    within(
-      withinMs,
-      resolver.reverse(ip).then(
-        (records): DnsOutcome<string> => (records.length ? { is: 'found', records } : { is: 'none' }),
-        (err: NodeJS.ErrnoException) => explain(err.code ?? ''),
-      ),
-    )
+  const reverse = (ip: string, withinMs: number) => within(withinMs, outcomeOf(resolver.reverse(ip)))
 
   return { lookUp, recall, reverse }
 }
+
+const outcomeOf = <Found>(asked: Promise<Found[]>): Promise<DnsOutcome<Found>> =>
+  asked.then(
+    (records) => (records.length ? { is: 'found', records } : { is: 'none' }),
+    (err: NodeJS.ErrnoException) => explain(err.code ?? ''),
+  )
 
 function explain(code: string): Exclude<DnsOutcome<never>, { is: 'found' }> {
   if (code === 'ENOTFOUND') return { is: 'missing' }

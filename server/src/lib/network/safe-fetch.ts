@@ -16,11 +16,10 @@ export type SafeRequest = {
   mayRepeat?: boolean
 }
 
-/** `status`: the reply. `refused`: the target is not allowed, and nothing was sent. `failed`: no reply. */
-export type SafeOutcome =
-  | { is: 'status'; status: number; retryAfter: string | undefined; ms: number; text?: string }
-  | { is: 'refused'; reason: string; ms: number }
-  | { is: 'failed'; reason: string; ms: number }
+/** `refused`: the target is not allowed, and nothing was sent. `failed`: no reply. */
+type Refusal = { is: 'refused'; reason: string } | { is: 'failed'; reason: string }
+type Reply = { is: 'status'; status: number; retryAfter: string | undefined; text?: string } | Refusal
+export type SafeOutcome = Reply & { ms: number }
 
 /**
  * The only way to a URL that a customer gives. The name is resolved once, all of its addresses must be allowed, and the connection goes to
@@ -35,8 +34,7 @@ export function createSafeFetch(dns: Dns, target: WebhookTarget) {
     const host = await (session ? session.find(url, () => findHost(dns, target, url, timeoutMs)) : findHost(dns, target, url, timeoutMs))
     const left = timeoutMs - (performance.now() - began)
     const reply = 'reason' in host ? host : left > 0 ? await send(client, host, request, left) : LATE
-    const ms = Math.round(performance.now() - began)
-    return reply.is === 'status' ? { ...reply, ms } : { is: reply.is, reason: reply.reason, ms }
+    return { ...reply, ms: Math.round(performance.now() - began) }
   }
 }
 
@@ -44,7 +42,6 @@ export type SafeFetch = ReturnType<typeof createSafeFetch>
 
 /** A host that may be called, and the address that was checked. */
 type SafeHost = { url: URL; target: HttpTarget }
-type Refusal = { is: 'refused' | 'failed'; reason: string }
 
 async function findHost(dns: Dns, target: WebhookTarget, text: string, withinMs: number): Promise<SafeHost | Refusal> {
   const read = refusalOfUrl(text, target)
@@ -97,8 +94,6 @@ async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<R
     reason: unknown?.is === 'unknown' ? `The name of the host could not be resolved: ${unknown.reason}.` : 'The host does not exist.',
   }
 }
-
-type Reply = { is: 'status'; status: number; retryAfter: string | undefined; text?: string } | Refusal
 
 async function send(client: HttpClient, { url, target }: SafeHost, request: SafeRequest, timeoutMs: number): Promise<Reply> {
   const { method, headers, body, maxReply: maxText, mayRepeat = false } = request

@@ -1,10 +1,6 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-
-/** Addresses that webhooks may reach besides public ones. */
-export type AllowedNetworks = [ipaddr.IPv4 | ipaddr.IPv6, number][]
-
-export const readNetworks = (cidrs: string[]): AllowedNetworks => cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
+import { isInNetworks } from './cidr.ts'
 
 /** Ports below 1024 that webhooks may use; above, all but those of databases, caches and mail servers. */
 const LOW_PORTS = new Set([80, 443])
@@ -14,11 +10,6 @@ const REFUSED_PORTS = new Set([
 ])
 
 const mayUsePort = (port: number) => LOW_PORTS.has(port) || (port >= 1024 && !REFUSED_PORTS.has(port))
-
-const isAllowedPrivately = (ip: string, allowed: AllowedNetworks) => {
-  const address = ipaddr.process(ip)
-  return allowed.some(([network, bits]) => network.kind() === address.kind() && address.match(network as never, bits))
-}
 
 /**
  * Whether an address is a public one. IPv6 addresses that carry an IPv4 address (mapped, NAT64, 6to4, Teredo) are not: a gateway would send
@@ -42,8 +33,8 @@ export function literalAddress({ hostname }: URL): string | undefined {
 }
 
 /** Why an address of a webhook is refused, or undefined. */
-export function refusalOfAddress(ip: string, port: number, allowed: AllowedNetworks): string | undefined {
-  if (isAllowedPrivately(ip, allowed)) return undefined
+export function refusalOfAddress(ip: string, port: number, allowed: string[]): string | undefined {
+  if (isInNetworks(ip, allowed)) return undefined
   if (!isGlobalAddress(ip)) return 'The address is not a public one.'
   return mayUsePort(port) ? undefined : `Port ${port} is not allowed.`
 }
@@ -51,7 +42,8 @@ export function refusalOfAddress(ip: string, port: number, allowed: AllowedNetwo
 export const portOf = ({ port, protocol }: URL) => (port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port))
 
 export type WebhookTarget = {
-  allowed: AllowedNetworks
+  /** CIDRs that webhooks may reach besides public addresses. */
+  allowed: string[]
   /** Our own host, by which a webhook would come back to us. */
   ownHost: string
 }

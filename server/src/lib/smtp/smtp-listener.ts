@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { SMTPServer, SMTPServerAddress, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
+import { createCounts } from '../concurrency/counts.ts'
 import { ConfigError } from '../config.ts'
 import type { Log } from '../log.ts'
 import { networkOf } from '../network/network.ts'
@@ -69,25 +70,20 @@ export type SmtpSockets = ReturnType<typeof createSmtpSockets>
 /** All open connections, counted by network. */
 export function createSmtpSockets({ connectionMs, connectionsOfOne }: SocketLimits) {
   const open = new Set<Socket>()
-  const counts = new Map<string, number>()
-  const count = (network: string, change: number) => {
-    const total = (counts.get(network) ?? 0) + change
-    if (total) counts.set(network, total)
-    else counts.delete(network)
-  }
+  const connections = createCounts()
   return {
     add(socket: Socket) {
       const network = networkOf(socket.remoteAddress ?? '')
       const deadline = setTimeout(() => socket.destroy(), connectionMs).unref()
       open.add(socket)
-      count(network, 1)
+      connections.change(network, 1)
       socket.once('close', () => {
         clearTimeout(deadline)
         open.delete(socket)
-        count(network, -1)
+        connections.change(network, -1)
       })
     },
-    isOverLimit: (ip: string) => (counts.get(networkOf(ip)) ?? 0) > connectionsOfOne,
+    isOverLimit: (ip: string) => connections.of(networkOf(ip)) > connectionsOfOne,
     destroy() {
       for (const socket of open) socket.destroy()
     },

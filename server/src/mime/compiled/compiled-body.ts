@@ -1,4 +1,4 @@
-import { BOUNDARY, normaliseLines } from '../encode.ts'
+import { BOUNDARY, LONGEST_PLAIN, normaliseLines } from '../encode.ts'
 import { boundOfQuoted, MAX_COLUMN, type QuotedWriter, writeQuoted } from '../quoted-printable.ts'
 import { backgroundPixel, hiddenLink, MAX_LINKS, pixel, trackableTarget } from '../rewrite-links.ts'
 import type { CompiledHtml, HtmlPiece } from './compiled-html.ts'
@@ -61,8 +61,6 @@ type Op =
   | { op: 'token'; token: keyof MessageTokens }
   | { op: 'link'; link: number; position: number; column: number; breaks: boolean }
 
-/** Longest line that is sent without encoding, as in `encodeBody`. */
-const LONGEST_PLAIN = 900
 const SOFT_BREAK = '=\r\n'
 /** Most bytes of quoted-printable for a character: three bytes of UTF-8 at three characters each, and soft breaks. */
 const BYTES_PER_CHARACTER = 10

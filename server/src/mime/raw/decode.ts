@@ -2,10 +2,8 @@ import { decodeCharset } from './charset.ts'
 import type { MimePart } from './parts.ts'
 
 /** The body of a part without its transfer encoding. */
-export const decodedBody = (message: Buffer, { encoding, start, end }: MimePart): Buffer =>
-  decodeTransfer(message.subarray(start, end), encoding)
-
-function decodeTransfer(bytes: Buffer, encoding: string): Buffer {
+export function decodedBody(message: Buffer, { encoding, start, end }: MimePart): Buffer {
+  const bytes = message.subarray(start, end)
   if (encoding === 'base64') return decodeBase64(bytes)
   return encoding === 'quoted-printable' ? decodeQuotedPrintable(bytes) : bytes
 }

@@ -13,17 +13,12 @@ const MAX_LENGTH = 2_000
 export function readFromHeader(given: string): FromHeader | undefined {
   if (given.length > MAX_LENGTH) return undefined
   const text = withoutComments(given)
-  const open = text === undefined ? -1 : findUnquoted(text, '<')
   if (text === undefined) return undefined
-  if (open < 0) {
-    const address = readAddress(text)
-    return address ? { name: '', address } : undefined
-  }
-  const phrase = text.slice(0, open).trim()
-  const [, inner] = /^<([^<>"\s]+)>\s*$/.exec(text.slice(open)) ?? []
-  const address = inner === undefined ? null : readAddress(inner)
-  const name = address && readPhrase(phrase, address)
-  return address && name !== undefined && name !== null ? { name: decodeWords(name).trim(), address } : undefined
+  const open = findUnquoted(text, '<')
+  const address = readAddress((open < 0 ? text : /^<([^<>"\s]+)>\s*$/.exec(text.slice(open))?.[1]) ?? '')
+  if (!address) return undefined
+  const name = readPhrase(text.slice(0, Math.max(0, open)).trim(), address)
+  return name === undefined ? undefined : { name: decodeWords(name).trim(), address }
 }
 
 /** The words of a display name without their quotes. Undefined for characters that must be quoted; an unquoted address may only be the own one. */

@@ -14,15 +14,10 @@ const NAME = /^[!-9;-~]+$/
 
 /** Reads header fields of a message until its empty line. Throws for a line that is none: readers disagree about what follows it. */
 export function readHead(message: Buffer): Head {
-  const head = scanHead(
-    message,
-    0,
-    () => false,
-    (line) => {
-      throw new MalformedMessage(`A header line is not valid: ${line.slice(0, 60)}`)
-    },
-  )
-  return head
+  const isEnd = () => false
+  return scanHead(message, 0, isEnd, (line) => {
+    throw new MalformedMessage(`A header line is not valid: ${line.slice(0, 60)}`)
+  })
 }
 
 /** The same for a part. Lines that are no fields are passed over, as mail programs do. `isEnd`: the line is a boundary around the part. */
@@ -76,10 +71,8 @@ export function fieldValue({ name, bytes }: HeaderField) {
     .trim()
 }
 
-const findField = ({ fields }: Head, wanted: string) => fields.find(({ name }) => name === wanted)
-
 /** The value of the first field with this name; empty without one. */
-export function headerOf(head: Head, name: string) {
-  const field = findField(head, name)
+export function headerOf({ fields }: Head, wanted: string) {
+  const field = fields.find(({ name }) => name === wanted)
   return field ? fieldValue(field) : ''
 }

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { countAffected, countRows, type Db, many, maybeOne, one, type Tx } from '../../db/index.ts'
+import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, scalar, type Tx } from '../../db/index.ts'
 import type { SealedColumn } from '../../db/sealed-columns.ts'
-import { type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
 import { SCOPES } from '../../http/auth/scopes.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { fail } from '../../lib/errors.ts'
@@ -113,11 +113,11 @@ export async function changeApiKey(tx: Tx, { projectId, id }: KeyRef, changes: K
 
 /** A new secret for the same key. The one before works until the grace period ends; earlier ones stop at once. */
 export async function rotateApiKey(tx: Tx, secrets: Secrets, { projectId, id }: KeyRef, graceHours: number) {
-  const row = await maybeOne<{ kind: 'secret' | 'public' }>(tx)`
-    select kind from api_keys where project_id = ${projectId} and id = ${id} for update
-  `
-  if (!row) return undefined
-  const key = newSecret(row.kind)
+  const kind = await maybeScalar<'secret' | 'public'>(
+    tx,
+  )`select kind from api_keys where project_id = ${projectId} and id = ${id} for update`
+  if (!kind) return undefined
+  const key = newSecret(kind)
   await sql`delete from api_key_hashes where project_id = ${projectId} and key_id = ${id} and (valid_until is not null or ${graceHours} = 0)`.execute(
     tx,
   )
@@ -138,14 +138,12 @@ export const deleteApiKey = async (tx: Tx, { projectId, id }: KeyRef) =>
 const WARN_DAYS = 14
 
 /** For `doctor`: keys that are used and end soon. */
-export const countExpiringKeys = async (db: Db) =>
-  (
-    await one<{ count: number }>(db)`
-      select count(*)::int as count from api_keys k join projects p on p.id = k.project_id and p.deleted_at is null
-      join api_key_uses u on u.project_id = k.project_id and u.key_id = k.id
-      where k.expires_at between now() and now() + make_interval(days => ${WARN_DAYS}) and u.used_at > now() - interval '7 days'
-    `
-  ).count
+export const countExpiringKeys = (db: Db) =>
+  scalar<number>(db)`
+    select count(*)::int from api_keys k join projects p on p.id = k.project_id and p.deleted_at is null
+    join api_key_uses u on u.project_id = k.project_id and u.key_id = k.id
+    where k.expires_at between now() and now() + make_interval(days => ${WARN_DAYS}) and u.used_at > now() - interval '7 days'
+  `
 
 export const SEALED_KEY_HASHES: SealedColumn = {
   table: 'api_key_hashes',
@@ -155,10 +153,8 @@ export const SEALED_KEY_HASHES: SealedColumn = {
   hash: 'hash',
 }
 
-const ofDeletedProject = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
-
 /** Keys survive a reset. Deleted with them: their hashes. */
-export const wipeApiKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'api_keys', scope, { which: ofDeletedProject })
+export const wipeApiKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'api_keys', scope, { which: OF_DELETED_PROJECT })
 
 /** Of grace periods that are over. */
 export const dropOldKeyHashes = (tx: Tx) => sql`delete from api_key_hashes where valid_until < now() - interval '1 day'`.execute(tx)

@@ -43,13 +43,7 @@ export const RotateBody = z.object({
 
 type GivenSettings = Partial<z.output<typeof KeyChanges>>
 /** Undefined: unchanged. */
-export type KeySettings = {
-  name?: string | undefined
-  scopes?: string[] | null | undefined
-  senderDomains?: string[] | null | undefined
-  networks?: string[] | null | undefined
-  expiresAt?: Date | null | undefined
-}
+export type KeySettings = Omit<GivenSettings, 'expiresAt'> & { expiresAt?: Date | null | undefined }
 export type NewKey = Required<KeySettings> & { name: string; kind: 'secret' | 'public' }
 
 /** Refuses settings that the kind of key does not have. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { cursorList } from '../../http/paging.ts'
 import type { routesOf } from '../../http/resource.ts'
 import type { Deps } from '../../http/server.ts'
+import { sendCsv } from '../csv/csv-export-routes.ts'
 import { AuditQuery, listAuditEntries, ProjectAuditEntry, streamAuditEntries } from './audit.ts'
 
 export function auditRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets'> & { byAdmin: ReturnType<typeof routesOf> }) {
@@ -24,10 +25,7 @@ export function auditRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets
     },
     async (req, reply) => {
       if (req.query.format !== 'csv') return listAuditEntries(db, secrets, req.project.id, req.query)
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', 'attachment; filename="audit.csv"')
-        .send(streamAuditEntries(db, req.project.id, req.query) as never) // a stream is not JSON
+      return sendCsv(reply, 'audit', streamAuditEntries(db, req.project.id, req.query))
     },
   )
 }

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { Db } from '../../db/index.ts'
+import { type Db, type Tx, transact } from '../../db/index.ts'
 import { PlainError } from '../../http/errors.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
-import { findJob, type JobId, JobView } from '../../jobs/job.ts'
+import { findJob, type JobId, JobView, Queued } from '../../jobs/job.ts'
 import { readPiece } from '../../jobs/pieces.ts'
-import { fail, failPlainly, notFound } from '../../lib/errors.ts'
+import { type ErrorCode, fail, failPlainly, notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 
 type ExportedList = {
@@ -26,7 +26,35 @@ type ExportedList = {
 
 export const CSV_FILE = { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }
 
+/** Sends a file of this name. */
+export const sendCsv = (reply: FastifyReply, name: string, content: Readable) =>
+  reply.type('text/csv; charset=utf-8').header('content-disposition', `attachment; filename="${name}.csv"`).send(content)
+
 const ExportParam = z.object({ jobId: z.string() })
+
+type QueuedList<Filter> = Pick<ExportedList, 'path' | 'tags'> & {
+  body: z.ZodType<{ filter?: Filter | undefined }>
+  audit: NonNullable<FastifyContextConfig['audit']>
+  refusals?: ErrorCode[]
+  queue: (tx: Tx, projectId: string, filter: Filter | undefined) => Promise<string>
+}
+
+/** Queues an export of a list by its filters. */
+export const queueExportRoute = <Filter>(app: App, { path, tags, queue, ...declared }: QueuedList<Filter>) =>
+  routesOf(app, { tags, caller: 'project', scope: 'full' }).post(
+    `${path}/export`,
+    {
+      summary: `Export ${path.slice(1)} as CSV`,
+      description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
+      ...declared,
+      response: { 202: Queued },
+      bodyOptional: true,
+    },
+    async (req, reply) => {
+      const jobId = await transact(req.db, (tx) => queue(tx, req.project.id, req.body.filter))
+      return reply.status(202).send({ message: 'The export is queued.', jobId })
+    },
+  )
 
 /** The status and the file of an export that `queueCsvExport` has queued. */
 export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, noun, file, isPlain }: ExportedList) {
@@ -53,10 +81,7 @@ export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags
       const job = { projectId: req.project.id, jobId: found.id }
       const first =
         (await readPiece(db, job, 0)) ?? (isPlain ? failPlainly('RESOURCE_NOT_FOUND', 'The file was deleted.') : notFound('file', found.id))
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', `attachment; filename="${file}-${found.createdAt.slice(0, 10)}.csv"`)
-        .send(streamPieces(db, job, first) as never) // a stream is not JSON
+      return sendCsv(reply, `${file}-${found.createdAt.slice(0, 10)}`, streamPieces(db, job, first))
     },
   )
 

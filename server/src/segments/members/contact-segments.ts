@@ -28,11 +28,8 @@ export async function listSegmentsOfContact(db: Db, { projectId, contactId }: { 
     left join segment_members m on m.project_id = s.project_id and m.segment_id = s.id and m.contact_id = ${contactId}
     where s.project_id = ${projectId} order by s.id desc limit ${MAX_SEGMENTS}
   `
-  const evaluated = await findMatching(
-    db,
-    { projectId, contactId },
-    segments.filter(({ hasRows }) => !hasRows),
-  )
+  const unstored = segments.filter(({ hasRows }) => !hasRows)
+  const evaluated = await findMatching(db, { projectId, contactId }, unstored)
   return segments
     .filter(({ id, hasRows, isMember }) => (hasRows ? isMember : evaluated.has(id)))
     .map(({ id, name, slug, type, trackMembership }) => ({ id, name, slug, type, trackMembership }))
@@ -44,8 +41,8 @@ async function findMatching(db: Db, { projectId, contactId }: { projectId: strin
   const pause = createYield()
   for (const ids of pagePortions(segments)) {
     const resolved = await resolveSegments(db, projectId, ids)
-    const context = await readContext(db, projectId, resolved)
     const expressions = resolved.map(({ expression }) => expression)
+    const context = await readContext(db, projectId, expressions)
     const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions })
     if (!facts) return matching
     const evaluation = evaluationOf(facts, context)

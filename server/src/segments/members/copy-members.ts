@@ -1,4 +1,4 @@
-import { many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { type Pool, scalars, type Tx, transact } from '../../db/index.ts'
 import { enqueue, type Jobs } from '../../jobs/enqueue.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { addMembers } from './members.ts'
@@ -9,12 +9,11 @@ type Copy = Omit<Jobs['segments.copy-members'], 'after'> & { after?: string }
 
 /** Copies the first members of a static segment to a new one; a job copies the rest. */
 export async function copyMembers(tx: Tx, { projectId, from, to, after = NIL_ID }: Copy) {
-  const page = await many<{ id: string }>(tx)`
-    select contact_id as id from segment_members
+  const contactIds = await scalars<string>(tx)`
+    select contact_id from segment_members
     where project_id = ${projectId} and segment_id = ${from} and contact_id > ${after}
     order by contact_id limit ${CHUNK}
   `
-  const contactIds = page.map(({ id }) => id)
   // Undefined: the copy was deleted meanwhile.
   const added = await addMembers(tx, { projectId, segmentId: to, contactIds })
   if (added && contactIds.length === CHUNK) await enqueue(tx, 'segments.copy-members', { projectId, from, to, after: contactIds.at(-1)! })

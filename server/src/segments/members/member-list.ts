@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../../contacts/contact.ts'
-import { type Db, many, type Pool } from '../../db/index.ts'
+import { type Db, many, type Pool, type Tx } from '../../db/index.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { CursorQuery, PageQuery, pageInfo, readKeysetPage, writeCursor } from '../../http/paging.ts'
@@ -33,6 +33,13 @@ type Page = { after?: string | undefined; limit: number; offset?: number }
 
 const scopeOf = ({ projectId, id }: SegmentRow) => JSON.stringify(['segment-members', projectId, id])
 
+type PageIds = Awaited<ReturnType<typeof pageIdsSql>>
+
+function scanMembers<Found>(db: Pool, segment: SegmentRow, read: (idsSql: PageIds, tx: Tx) => Promise<Found>) {
+  const limits = { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: LONG_STATEMENT_MS }
+  return scanContacts(db, limits, async (tx) => read(await pageIdsSql(tx, segment), tx), failTooSlow)
+}
+
 /** Ids of one page, newest contacts first. */
 async function pageIdsSql(db: Db, segment: SegmentRow) {
   const { projectId, id } = segment
@@ -54,18 +61,13 @@ export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: Se
   const { page } = query
   const pageSize = sizeOf(query)
   const offset = (page - 1) * pageSize
-  const rows = await scanContacts(
-    db,
-    { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: LONG_STATEMENT_MS },
-    async (tx) => {
-      const ids = (await pageIdsSql(tx, segment))({ limit: pageSize + 1, offset })
-      return many<{ id: string; bytes: number }>(tx)`
-        select id, octet_length(data::text) as bytes from contacts
-        where project_id = ${segment.projectId} and id = any(array(${ids})) order by id desc
-      `
-    },
-    failTooSlow,
-  )
+  const rows = await scanMembers(db, segment, (idsSql, tx) => {
+    const ids = idsSql({ limit: pageSize + 1, offset })
+    return many<{ id: string; bytes: number }>(tx)`
+      select id, octet_length(data::text) as bytes from contacts
+      where project_id = ${segment.projectId} and id = any(array(${ids})) order by id desc
+    `
+  })
   const shown = rows.slice(0, pageSize)
   const hasMore = rows.length > pageSize
   const total = await totalOf(db, segment, { offset, shown: shown.length, hasMore })
@@ -92,20 +94,14 @@ async function totalOf(db: Pool, segment: SegmentRow, { offset, shown, hasMore }
 /** A page after a cursor: its cost does not grow with the number of pages before it. */
 export async function listSegmentMembersAfter(db: Pool, secrets: Secrets, segment: SegmentRow, query: Query) {
   const pageSize = sizeOf(query)
-  const { data, ...page } = await scanContacts(
-    db,
-    { projectId: segment.projectId, ms: LONG_STATEMENT_MS, waitMs: LONG_STATEMENT_MS },
-    async (tx) => {
-      const idsSql = await pageIdsSql(tx, segment)
-      return readKeysetPage(tx, secrets, {
-        scope: scopeOf(segment),
-        query: { limit: pageSize, cursor: query.cursor },
-        select: ({ after, limit }) => contactsSql(segment.projectId, sql`array(${idsSql({ after: after?.[0] as string, limit })})`),
-        positionOf: ({ id }) => [id],
-        show: showContact,
-      })
-    },
-    failTooSlow,
+  const { data, ...page } = await scanMembers(db, segment, (idsSql, tx) =>
+    readKeysetPage(tx, secrets, {
+      scope: scopeOf(segment),
+      query: { limit: pageSize, cursor: query.cursor },
+      select: ({ after, limit }) => contactsSql(segment.projectId, sql`array(${idsSql({ after: after?.[0] as string, limit })})`),
+      positionOf: ({ id }) => [id],
+      show: showContact,
+    }),
   )
   const total = await countForList(db, segment)
   return { data, contacts: data, ...page, ...pageInfo(total, { page: 1, pageSize }), page: null }

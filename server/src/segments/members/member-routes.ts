@@ -79,8 +79,6 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
       auditsOnlyPeople: true,
       response: { 200: z.object({ removed: z.int() }), 400: PlainError },
     },
-    (req, { id: segmentId, projectId }) => {
-      return removeAddresses(req.db, { projectId, segmentId, emails: req.body.emails })
-    },
+    (req, { id: segmentId, projectId }) => removeAddresses(req.db, { projectId, segmentId, emails: req.body.emails }),
   )
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { NO_DATA } from '../../contacts/data.ts'
 import type { Source } from '../../contacts/subscription.ts'
 import { toUpsert, upsertContacts } from '../../contacts/upsert.ts'
-import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeScalar, type Pool, scalars, type Tx, transact } from '../../db/index.ts'
 import { failPlainly, notFound } from '../../lib/errors.ts'
 import { readAddress } from '../../lib/text/address.ts'
 import { staticMembersChanged } from '../tracking/tracking.ts'
@@ -14,33 +14,29 @@ const PAGE = 1_000
 type SegmentId = { projectId: string; segmentId: string }
 type Contacts = SegmentId & { contactIds: string[] }
 
-/** Locks a static segment against deletion. Undefined when there is no such segment; a dynamic one is refused. */
+/** Locks a static segment against deletion. Returns its type, undefined when there is no such segment; a dynamic one is refused. */
 export async function holdStaticSegment(tx: Tx, { projectId, segmentId }: SegmentId) {
-  const segment = await maybeOne<{ type: string }>(tx)`
-    select type from segments where project_id = ${projectId} and id = ${segmentId} for key share
-  `
-  if (segment?.type === 'DYNAMIC')
-    failPlainly('BAD_REQUEST', 'The members of a dynamic segment follow from its condition and cannot be changed.')
-  return segment
+  const type = await maybeScalar<string>(tx)`select type from segments where project_id = ${projectId} and id = ${segmentId} for key share`
+  if (type === 'DYNAMIC') failPlainly('BAD_REQUEST', 'The members of a dynamic segment follow from its condition and cannot be changed.')
+  return type
 }
 
 /** Adds contacts to a static segment. Returns those that exist and those that were added, or undefined when there is no such segment. */
 export async function addMembers(tx: Tx, { projectId, segmentId, contactIds }: Contacts) {
   if (!(await holdStaticSegment(tx, { projectId, segmentId }))) return undefined
-  const found = await many<{ id: string }>(tx)`
+  const found = await scalars<string>(tx)`
     select id from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
     order by email for key share -- same lock order as upserts
   `
-  const added = await many<{ id: string }>(tx)`
+  const added = await scalars<string>(tx)`
     insert into segment_members (project_id, segment_id, contact_id)
-    select ${projectId}, ${segmentId}, id from unnest(${found.map(({ id }) => id)}::uuid[]) as id
+    select ${projectId}, ${segmentId}, id from unnest(${found}::uuid[]) as id
     order by id -- consistent lock order
     on conflict do nothing
-    returning contact_id as id
+    returning contact_id
   `
-  const change = { added: added.map(({ id }) => id), removed: [] }
-  await recordChange(tx, { projectId, segmentId }, change)
-  return { found: found.map(({ id }) => id), changed: change.added }
+  await recordChange(tx, { projectId, segmentId }, { added, removed: [] })
+  return { found, changed: added }
 }
 
 async function removeMembers(tx: Tx, { projectId, segmentId, contactIds }: Contacts) {
@@ -49,13 +45,12 @@ async function removeMembers(tx: Tx, { projectId, segmentId, contactIds }: Conta
     select from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
     order by contact_id for update -- consistent lock order
   `.execute(tx)
-  const removed = await many<{ id: string }>(tx)`
+  const removed = await scalars<string>(tx)`
     delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
-    returning contact_id as id
+    returning contact_id
   `
-  const change = { added: [], removed: removed.map(({ id }) => id) }
-  await recordChange(tx, { projectId, segmentId }, change)
-  return change.removed.length
+  await recordChange(tx, { projectId, segmentId }, { added: [], removed })
+  return removed.length
 }
 
 /** The count changes at once; deleted contacts are noticed when it is refreshed. */
@@ -124,10 +119,8 @@ type Creation = { projectId: string; emails: string[]; subscribed: boolean; sour
 
 /** Finds or creates contacts. `subscribed` is the state of new ones: being added to a segment is no consent of a known contact. */
 async function createContacts(tx: Tx, { projectId, emails, subscribed, source }: Creation): Promise<Found[]> {
-  const find = await upsertContacts(
-    tx,
-    emails.map((email) => toUpsert({ projectId, email, subscribedIfNew: subscribed, patch: NO_DATA, source })),
-  )
+  const upserts = emails.map((email) => toUpsert({ projectId, email, subscribedIfNew: subscribed, patch: NO_DATA, source }))
+  const find = await upsertContacts(tx, upserts)
   return emails.map((email) => {
     const { id, isNew } = find(projectId, email)
     return { id, email, isNew }

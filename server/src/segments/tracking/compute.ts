@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expressionSql } from '../../conditions/sql.ts'
 import { countContacts } from '../../contacts/counts.ts'
-import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, scalar, scalars, type Tx, transact } from '../../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../../db/running.ts'
 import { isStatementTimeout } from '../../db/sql-state.ts'
 import { lockReactions } from '../../events/dispatch.ts'
@@ -135,20 +135,18 @@ async function progressOf(tx: Tx, projectId: string, { looked }: Position) {
 
 /** Deletes memberships of an earlier tracking, without events: they were forgotten when it ended. */
 async function clearPage(tx: Tx, segment: SegmentId, position: Position): Promise<Page> {
-  if (await deleteSomeMembers(tx, segment)) return { position, isLast: false }
-  await sql`
-    update tracked_segments set clearing = false where project_id = ${segment.projectId} and segment_id = ${segment.segmentId}
-  `.execute(tx)
+  const { projectId, segmentId } = segment
+  if (!(await deleteSome(tx, 'segment_members', segment)))
+    await sql`update tracked_segments set clearing = false where project_id = ${projectId} and segment_id = ${segmentId}`.execute(tx)
   return { position, isLast: false }
 }
 
 /** Returns the number of rows deleted. */
-async function deleteSomeMembers(tx: Tx, { projectId, segmentId }: SegmentId) {
-  return countAffected(tx)`
-    delete from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
-      select contact_id from segment_members where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+const deleteSome = (tx: Tx, table: 'segment_members' | 'segment_due', { projectId, segmentId }: SegmentId) =>
+  countAffected(tx)`
+    delete from ${sql.table(table)} where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+      select contact_id from ${sql.table(table)} where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
   `
-}
 
 /** Brings one page of contacts up to date, ordered by id. */
 async function fillPage(tx: Tx, projectId: string, segment: ResolvedSegment, position: Position): Promise<Page> {
@@ -175,7 +173,7 @@ type Filled = { changes: MembershipChange[]; size: number; end: string | undefin
 
 /** Finds the differences in the database: nothing but ids is read. */
 async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
-  const context = await readContext(tx, projectId, [segment])
+  const context = await readContext(tx, projectId, [segment.expression])
   const rows = await many<{ id: string; matches: boolean; isMember: boolean }>(tx)`
     with page as materialized (
       select * from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
@@ -186,21 +184,17 @@ async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, {
     order by contacts.id
   `
   const different = rows.filter(({ matches, isMember }) => matches !== isMember)
-  const changes = await changeMemberships(
-    tx,
-    projectId,
-    different.map(({ id, matches }) => ({ segment, contactId: id, isMember: matches })),
-  )
-  return { changes, size: rows.length, end: rows.at(-1)?.id }
+  const wanted = different.map(({ id, matches }) => ({ segment, contactId: id, isMember: matches }))
+  return { changes: await changeMemberships(tx, projectId, wanted), size: rows.length, end: rows.at(-1)?.id }
 }
 
 /** Matches in this process, which also finds the next due time of each contact. */
 async function matchPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
-  const rows = await many<{ id: string }>(tx)`
-    select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
-  `
-  const checks = rows.map(({ id }) => ({ contactId: id, segmentIds: [segment.id] }))
-  return { changes: await recheckContacts(tx, projectId, checks), size: rows.length, end: rows.at(-1)?.id }
+  const ids = await scalars<string>(
+    tx,
+  )`select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}`
+  const checks = ids.map((contactId) => ({ contactId, segmentIds: [segment.id] }))
+  return { changes: await recheckContacts(tx, projectId, checks), size: ids.length, end: ids.at(-1) }
 }
 
 async function finish(tx: Tx, job: JobId, { projectId, segmentId }: SegmentId, { revision, added, removed }: Position) {
@@ -219,16 +213,10 @@ export const forgetMembers = (db: Pool, segment: SegmentId) =>
   transact(db, async (tx) => {
     await lockReactions(tx, segment.projectId)
     if (await keepsMembers(tx, segment)) return
-    const due = await deleteSomeDue(tx, segment)
-    const members = await deleteSomeMembers(tx, segment)
+    const due = await deleteSome(tx, 'segment_due', segment)
+    const members = await deleteSome(tx, 'segment_members', segment)
     if (due || members) await enqueue(tx, 'segments.forget-members', segment)
   })
-
-const deleteSomeDue = (tx: Tx, { projectId, segmentId }: SegmentId) =>
-  countAffected(tx)`
-    delete from segment_due where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
-      select contact_id from segment_due where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
-  `
 
 const keepsMembers = (tx: Tx, { projectId, segmentId }: SegmentId) =>
   maybeOne(tx)`

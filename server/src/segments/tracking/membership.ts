@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
+import { entryEventOf, exitEventOf } from '../segment.ts'
 
 type Named = { id: string; name: string; slug: string }
 /** A contact that is to enter or leave a tracked segment. */
@@ -27,16 +28,15 @@ export async function changeMemberships(tx: Tx, projectId: string, changes: Memb
   return done
 }
 
-export const recordMembershipEvents = (tx: Tx, projectId: string, changes: MembershipChange[]) =>
-  recordEvents(
-    tx,
-    changes.map(({ segment, contactId, isMember }) => ({
-      projectId,
-      contactId,
-      name: `segment.${segment.slug}.${isMember ? 'entry' : 'exit'}`,
-      data: { segmentId: segment.id, segmentName: segment.name },
-    })),
-  )
+export function recordMembershipEvents(tx: Tx, projectId: string, changes: MembershipChange[]) {
+  const events = changes.map(({ segment: { id, name, slug }, contactId, isMember }) => ({
+    projectId,
+    contactId,
+    name: isMember ? entryEventOf(slug) : exitEventOf(slug),
+    data: { segmentId: id, segmentName: name },
+  }))
+  return recordEvents(tx, events)
+}
 
 const rowsOf = (stored: Stored[]) => sql`jsonb_to_recordset(${JSON.stringify(stored)}::jsonb) as r("segmentId" uuid, "contactId" uuid)`
 

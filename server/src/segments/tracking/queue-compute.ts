@@ -1,4 +1,4 @@
-import { type Db, many, maybeOne, type Tx } from '../../db/index.ts'
+import { type Db, many, maybeOne, maybeScalar, type Tx } from '../../db/index.ts'
 import { queueJob } from '../../jobs/job.ts'
 
 type SegmentId = { projectId: string; segmentId: string }
@@ -17,13 +17,11 @@ export async function queueCompute(tx: Tx, { projectId, segmentId }: SegmentId):
 }
 
 /** The id of the job of a recomputation that is under way. */
-export async function findRunningCompute(db: Db, { projectId, segmentId }: SegmentId): Promise<string | undefined> {
-  const running = await maybeOne<{ id: string }>(db)`
+export const findRunningCompute = (db: Db, { projectId, segmentId }: SegmentId) =>
+  maybeScalar<string>(db)`
     select id from jobs
     where project_id = ${projectId} and type = ${COMPUTE_JOB} and finished_at is null and input ->> 'segmentId' = ${segmentId}
   `
-  return running?.id
-}
 
 /** Queues recomputations that are missing: the job of a change may have used up its attempts. */
 export async function resumeComputes(tx: Tx) {

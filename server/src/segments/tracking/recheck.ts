@@ -1,7 +1,7 @@
-import { readFacts } from '../../conditions/facts.ts'
+import { readFacts, readMemberships } from '../../conditions/facts.ts'
 import { evaluationOf, isQuick, matchesExpression, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
 import { eventsOf } from '../../conditions/references.ts'
-import { type Db, many, prepared, type Tx } from '../../db/index.ts'
+import { type Db, prepared, scalars, type Tx } from '../../db/index.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
 import type { EventQuery } from '../../events/last-events.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
@@ -57,17 +57,12 @@ export async function recheckContacts(tx: Tx, projectId: string, checks: Check[]
   const segments = await readTracked(tx, projectId, [...new Set(checks.flatMap(({ segmentIds }) => segmentIds))])
   if (!segments.size) return []
   const checksById = new Map(checks.map(({ contactId, segmentIds }) => [contactId, segmentIds]))
-  const facts = await readFacts(tx, {
-    projectId,
-    contactIds: [...checksById.keys()],
-    expressions: [...segments.values()].map(({ expression }) => expression),
-    eventsFor: eventsAsked(segments, (contactId) => checksById.get(contactId)!),
-  })
-  const context = await readContext(tx, projectId, [...segments.values()])
-  const isMember = await readMembers(tx, projectId, {
-    segmentIds: [...segments.keys()],
-    contactIds: facts.map(({ contact }) => contact.id),
-  })
+  const expressions = [...segments.values()].map(({ expression }) => expression)
+  const eventsFor = eventsAsked(segments, (contactId) => checksById.get(contactId)!)
+  const facts = await readFacts(tx, { projectId, contactIds: [...checksById.keys()], expressions, eventsFor })
+  const context = await readContext(tx, projectId, expressions)
+  const contactIds = facts.map(({ contact }) => contact.id)
+  const isMember = await readMemberships(tx, { projectId, contactIds, segmentIds: [...segments.keys()] })
   const pause = createYield()
   const changes: MembershipChange[] = []
   const due: DueCheck[] = []
@@ -103,23 +98,9 @@ type TrackedSegment = ResolvedSegment & { mayBecomeDue: boolean }
 
 /** Without segments whose earlier memberships are still being deleted: their recomputation follows. */
 async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Map<string, TrackedSegment>> {
-  const rows = await many<{ id: string }>(db)`${prepared}
-    select segment_id as id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
+  const tracked = await scalars<string>(db)`${prepared}
+    select segment_id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
   `
-  const resolved = await resolveSegments(
-    db,
-    projectId,
-    rows.map(({ id }) => id),
-  )
+  const resolved = await resolveSegments(db, projectId, tracked)
   return new Map(resolved.map((segment) => [segment.id, { ...segment, mayBecomeDue: mayBecomeDue(segment.expression) }]))
-}
-
-async function readMembers(db: Db, projectId: string, { segmentIds, contactIds }: { segmentIds: string[]; contactIds: string[] }) {
-  const rows = await many<{ segmentId: string; contactId: string }>(db)`${prepared}
-    select segment_id as "segmentId", contact_id as "contactId" from segment_members
-    where project_id = ${projectId} and segment_id = any(${segmentIds}::uuid[]) and contact_id = any(${contactIds}::uuid[])
-  `
-  const segmentsOf = groupBy(rows, ({ contactId }) => contactId)
-  const members = new Map([...segmentsOf].map(([contactId, own]) => [contactId, new Set(own.map(({ segmentId }) => segmentId))]))
-  return (contactId: string, segmentId: string) => members.get(contactId)?.has(segmentId) ?? false
 }

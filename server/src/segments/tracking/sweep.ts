@@ -9,15 +9,12 @@ const SWEEP_MS = 5_000
 const MAX_ROUNDS = 100
 
 /** Queues re-checks of contacts whose answer changes by time alone. Several workers share the work. */
-export const startSweep = (db: Pool, log: Log, isHeld: () => boolean) =>
-  every(
-    SWEEP_MS,
-    'sweep time windows of segments',
-    async () => {
-      if (isHeld()) await sweepWindows(db)
-    },
-    log,
-  )
+export function startSweep(db: Pool, log: Log, isHeld: () => boolean) {
+  const sweepIfHeld = async () => {
+    if (isHeld()) await sweepWindows(db)
+  }
+  return every(SWEEP_MS, 'sweep time windows of segments', sweepIfHeld, log)
+}
 
 export async function sweepWindows(db: Pool) {
   for (let round = 0; round < MAX_ROUNDS; round++) {

@@ -52,12 +52,7 @@ type StaticChange = SegmentId & { added: string[]; removed: string[] }
 
 /** Contacts were added to or removed from a static segment, whether it is tracked or not. The rows of members are already written. */
 export async function staticMembersChanged(tx: Tx, { projectId, segmentId, added, removed }: StaticChange): Promise<void> {
-  const topics: Topic[] = [`segment:${segmentId}`]
-  await reactToContacts(
-    tx,
-    projectId,
-    [...added, ...removed].map((id) => ({ id, topics })),
-  )
+  await reactToContacts(tx, projectId, [...added, ...removed], [`segment:${segmentId}`])
   const tracked = await maybeOne<{ name: string; slug: string }>(tx)`
     select name, slug from segments where project_id = ${projectId} and id = ${segmentId} and track_membership
   `

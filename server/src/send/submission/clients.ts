@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SMTPServerEnvelope, SMTPServerSession } from 'smtp-server'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
+import { createCounts } from '../../lib/concurrency/counts.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
@@ -30,22 +31,15 @@ export function createClients({ keys, log, limits }: Deps) {
   const ended = new WeakSet<SMTPServerSession>()
   /** Of the current message. The library keeps a repeated recipient once; each RCPT is an email. */
   const recipients = new WeakMap<SMTPServerEnvelope, Recipients>()
-  const connections = new Map<string, number>()
-
-  function count(projectId: string, change: number) {
-    const total = (connections.get(projectId) ?? 0) + change
-    if (total) connections.set(projectId, total)
-    else connections.delete(projectId)
-  }
+  const connections = createCounts()
 
   /** The user name is not looked at. */
   async function logIn(session: SMTPServerSession, key: string) {
     const ip = session.remoteAddress
     const project = await keys.find(key.trim(), ip, 'send').catch((err: unknown) => refuseLogin(session, err))
-    if ((connections.get(project.id) ?? 0) >= limits.connectionsOfProject)
-      throw new Refusal(421, '4.7.0 Too many connections of this project')
+    if (connections.of(project.id) >= limits.connectionsOfProject) throw new Refusal(421, '4.7.0 Too many connections of this project')
     if (ended.has(session)) return
-    count(project.id, 1)
+    connections.change(project.id, 1)
     clients.set(session, { key: key.trim(), ip, project, hasTurn: false })
   }
 
@@ -88,7 +82,7 @@ export function createClients({ keys, log, limits }: Deps) {
 
   function leave(session: SMTPServerSession) {
     const client = clientOf(session)
-    if (client) count(client.project.id, -1)
+    if (client) connections.change(client.project.id, -1)
     clients.delete(session)
   }
 

@@ -1,4 +1,5 @@
 import { isAscii } from 'node:buffer'
+import type { RawContent } from '../../delivery/outbox/contents/content.ts'
 import { storable } from '../../lib/text/storable.ts'
 import { KB } from '../../lib/text/units.ts'
 import { type FromHeader, readFromHeader } from '../../mime/raw/from-header.ts'
@@ -7,13 +8,11 @@ import { decodeWords } from '../../mime/raw/header-text.ts'
 import { type MimePart, readMimeTree } from '../../mime/raw/parts.ts'
 import { RELAY_HEADER } from '../relay-headers.ts'
 
-/** What a message needs of the servers on its way: nothing, 8BITMIME for its body, or SMTPUTF8 for its headers. */
-type RawForm = '7bit' | '8bit' | 'utf8'
-
 export type Submission = {
   /** The message without the headers that are removed. */
   raw: Buffer
-  form: RawForm
+  /** What it needs of the servers on its way: nothing, 8BITMIME for its body, or SMTPUTF8 for its headers. */
+  form: RawContent['form']
   from: FromHeader
   subject: string
   replyTo: string | null
@@ -28,24 +27,8 @@ const MAX_HEAD = 128 * KB
 const MAX_SUBJECT = 998
 
 /** Headers of RFC 5322 and MIME that occur once. Mail programs disagree about which of two they show. */
-const SINGLE = new Set([
-  'from',
-  'reply-to',
-  'to',
-  'cc',
-  'message-id',
-  'in-reply-to',
-  'references',
-  'subject',
-  'date',
-  'mime-version',
-  'content-type',
-  'content-transfer-encoding',
-  'content-disposition',
-  'content-id',
-  'x-sterna-idempotency-key',
-  'x-sterna-track',
-])
+const SINGLE =
+  /^(from|reply-to|to|cc|message-id|in-reply-to|references|subject|date|mime-version|content-(type|transfer-encoding|disposition|id)|x-sterna-(idempotency-key|track))$/
 
 /** Headers of the way a message took before, recipients that others must not see, and orders to us or to a relay. */
 const REMOVED = /^(bcc|return-path|sender|received|resent-.*|arc-.*|authentication-results|dkim-signature|x-sterna-.*)$/
@@ -87,7 +70,7 @@ function splitAfterHead(chunks: Buffer[]) {
 function refuseTwice({ fields }: Head) {
   const seen = new Set<string>()
   for (const { name } of fields) {
-    if (SINGLE.has(name) && seen.has(name)) throw new MalformedMessage(`The header ${name} occurs twice`)
+    if (seen.has(name) && SINGLE.test(name)) throw new MalformedMessage(`The header ${name} occurs twice`)
     seen.add(name)
   }
 }
@@ -112,7 +95,7 @@ function readKey({ fields }: Head) {
   return key
 }
 
-const formOf = (raw: Buffer): RawForm =>
+const formOf = (raw: Buffer) =>
   headsOf(readMimeTree(raw)).every(({ fields }) => fields.every(({ bytes }) => isAscii(bytes))) ? '8bit' : 'utf8'
 
 const headsOf = (part: MimePart): Head[] => [part.head, ...part.parts.flatMap(headsOf)]

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { NO_DATA } from '../../contacts/data.ts'
+import { contentFrom } from '../../delivery/outbox/contents/content.ts'
 import { StaleKey } from '../../http/auth/key-check.ts'
 import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
@@ -61,8 +62,9 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
   }
 
   async function accept(client: SubmissionClient, recipients: string[], submission: Submission) {
-    refuseSpoofed(submission)
-    const { idempotencyKey: key } = submission
+    const { from, idempotencyKey: key } = submission
+    // As on /v1/send: most mail programs show only the name.
+    if (showsOtherAddress(from.name, from.address)) throw new Refusal(550, '5.7.1 The name in From must not show another email address')
     const request = requestFor(submission, recipients, key === undefined ? null : await submissionFingerprint(submission, recipients))
     try {
       const { emails, contentId } = await submit(client, request)
@@ -123,30 +125,17 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
   return [chunks, check.is8bit()] as const
 }
 
-/** As on /v1/send: most mail programs show only the name. */
-function refuseSpoofed({ from }: Submission) {
-  if (showsOtherAddress(from.name, from.address)) throw new Refusal(550, '5.7.1 The name in From must not show another email address')
-}
-
 function requestFor(
   { raw, form, from, subject, replyTo, messageId, idempotencyKey, wantsTracking }: Submission,
   recipients: string[],
   bodyHash: string | null,
 ): Omit<SendRequest, 'project'> {
   const requestId = newId()
+  const fromName = storable(from.name).slice(0, MAX_NAME)
+  const content = contentFrom(undefined, { subject, fromAddress: from.address, fromName, replyTo })
   return {
     recipients: recipients.map((email) => ({ name: null, email })),
-    content: {
-      type: 'TRANSACTIONAL',
-      subject,
-      body: '',
-      fromAddress: from.address,
-      fromName: storable(from.name).slice(0, MAX_NAME) || null,
-      replyTo,
-      headers: {},
-      templateId: null,
-      raw: { bytes: raw, form, isTracked: wantsTracking },
-    },
+    content: { ...content, raw: { bytes: raw, form, isTracked: wantsTracking } },
     attachments: [],
     patch: NO_DATA,
     source: { by: 'secret-key', details: { requestId } },

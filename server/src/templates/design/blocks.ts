@@ -71,13 +71,8 @@ function printHeading(out: Out, context: Context, { attrs, content }: BlockOf<'h
     color: textColor(context),
     'text-align': attrs.align,
   })
-  printRow(
-    out,
-    context,
-    `<h${attrs.level} class="t"${style}>${printInline(out, context, content)}</h${attrs.level}>`,
-    attrs.align,
-    HEADING_SPACE,
-  )
+  const heading = `<h${attrs.level} class="t"${style}>${printInline(out, context, content)}</h${attrs.level}>`
+  printRow(out, context, heading, attrs.align, HEADING_SPACE)
 }
 
 function printParagraph(out: Out, context: Context, { attrs, content }: BlockOf<'paragraph'>) {
@@ -117,12 +112,9 @@ function printButton(out: Out, context: Context, { attrs, content }: BlockOf<'bu
   const cell = isFilled
     ? ` bgcolor="${palette.accent}"${styles({ ...corners, 'background-color': palette.accent })}`
     : ` class="a"${styles({ ...corners, border: `2px solid ${color}` })}`
-  printRow(
-    out,
-    context,
-    `<table role="presentation" border="0" cellpadding="0" cellspacing="0"><tr><td${cell}><a${target}${isFilled ? '' : ' class="a"'}${link}>${label}</a></td></tr></table>`,
-    attrs.align,
-  )
+  const button = `<a${target}${isFilled ? '' : ' class="a"'}${link}>${label}</a>`
+  const table = '<table role="presentation" border="0" cellpadding="0" cellspacing="0">'
+  printRow(out, context, `${table}<tr><td${cell}>${button}</td></tr></table>`, attrs.align)
 }
 
 function printImage(out: Out, context: Context, { attrs }: BlockOf<'image'>) {
@@ -131,13 +123,8 @@ function printImage(out: Out, context: Context, { attrs }: BlockOf<'image'>) {
   const align = attrs.align ?? 'center'
   if (!source) {
     // A brand without a logo has a name.
-    if (attrs.isLogo && footer.name)
-      printRow(
-        out,
-        context,
-        `<strong class="t"${styles({ 'font-size': '20px', color: textColor(context) })}>${printText(footer.name)}</strong>`,
-        align,
-      )
+    const style = styles({ 'font-size': '20px', color: textColor(context) })
+    if (attrs.isLogo && footer.name) printRow(out, context, `<strong class="t"${style}>${printText(footer.name)}</strong>`, align)
     return
   }
   const shown = Math.min(attrs.width ?? width - 2 * padding, width - 2 * padding)
@@ -261,12 +248,9 @@ const SOCIAL_NAMES: Record<string, string> = {
 /** Words, not icons: they need no image host and are never blocked. */
 function printSocial(out: Out, context: Context, { attrs }: BlockOf<'social'>) {
   const style = styles({ color: linkColor(context), 'font-size': '14px', 'text-decoration': 'underline' })
-  const links = attrs.links
-    .filter(({ href }) => href)
-    .map(
-      ({ kind, href }) =>
-        `<a href="${printAttribute(href)}" target="_blank" class="a"${style}>${printText(SOCIAL_NAMES[kind] ?? kind)}</a>`,
-    )
+  const link = ({ kind, href }: (typeof attrs.links)[number]) =>
+    `<a href="${printAttribute(href)}" target="_blank" class="a"${style}>${printText(SOCIAL_NAMES[kind] ?? kind)}</a>`
+  const links = attrs.links.filter(({ href }) => href).map(link)
   if (links.length) printRow(out, context, links.join('&nbsp; &nbsp;'), attrs.align ?? 'center')
 }
 

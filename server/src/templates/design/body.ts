@@ -1,5 +1,5 @@
-import { type Db, one } from '../../db/index.ts'
-import { AppError, fail } from '../../lib/errors.ts'
+import { type Db, scalar } from '../../db/index.ts'
+import { AppError, invalid } from '../../lib/errors.ts'
 import type { Brand } from '../../projects/brand.ts'
 import { Body } from '../content.ts'
 import { MAX_SOURCE } from '../language/limits.ts'
@@ -9,10 +9,7 @@ import { type DesignProblem, expressionProblems } from './problems.ts'
 import { type RenderedDesign, renderDesign } from './render.ts'
 import { type Design, GivenDesign, readDesign } from './schema.ts'
 
-export async function findBrand(db: Db, projectId: string): Promise<Brand> {
-  const { brand } = await one<{ brand: Brand }>(db)`select brand from projects where id = ${projectId}`
-  return brand
-}
+export const findBrand = (db: Db, projectId: string) => scalar<Brand>(db)`select brand from projects where id = ${projectId}`
 
 /** Content of a request: HTML, or a design that the server renders. */
 export const DesignOrBody = {
@@ -20,7 +17,7 @@ export const DesignOrBody = {
   design: GivenDesign.nullish().describe('Blocks instead of HTML. Null drops a design and keeps the HTML.'),
 }
 
-export const missingBody = (): never => fail('VALIDATION_ERROR', { errors: [{ field: 'body', message: 'Required.', code: 'required' }] })
+export const missingBody = () => invalid('body', 'Required.', 'required')
 
 type Given = { design?: unknown; body?: string | undefined }
 type Stored<Rest> = Omit<Rest, 'design' | 'body'> & { design?: Design | null; body?: string }
@@ -56,10 +53,9 @@ export const isAccepted = async (projectId: string, html: string) =>
 
 /** Parts that are valid one by one can be too much together, such as tags or nested loops. */
 async function assertAccepted(projectId: string, { html }: RenderedDesign) {
-  if (html.length > MAX_SOURCE)
-    fail('VALIDATION_ERROR', { errors: [{ field: 'design', message: 'The HTML of this design is too long.', code: 'too_big' }] })
+  if (html.length > MAX_SOURCE) invalid('design', 'The HTML of this design is too long.', 'too_big')
   const [problem] = await checkTemplate({ subject: '', body: html }, projectId)
-  if (problem) fail('VALIDATION_ERROR', { errors: [{ field: 'design', message: describeProblem(problem), code: 'custom' }] })
+  if (problem) invalid('design', describeProblem(problem))
 }
 
 /** The innermost block that holds a place in the HTML. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseAt } from '../../http/validate.ts'
-import { fail } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors.ts'
 import { KB } from '../../lib/text/units.ts'
 import { Brand, Color, ImageSource, LinkTarget } from '../../projects/brand.ts'
 import { BlockCondition, missingPart } from './block-condition.ts'
@@ -199,7 +199,7 @@ export const GivenDesign = z.unknown().meta({ $ref: '#/components/schemas/Design
 /** Refuses with the dot paths of what is wrong. `path` is the field of the request that holds the design. */
 export function readDesign(value: unknown, path = 'design'): Design {
   const excess = findExcess(value)
-  if (excess) fail('VALIDATION_ERROR', { errors: [{ field: path, message: excess, code: 'too_big' }] })
+  if (excess) invalid(path, excess, 'too_big')
   return parseAt(Design, value, path)
 }
 

@@ -1,56 +1,28 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Given } from '../../http/validate.ts'
 import { invalid } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
-import { kindOf, type StepType } from '../steps/kinds.ts'
+import { kindOf } from '../steps/kinds.ts'
 import { type Graph, type GraphStep, type GraphTransition, triggerOf } from './graph.ts'
 
 /** A step whose config has been read. */
-export type StepInput = {
-  id?: string | undefined
-  type: StepType
-  name?: string | undefined
-  position?: { x: number; y: number } | undefined
-  config: Record<string, unknown>
-  templateId: string | null
-}
+export type StepInput = Pick<GraphStep, 'type' | 'config' | 'templateId'> & Given<Pick<GraphStep, 'id' | 'name' | 'position'>>
 
-export function newStep(
-  { id = newId(), type, name = kindOf(type).name, position = { x: 0, y: 0 }, config, templateId }: StepInput,
-  now: string,
-): GraphStep {
+export function newStep(step: StepInput, now: string): GraphStep {
+  const { id = newId(), type, name = kindOf(type).name, position = { x: 0, y: 0 }, config, templateId } = step
   return { id, type, name, position, config, templateId, createdAt: now, updatedAt: now }
 }
 
-export type TransitionInput = {
-  id?: string | undefined
-  fromStepId: string
-  toStepId: string
-  branch: string | null
-  priority?: number | undefined
+type TransitionInput = Pick<GraphTransition, 'fromStepId' | 'toStepId' | 'branch'> & Given<Pick<GraphTransition, 'id' | 'priority'>>
+
+export function newTransition(transition: TransitionInput, now: string): GraphTransition {
+  const { id = newId(), fromStepId, toStepId, branch, priority = 0 } = transition
+  return { id, fromStepId: fromStepId.toLowerCase(), toStepId: toStepId.toLowerCase(), branch, priority, createdAt: now }
 }
 
-export const newTransition = (
-  { id = newId(), fromStepId, toStepId, branch, priority = 0 }: TransitionInput,
-  now: string,
-): GraphTransition => ({
-  id,
-  fromStepId: fromStepId.toLowerCase(),
-  toStepId: toStepId.toLowerCase(),
-  branch,
-  priority,
-  createdAt: now,
-})
+type StepChanges = Given<Pick<GraphStep, 'name' | 'position' | 'config' | 'templateId'>>
 
-type StepChanges = {
-  name?: string | undefined
-  position?: { x: number; y: number } | undefined
-  config?: Record<string, unknown> | undefined
-  templateId?: string | null | undefined
-}
-
-/** Undefined when there is no such step. */
-export function withChangedStep(graph: Graph, stepId: string, changes: StepChanges, now: string): Graph | undefined {
-  if (!graph.steps.some(({ id }) => id === stepId)) return undefined
+export function withChangedStep(graph: Graph, stepId: string, changes: StepChanges, now: string): Graph {
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
   return { ...graph, steps: graph.steps.map((step) => (step.id === stepId ? { ...step, ...given, updatedAt: now } : step)) }
 }
@@ -95,13 +67,9 @@ export function copyGraph({ steps, transitions }: Graph, now: string): Graph {
   const ids = new Map(steps.map(({ id }) => [id, newId()]))
   return {
     steps: steps.map((step) => ({ ...step, id: ids.get(step.id)!, createdAt: now, updatedAt: now })),
-    transitions: transitions.map((transition) => ({
-      ...transition,
-      id: newId(),
-      fromStepId: ids.get(transition.fromStepId)!,
-      toStepId: ids.get(transition.toStepId)!,
-      createdAt: now,
-    })),
+    transitions: transitions.map(({ fromStepId, toStepId, branch, priority }) =>
+      newTransition({ fromStepId: ids.get(fromStepId)!, toStepId: ids.get(toStepId)!, branch, priority }, now),
+    ),
   }
 }
 

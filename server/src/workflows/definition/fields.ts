@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { FieldType } from '../../contacts/data.ts'
 import { listFields } from '../../contacts/fields/fields.ts'
 import { many, type Pool } from '../../db/index.ts'
 
@@ -14,11 +15,7 @@ const TypedField = z.object({
 export const WorkflowFields = z.object({ fields: z.array(z.string()), typedFields: z.array(TypedField), count: z.int() })
 
 /** Fields that a CONDITION step can ask for: of the contact, and of the last events of a name. */
-export async function listWorkflowFields(
-  db: Pool,
-  projectId: string,
-  eventName: string | undefined,
-): Promise<z.output<typeof WorkflowFields>> {
+export async function listWorkflowFields(db: Pool, projectId: string, eventName: string | undefined) {
   const contact = await listFields(db, projectId)
   const event = eventName ? await listEventFields(db, projectId, eventName) : []
   const typedFields = [
@@ -29,7 +26,7 @@ export async function listWorkflowFields(
 }
 
 const listEventFields = (db: Pool, projectId: string, name: string) =>
-  many<{ key: string; type: 'number' | 'boolean' | 'date' | 'string' }>(db)`
+  many<{ key: string; type: FieldType }>(db)`
     select distinct on (key) key,
       case jsonb_typeof(value) when 'number' then 'number' when 'boolean' then 'boolean'
         when 'string' then case when value #>> '{}' ~ '^\\d{4}-\\d\\d-\\d\\d(T\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?Z)?$' then 'date' else 'string' end

@@ -51,20 +51,16 @@ export function violationsOf({ steps, transitions }: Graph): Violation[] {
   const taken = new Set<string>()
   for (const [index, transition] of transitions.entries()) {
     const violation = violationOf(transition, byId, taken)
-    if (violation) found.push({ index, ...violation })
+    if (violation) found.push({ ...violation, index })
   }
   const looping = found.length ? -1 : findEndlessLoop({ steps, transitions })
   if (looping > -1) found.push({ index: looping, field: 'toStepId', message: 'A loop needs a DELAY or WAIT_FOR_EVENT step in it.' })
   return found
 }
 
-function violationOf(
-  { fromStepId, toStepId, branch }: GraphTransition,
-  byId: Map<string, GraphStep>,
-  taken: Set<string>,
-): Omit<Violation, 'index'> | undefined {
-  const from = byId.get(fromStepId)
-  const to = byId.get(toStepId)
+function violationOf(transition: GraphTransition, byId: Map<string, GraphStep>, taken: Set<string>): Violation | undefined {
+  const { fromStepId, toStepId, branch } = transition
+  const [from, to] = [byId.get(fromStepId), byId.get(toStepId)]
   if (!from) return { field: 'fromStepId', message: 'No such step in this workflow.' }
   if (!to) return { field: 'toStepId', message: 'No such step in this workflow.' }
   if (from === to) return { field: 'toStepId', message: 'A step cannot lead to itself.' }

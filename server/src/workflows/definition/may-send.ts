@@ -1,4 +1,4 @@
-import { type Db, many } from '../../db/index.ts'
+import { type Db, scalars } from '../../db/index.ts'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
 import { requireScope, requireSenderDomain } from '../../http/auth/scopes.ts'
 import type { GraphStep } from './graph.ts'
@@ -20,8 +20,8 @@ export async function assertMaySendSteps(db: Db, caller: CallingProject, steps: 
 async function assertOwnDomains(db: Db, caller: CallingProject, steps: GraphStep[]) {
   if (caller.senderDomains === null) return
   const templates = steps.flatMap(({ templateId }) => templateId ?? [])
-  const rows = await many<{ from: string | null }>(db)`
-    select from_address as "from" from templates where project_id = ${caller.id} and id = any(${templates}::uuid[])
+  const senders = await scalars<string | null>(db)`
+    select from_address from templates where project_id = ${caller.id} and id = any(${templates}::uuid[])
   `
-  for (const { from } of rows) requireSenderDomain(caller, from)
+  for (const from of senders) requireSenderDomain(caller, from)
 }

@@ -1,31 +1,21 @@
-import { type Db, many } from '../../db/index.ts'
+import { type Db, many, maybeOne, scalars } from '../../db/index.ts'
 import { type Graph, selfEndingWaits, triggerOf, unreachableSteps } from './graph.ts'
 import { nextFiringOf } from './schedule.ts'
 import { segmentsOfStep } from './uses.ts'
-import type { WorkflowRow } from './workflow.ts'
+import type { Problem, WorkflowRow } from './workflow.ts'
 
-export type Problem = {
-  stepId: string | null
-  code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete' | 'loop_without_pause'
-  message: string
-}
+const problem = (stepId: string | null, code: Problem['code'], message: string): Problem => ({ stepId, code, message })
 
 /** What keeps a valid workflow from doing what it should. */
 export async function findProblems(db: Db, workflow: WorkflowRow, graph: Graph): Promise<Problem[]> {
   const trigger = triggerOf(graph)
   const starts = graph.transitions.some(({ fromStepId }) => fromStepId === trigger.id)
   return [
-    ...(starts ? [] : [{ stepId: trigger.id, code: 'no_steps' as const, message: 'Nothing follows the trigger.' }]),
-    ...unreachableSteps(graph).map(({ id, name }) => ({
-      stepId: id,
-      code: 'unreachable' as const,
-      message: `No execution comes to the step "${name}".`,
-    })),
-    ...selfEndingWaits(graph).map(({ id, name }) => ({
-      stepId: id,
-      code: 'loop_without_pause' as const,
-      message: `The step "${name}" waits for an event that its own loop causes, and the loop has no other pause.`,
-    })),
+    ...(starts ? [] : [problem(trigger.id, 'no_steps', 'Nothing follows the trigger.')]),
+    ...unreachableSteps(graph).map(({ id, name }) => problem(id, 'unreachable', `No execution comes to the step "${name}".`)),
+    ...selfEndingWaits(graph).map(({ id, name }) =>
+      problem(id, 'loop_without_pause', `The step "${name}" waits for an event that its own loop causes, and the loop has no other pause.`),
+    ),
     ...(await findTriggerProblems(db, workflow, trigger.id)),
     ...(await findTemplateProblems(db, workflow.projectId, graph)),
     ...(await findSegmentProblems(db, workflow, graph)),
@@ -39,18 +29,18 @@ const EMAIL_EVENTS = new Set(
 
 /** A trigger that cannot start the workflow. */
 async function findTriggerProblems(db: Db, workflow: WorkflowRow, stepId: string): Promise<Problem[]> {
-  const problem = (message: string): Problem[] => [{ stepId, code: 'trigger_incomplete', message }]
+  const incomplete = (message: string) => [problem(stepId, 'trigger_incomplete', message)]
   if (workflow.triggerType === 'SCHEDULE')
-    return nextFiringOf({ ...workflow, enabled: true }, new Date()) ? [] : problem('The schedule has a date that never comes.')
+    return nextFiringOf({ ...workflow, enabled: true }, new Date()) ? [] : incomplete('The schedule has a date that never comes.')
   if (workflow.triggerType !== 'EVENT') return []
   const name = workflow.triggerConfig.eventName as string
-  if (name.startsWith('email.') && !EMAIL_EVENTS.has(name)) return problem(`Sterna records no event "${name}".`)
+  if (name.startsWith('email.') && !EMAIL_EVENTS.has(name)) return incomplete(`Sterna records no event "${name}".`)
   const [, slug] = /^segment\.(.+)\.(?:entry|exit)$/s.exec(name) ?? []
   if (slug === undefined) return []
-  const tracked = await many(db)`
+  const tracked = await maybeOne(db)`
     select 1 from segments where project_id = ${workflow.projectId} and slug = ${slug} and track_membership limit 1
   `
-  return tracked.length ? [] : problem(`No segment with the slug "${slug}" tracks its membership.`)
+  return tracked ? [] : incomplete(`No segment with the slug "${slug}" tracks its membership.`)
 }
 
 async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph): Promise<Problem[]> {
@@ -61,10 +51,10 @@ async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph)
     where project_id = ${projectId} and id = any(${sending.map(({ templateId }) => templateId)}::uuid[])
   `
   const byId = new Map(found.map((template) => [template.id, template]))
-  return sending.flatMap(({ id: stepId, templateId }): Problem[] => {
+  return sending.flatMap(({ id, templateId }) => {
     const template = byId.get(templateId!)
-    if (!template) return [{ stepId, code: 'template_missing', message: 'The template does not exist.' }]
-    return template.hasFrom ? [] : [{ stepId, code: 'no_sender', message: 'The template has no "from" address.' }]
+    if (!template) return [problem(id, 'template_missing', 'The template does not exist.')]
+    return template.hasFrom ? [] : [problem(id, 'no_sender', 'The template has no "from" address.')]
   })
 }
 
@@ -75,11 +65,10 @@ async function findSegmentProblems(db: Db, { projectId, triggerType, triggerConf
   )
   if (triggerType === 'SCHEDULE') uses.push({ stepId: null, segmentId: triggerConfig.segmentId as string })
   if (!uses.length) return []
-  const found = await many<{ id: string }>(db)`
+  const known = await scalars<string>(db)`
     select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])
   `
-  const known = new Set(found.map(({ id }) => id))
   return uses
-    .filter(({ segmentId }) => !known.has(segmentId))
-    .map(({ stepId }) => ({ stepId, code: 'segment_missing', message: 'The segment does not exist.' }))
+    .filter(({ segmentId }) => !known.includes(segmentId))
+    .map(({ stepId }) => problem(stepId, 'segment_missing', 'The segment does not exist.'))
 }

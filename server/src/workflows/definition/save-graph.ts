@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { maybeOne, one, type Tx } from '../../db/index.ts'
+import { maybeScalar, one, type Tx } from '../../db/index.ts'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
 import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { type FieldIssue, fail, invalid } from '../../lib/errors.ts'
@@ -8,7 +8,7 @@ import { lockSegments } from '../../segments/limits.ts'
 import { type Graph, type Violation, violationsOf } from './graph.ts'
 import { listenForWorkflow } from './listeners.ts'
 import { assertMaySendSteps } from './may-send.ts'
-import { checkGraphReferences, type GraphUses, usesOfGraph } from './uses.ts'
+import { checkGraphReferences, usesOfGraph } from './uses.ts'
 import { trimVersions } from './versions.ts'
 import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from './workflow.ts'
 
@@ -18,38 +18,33 @@ const MAX_GRAPH_BYTES = MB
 /** Names the place in the request of what is wrong. */
 export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
 /** Requests about a single step or transition name its fields directly. */
-export const BARE_PLACES: Places = { violation: ({ field }) => field, step: () => '' }
+const BARE_PLACES: Places = { violation: ({ field }) => field, step: () => '' }
 
 type Edit = WorkflowKey & {
   revisions?: string[] | undefined
   /** The version that the caller has read. */
   version?: number
-  places: Places
+  places?: Places
   /** A key may not make an enabled workflow send what the key itself may not. */
   caller: CallingProject
   /** The person who makes the change. Undefined: an API key. */
   savedBy?: string | undefined
-  /** Undefined: there is no such step or transition. */
-  change: (graph: Graph) => Graph | undefined
+  change: (graph: Graph) => Graph
 }
 
-/**
- * Changes the graph as a whole: the change is a new version, or nothing. Undefined when there is no such workflow, or the change found nothing
- * to change.
- */
-export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow; graph: Graph } | undefined> {
+/** Changes the graph as a whole: the change is a new version, or nothing. */
+export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow; graph: Graph }> {
+  const { places = BARE_PLACES } = edit
   await lockSegments(tx, edit.projectId)
   const stored = await lockWorkflow(tx, edit)
-  if (!stored) return undefined
   refuseStale(stored, edit.revisions)
   if (edit.version !== undefined && edit.version !== stored.version)
     fail('CONFLICT', { message: 'It was changed since you read it.', details: { version: stored.version, updatedAt: stored.updatedAt } })
   const before = await readGraph(tx, stored)
   const graph = edit.change(before)
-  if (!graph) return undefined
-  refuseViolations(graph, edit.places)
+  refuseViolations(graph, places)
   const changed = graph.steps.filter((step) => !before.steps.includes(step))
-  await checkGraphReferences(tx, edit.projectId, changed, (step) => edit.places.step(graph.steps.indexOf(step)))
+  await checkGraphReferences(tx, edit.projectId, changed, (step) => places.step(graph.steps.indexOf(step)))
   if (stored.enabled) await assertMaySendSteps(tx, edit.caller, changed)
   await refuseForeignIds(tx, stored, { before, graph })
   return { row: await storeVersion(tx, stored, graph, edit.savedBy), graph }
@@ -72,7 +67,7 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
   const own = new Set([...before.steps, ...before.transitions].map((each) => each.id))
   const added = [...graph.steps, ...graph.transitions].map((each) => each.id).filter((each) => !own.has(each))
   if (!added.length) return
-  const taken = await maybeOne<{ id: string }>(tx)`
+  const taken = await maybeScalar<string>(tx)`
     select own.id from workflow_graphs g cross join lateral jsonb_array_elements_text(g.uses -> 'ids') as own(id)
     where g.project_id = ${projectId} and g.workflow_id <> ${id}
       and (g.pinned or exists (select from workflows w where w.project_id = g.project_id and w.id = g.workflow_id and w.version = g.version))
@@ -80,14 +75,14 @@ async function refuseForeignIds(tx: Tx, { projectId, id }: WorkflowKey, { before
     limit 1
   `
   if (!taken) return
-  const isStep = graph.steps.some((step) => step.id === taken.id)
-  const index = (isStep ? graph.steps : graph.transitions).findIndex((each) => each.id === taken.id)
+  const isStep = graph.steps.some((step) => step.id === taken)
+  const index = (isStep ? graph.steps : graph.transitions).findIndex((each) => each.id === taken)
   invalid(`${isStep ? 'steps' : 'transitions'}.${index}.id`, 'Another workflow has this id.')
 }
 
 async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph, savedBy: string | undefined): Promise<WorkflowRow> {
   const { projectId, id, version } = workflow
-  await insertGraph(tx, { projectId, id, version: version + 1, graph, uses: usesOfGraph(graph), savedBy })
+  await insertGraph(tx, { projectId, id, version: version + 1, graph, savedBy })
   await trimVersions(tx, workflow)
   const row = await one<WorkflowRow>(tx)`
     update workflows w set version = version + 1, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
@@ -98,19 +93,10 @@ async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph, savedBy
   return row
 }
 
-export async function insertGraph(
-  tx: Tx,
-  {
-    projectId,
-    id,
-    version,
-    graph,
-    uses,
-    savedBy,
-  }: WorkflowKey & { version: number; graph: Graph; uses: GraphUses; savedBy?: string | undefined },
-) {
-  await sql`
+type NewGraph = WorkflowKey & { version: number; graph: Graph; savedBy: string | undefined }
+
+export const insertGraph = (tx: Tx, { projectId, id, version, graph, savedBy }: NewGraph) =>
+  sql`
     insert into workflow_graphs (project_id, workflow_id, version, graph, uses, saved_by)
-    values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(uses)}::jsonb, ${savedBy ?? null})
+    values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(usesOfGraph(graph))}::jsonb, ${savedBy ?? null})
   `.execute(tx)
-}

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, one, scalar, type Tx } from '../../db/index.ts'
 import { nextRevision, refuseStale } from '../../http/if-match.ts'
+import type { Given } from '../../http/validate.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { fail, invalid } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
@@ -28,19 +29,15 @@ type NewWorkflow = Omit<WorkflowRow, 'id' | 'enabled' | 'version' | 'createdAt' 
   savedBy?: string | undefined
 }
 
-/** Disabled, with nothing but its TRIGGER step. */
-export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
-  const now = new Date().toISOString()
-  const graph: Graph = { steps: [newStep({ type: 'TRIGGER', config: {}, templateId: null }, now)], transitions: [] }
-  return insertWorkflow(tx, workflow, graph)
+/** Started by an event, disabled, with nothing but its TRIGGER step. */
+export function createWorkflow(tx: Tx, workflow: Omit<NewWorkflow, 'triggerType'>) {
+  const trigger = newStep({ type: 'TRIGGER', config: {}, templateId: null }, new Date().toISOString())
+  return insertWorkflow(tx, { ...workflow, triggerType: 'EVENT' }, { steps: [trigger], transitions: [] })
 }
 
 /** Disabled. The caller has checked what the graph refers to. */
-export async function insertWorkflow(
-  tx: Tx,
-  { projectId, id = newId(), name, description, triggerType, triggerConfig, allowReentry, savedBy }: NewWorkflow,
-  graph: Graph,
-) {
+export async function insertWorkflow(tx: Tx, workflow: NewWorkflow, graph: Graph) {
+  const { projectId, id = newId(), name, description, triggerType, triggerConfig, allowReentry, savedBy } = workflow
   await lockSegments(tx, projectId)
   await assertRoomForWorkflow(tx, projectId)
   const row = await one<WorkflowRow>(tx)`
@@ -48,7 +45,7 @@ export async function insertWorkflow(
     values (${projectId}, ${id}, ${name}, ${description}, ${triggerType}, ${JSON.stringify(triggerConfig)}::jsonb, ${allowReentry})
     returning ${WORKFLOW_COLUMNS}
   `
-  await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, uses: usesOfGraph(graph), savedBy })
+  await insertGraph(tx, { projectId, id: row.id, version: row.version, graph, savedBy })
   return { row, graph }
 }
 
@@ -58,12 +55,8 @@ async function assertRoomForWorkflow(tx: Tx, projectId: string) {
   if (count >= MAX_WORKFLOWS) fail('CONFLICT', { message: `A project has at most ${MAX_WORKFLOWS.toLocaleString('en')} workflows.` })
 }
 
-type WorkflowChanges = {
-  name?: string | undefined
-  description?: string | null | undefined
+type WorkflowChanges = Given<Pick<WorkflowRow, 'name' | 'description' | 'enabled' | 'allowReentry'>> & {
   trigger?: { type: TriggerType; config: Record<string, unknown> } | undefined
-  enabled?: boolean | undefined
-  allowReentry?: boolean | undefined
 }
 type Edit = WorkflowKey & {
   revisions?: string[] | undefined
@@ -71,11 +64,10 @@ type Edit = WorkflowKey & {
   changesOf: (stored: WorkflowRow) => WorkflowChanges
 }
 
-/** Changes the given fields only. Undefined when there is no such workflow; a newer revision is refused. */
-export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changesOf }: Edit): Promise<WorkflowRow | undefined> {
+/** Changes the given fields only; a newer revision is refused. */
+export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changesOf }: Edit): Promise<WorkflowRow> {
   await lockSegments(tx, projectId)
   const stored = await lockWorkflow(tx, { projectId, id })
-  if (!stored) return undefined
   refuseStale(stored, revisions)
   const changes = changesOf(stored)
   const next: WorkflowRow = {
@@ -117,11 +109,10 @@ const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unkn
 
 const COPY = ' (Copy)'
 
-/** The copy is disabled, and has copies of the templates that were written in the original. Undefined when there is no such workflow. */
+/** The copy is disabled, and has copies of the templates that were written in the original. */
 export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: string | undefined }) {
   await lockSegments(tx, key.projectId)
   const original = await lockWorkflow(tx, key)
-  if (!original) return undefined
   const graph = copyGraph(await readGraph(tx, original), new Date().toISOString())
   const id = newId()
   const { templates: ids } = usesOfGraph(graph)
@@ -130,11 +121,10 @@ export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: s
   return insertWorkflow(tx, { ...original, id, savedBy: key.savedBy, name }, withTemplates(graph, templates))
 }
 
-/** Refused while executions are active. False when there is no such workflow. A job deletes its executions, templates, figures and graphs. */
-export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Promise<boolean> {
+/** Refused while executions are active. A job deletes its executions, templates, figures and graphs. */
+export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey) {
   await lockSegments(tx, projectId)
-  const workflow = await lockWorkflow(tx, { projectId, id })
-  if (!workflow) return false
+  await lockWorkflow(tx, { projectId, id })
   const active = await maybeOne(tx)`
     select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1
   `
@@ -142,5 +132,4 @@ export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Pr
   await stopListening(tx, { projectId, id })
   await sql`delete from workflows where project_id = ${projectId} and id = ${id}`.execute(tx)
   await enqueue(tx, 'workflows.erase', { projectId, workflowId: id })
-  return true
 }

@@ -1,4 +1,4 @@
-import { many, type Tx } from '../../db/index.ts'
+import { scalars, type Tx } from '../../db/index.ts'
 import { invalid } from '../../lib/errors.ts'
 import { loadLookup } from '../../segments/expressions.ts'
 import { kindOf } from '../steps/kinds.ts'
@@ -6,7 +6,7 @@ import type { StepUses } from '../steps/step.ts'
 import { awaitedBy, type Graph, type GraphStep } from './graph.ts'
 
 /** What a graph mentions, stored beside it: usage and references are found by a query. */
-export type GraphUses = StepUses & { segments: string[]; templates: string[]; awaited: string[]; ids: string[] }
+type GraphUses = StepUses & { segments: string[]; templates: string[]; awaited: string[]; ids: string[] }
 
 const unique = (values: string[]) => [...new Set(values)]
 
@@ -41,10 +41,9 @@ export async function checkGraphReferences(tx: Tx, projectId: string, steps: Gra
 async function checkTemplates(tx: Tx, projectId: string, steps: GraphStep[], pathOf: (step: GraphStep) => string) {
   const ids = unique(steps.flatMap(({ templateId }) => templateId ?? []))
   if (!ids.length) return
-  const rows = await many<{ id: string }>(tx)`
+  const known = await scalars<string>(tx)`
     select id from templates where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id for key share
   `
-  const known = new Set(rows.map(({ id }) => id))
-  const wrong = steps.find(({ templateId }) => templateId !== null && !known.has(templateId))
+  const wrong = steps.find(({ templateId }) => templateId !== null && !known.includes(templateId))
   if (wrong) invalid(`${pathOf(wrong)}config.templateId`, 'No such template.')
 }

@@ -7,7 +7,6 @@ import { fail } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { ALL_STEP_TYPES } from '../steps/kinds.ts'
 import type { Graph, GraphStep, GraphTransition } from './graph.ts'
-import type { Problem } from './problems.ts'
 import { TRIGGER_TYPES, type TriggerType } from './trigger.ts'
 
 export const Transition = z
@@ -61,6 +60,7 @@ const WorkflowProblem = z.object({
   code: z.enum(['no_steps', 'unreachable', 'no_sender', 'template_missing', 'segment_missing', 'trigger_incomplete', 'loop_without_pause']),
   message: z.string(),
 })
+export type Problem = z.output<typeof WorkflowProblem>
 
 export const Workflow = z
   .object({
@@ -79,15 +79,15 @@ export type WorkflowKey = { projectId: string; id: string }
 const selectWorkflow = ({ projectId, id }: WorkflowKey, lock = sql``) => sql<WorkflowRow>`
   select ${WORKFLOW_COLUMNS} from workflows w where w.project_id = ${projectId} and w.id = ${id} ${lock}`
 
-/** Keeps others from changing the workflow, and executions from starting. */
-export const lockWorkflow = (tx: Tx, key: WorkflowKey) => maybeOne(tx, selectWorkflow(key, sql`for update`))
-
-export const workflowNotFound = (id: string): never =>
-  fail('WORKFLOW_NOT_FOUND', { details: { resource: 'workflow', id: id.slice(0, 100) } })
+const workflowNotFound = (id: string): never => fail('WORKFLOW_NOT_FOUND', { details: { resource: 'workflow', id: id.slice(0, 100) } })
 
 /** Fails unless the project has this workflow. */
 export const getWorkflow = async (db: Db, key: WorkflowKey): Promise<WorkflowRow> =>
   (isId(key.id) && (await maybeOne(db, selectWorkflow(key)))) || workflowNotFound(key.id)
+
+/** The same, and keeps others from changing the workflow, and executions from starting. */
+export const lockWorkflow = async (tx: Tx, key: WorkflowKey): Promise<WorkflowRow> =>
+  (await maybeOne(tx, selectWorkflow(key, sql`for update`))) ?? workflowNotFound(key.id)
 
 /** The graph of a version, by default the current one of a workflow that exists. */
 export const readGraph = (db: Db, { projectId, id, version }: WorkflowKey & { version: number }) => scalar<Graph>(db)`

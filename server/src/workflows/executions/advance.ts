@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, scalar, type Tx } from '../../db/index.ts'
 import { exactTime } from '../../events/first-events.ts'
+import { isWiped } from '../../ledger/ledger-sql.ts'
 import { createCache } from '../../lib/cache.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { groupBy } from '../../lib/group-by.ts'
@@ -9,7 +10,7 @@ import { type Graph, stepOf } from '../definition/graph.ts'
 import { ALL_STEP_TYPES, decideSteps, kindOf } from '../steps/kinds.ts'
 import { CONTACT_GONE, type StepBatch, type StepOutcome } from '../steps/step.ts'
 import { type ActiveExecution, applyOutcomes } from './transition.ts'
-import { isBeingWiped, shareAdvance } from './wiped.ts'
+import { shareAdvance } from './wiped.ts'
 
 /** Steps that an execution takes in one transaction at most. */
 const MAX_ROUNDS = 20
@@ -30,7 +31,7 @@ export async function claimExecutions(tx: Tx, projectId: string, limit: number, 
   return many<Claimed>(tx)`
     select ${RUNNING_COLUMNS} from workflow_executions e
     where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
-      and not ${isBeingWiped(sql`${projectId}`)}
+      and not ${isWiped(sql`${projectId}`)}
     order by e.due_at limit ${limit} for update of e skip locked
   `
 }

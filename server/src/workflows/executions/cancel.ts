@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { many, type Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import { IS_ACTIVE } from '../definition/listeners.ts'
-import { addFigures, figureOfEnd } from './figures.ts'
+import { addFigures, type FigureKind, figureOfEnd } from './figures.ts'
 import { recordExecutionEnds } from './record-ends.ts'
 import { STARTED_FILTER, startedSql } from './started.ts'
 
@@ -42,23 +42,14 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
   ])
   if (status === 'FAILED')
     await recordFailedVisits(tx, projectId, { reason, ended: ended.filter(({ wasOpen, stepId }) => !wasOpen && stepId) })
-  await recordExecutionEnds(
-    tx,
-    projectId,
-    ended.map((execution) => ({ ...execution, status, exitReason: reason })),
-  )
+  const ends = ended.map((execution) => ({ ...execution, status, exitReason: reason }))
+  await recordExecutionEnds(tx, projectId, ends)
   return ended.length
 }
 
 /** Steps that could not be run: the visit that never began is recorded, so that the history of the execution says where it failed. */
 async function recordFailedVisits(tx: Tx, projectId: string, { reason, ended }: { reason: string; ended: Ended[] }) {
-  const visits = ended.map(({ id, workflowId, stepId, visits }) => ({
-    executionId: id,
-    workflowId,
-    stepId,
-    visit: visits + 1,
-    id: newId(),
-  }))
+  const visits = ended.map(({ id: executionId, visits, ...rest }) => ({ ...rest, executionId, visit: visits + 1, id: newId() }))
   await sql`
     with failed as (
       select * from jsonb_to_recordset(${JSON.stringify(visits)}::jsonb) as r("executionId" uuid, "workflowId" uuid, "stepId" uuid, visit int, id uuid)
@@ -68,11 +59,8 @@ async function recordFailedVisits(tx: Tx, projectId: string, { reason, ended }: 
     insert into workflow_step_executions (project_id, execution_id, visit, id, workflow_id, step_id, status, error, completed_at)
     select ${projectId}, "executionId", visit, id, "workflowId", "stepId", 'FAILED', ${reason}, now() from failed
   `.execute(tx)
-  await addFigures(
-    tx,
-    projectId,
-    visits.flatMap(({ workflowId, stepId }) => (['entered', 'failed'] as const).map((kind) => ({ workflowId, subjectId: stepId!, kind }))),
-  )
+  const figuresOf = (kind: FigureKind) => ended.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind }))
+  await addFigures(tx, projectId, [...figuresOf('entered'), ...figuresOf('failed')])
 }
 
 const cancel = (tx: Tx, projectId: string, which: RawBuilder<unknown>, reason: string) =>
@@ -94,23 +82,17 @@ export const CANCEL_FILTER = {
   contactId: z.uuid().optional(),
   ...STARTED_FILTER,
 }
+type CancelFilter = z.output<z.ZodObject<typeof CANCEL_FILTER>>
 
 /** One chunk of the active executions of a workflow that match. Returns their number: 0 when none is left. */
-export const cancelExecutionsOfWorkflow = (
-  tx: Tx,
-  projectId: string,
-  workflowId: string,
-  { status, stepId, contactId, ...started }: z.output<z.ZodObject<typeof CANCEL_FILTER>> = {},
-) =>
-  cancel(
-    tx,
-    projectId,
-    sql`e.workflow_id = ${workflowId}
-      ${status ? sql`and e.status = ${status}` : sql``}
-      ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
-      ${contactId ? sql`and e.contact_id = ${contactId}` : sql``} ${startedSql(started)}`,
-    'cancelled',
-  )
+export function cancelExecutionsOfWorkflow(tx: Tx, projectId: string, workflowId: string, filter: CancelFilter = {}) {
+  const { status, stepId, contactId } = filter
+  const which = sql`e.workflow_id = ${workflowId}
+    ${status ? sql`and e.status = ${status}` : sql``}
+    ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
+    ${contactId ? sql`and e.contact_id = ${contactId}` : sql``} ${startedSql(filter)}`
+  return cancel(tx, projectId, which, 'cancelled')
+}
 
 /** False if it has ended. */
 export const cancelExecution = async (tx: Tx, projectId: string, id: string) =>

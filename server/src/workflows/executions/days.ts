@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, many, type Tx } from '../../db/index.ts'
+import { countAffected, type Db, scalars, type Tx } from '../../db/index.ts'
 import type { Sums } from '../../ledger/ledger.ts'
 import { DAY } from '../../lib/text/units.ts'
 
@@ -33,11 +33,8 @@ export const workflowDays: Sums = {
   },
 }
 
-async function listDays(db: Db) {
-  const days = await many<{ day: string }>(db)`
-    select day::date::text as day from generate_series(${FIRST_KEPT_DAY}, ${utcDay(sql`now()`)}, interval '1 day') as day
-  `
-  return days.map(({ day }) => day)
+function listDays(db: Db) {
+  return scalars<string>(db)`select day::date::text from generate_series(${FIRST_KEPT_DAY}, ${utcDay(sql`now()`)}, interval '1 day') as day`
 }
 
 export const dropOldWorkflowDays = (tx: Tx, limit: number) =>

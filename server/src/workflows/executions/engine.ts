@@ -1,25 +1,17 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { many, maybeOne, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
 import { listenForNotifications } from '../../db/notifications.ts'
+import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
-import { type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
+import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
-import type { Log } from '../../lib/log.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
 import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
-import { isBeingWiped } from './wiped.ts'
 
-type Deps = {
-  db: Pool
-  url: string
-  log: Log
-  isHeld: () => boolean
-  timeoutAfterMs?: number | undefined
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; url: string; timeoutAfterMs?: number | undefined }
 
 /** Projects that one process works on at a time, besides one of an owner that has none of them. */
 const LANES = 2
@@ -107,16 +99,16 @@ const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
   select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
     select d.project_id, d.due_at from pending d join projects p on p.id = d.project_id
     where d.due_at <= now() and d.project_id <> all(${except}::uuid[]) and not p.disabled and p.deleted_at is null
-      and not ${isBeingWiped(sql`d.project_id`)}
+      and not ${isWiped(sql`d.project_id`)}
   `)}) as found
 `
 
 /** After 1 s, 2 s, 4 s, … The last attempt ends it, so that no execution stays in limbo. */
 async function postponeExecution(tx: Tx, projectId: string, id: string) {
-  const postponed = await maybeOne<{ attempts: number }>(tx)`
+  const attempts = await maybeScalar<number>(tx)`
     update workflow_executions set attempts = attempts + 1, due_at = now() + make_interval(secs => power(2, attempts)), updated_at = now()
     where project_id = ${projectId} and id = ${id} and due_at <= now()
     returning attempts
   `
-  if (postponed && postponed.attempts >= MAX_ATTEMPTS) await failExecution(tx, projectId, { id, reason: 'internal_error' })
+  if (attempts !== undefined && attempts >= MAX_ATTEMPTS) await failExecution(tx, projectId, { id, reason: 'internal_error' })
 }

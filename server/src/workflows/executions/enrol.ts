@@ -6,7 +6,7 @@ import { newId } from '../../lib/id.ts'
 import { IS_ACTIVE } from '../definition/listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from '../definition/workflow.ts'
 import type { StartEvent } from '../steps/step.ts'
-import { addFigures } from './figures.ts'
+import { addFigures, type Figure } from './figures.ts'
 
 /** Channel of notifications about executions that are due. */
 export const EXECUTIONS_CHANNEL = 'sterna_executions'
@@ -52,7 +52,7 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
     select step ->> 'id' from workflow_graphs g cross join lateral jsonb_array_elements(g.graph -> 'steps') as step
     where g.project_id = ${projectId} and g.workflow_id = ${workflowId} and g.version = ${version} and step ->> 'type' = 'TRIGGER'
   `
-  const started = await many<{ id: string | null; contactId: string; refused: boolean }>(tx)`
+  const started = await many<{ id: string; contactId: string }>(tx)`
     with given as materialized (
       -- As columns: of a constant workflow that is newer than the statistics, the planner would expect one execution and read all of them
       -- for each contact.
@@ -86,17 +86,13 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
     )
     select id, contact_id as "contactId" from started
   `
-  await addFigures(
-    tx,
-    projectId,
-    started.map(() => ({ workflowId, subjectId: workflowId, kind: 'started' })),
-  )
-  await recordActivities(
-    tx,
-    started.map(({ id, contactId }) => ({ projectId, type: 'workflow.started', contactId, data: { workflowId, executionId: id } })),
-  )
+  const figures = started.map((): Figure => ({ workflowId, subjectId: workflowId, kind: 'started' }))
+  await addFigures(tx, projectId, figures)
+  const activity = { projectId, type: 'workflow.started' as const }
+  const activities = started.map(({ id, contactId }) => ({ ...activity, contactId, data: { workflowId, executionId: id } }))
+  await recordActivities(tx, activities)
   if (started.length) await notifyDue(tx)
-  return new Map(started.map(({ id, contactId }) => [contactId, id!]))
+  return new Map(started.map(({ id, contactId }) => [contactId, id]))
 }
 
 /** SQL condition: the contact has been in the workflow, and its executions were deleted by age. */
@@ -104,11 +100,7 @@ const hasEnteredSql = ({ projectId, workflowId, contactId }: Record<'projectId' 
   select from workflow_entries n where n.project_id = ${projectId} and n.workflow_id = ${workflowId} and n.contact_id = ${contactId} offset 0)`
 
 /** Why a contact cannot enter a workflow now; undefined if it can. */
-export async function findEntryRefusal(
-  db: Db,
-  { projectId, id, allowReentry }: WorkflowKey & { allowReentry: boolean },
-  contactId: string,
-) {
+export async function findEntryRefusal(db: Db, { projectId, id, allowReentry }: WorkflowRow, contactId: string) {
   const { active, any, recent } = await one<{ active: boolean; any: boolean; recent: number }>(db)`
     select coalesce(bool_or(${IS_ACTIVE}), false) as active,
       count(*) > 0 or ${hasEnteredSql({ projectId, workflowId: id, contactId })} as any,
@@ -127,16 +119,12 @@ const MESSAGES = {
 }
 
 /** Starts an execution by request. Returns its id. The contact exists. */
-export async function startExecution(
-  tx: Tx,
-  key: WorkflowKey,
-  { contactId, context }: { contactId: string; context: Record<string, unknown> },
-): Promise<string> {
+export async function startExecution(tx: Tx, key: WorkflowKey, start: Start): Promise<string> {
   const [workflow] = await holdWorkflows(tx, key.projectId, [key.id])
   if (!workflow) return fail('CONFLICT', { message: 'The workflow is disabled.' })
-  const refusal = await findEntryRefusal(tx, workflow, contactId)
+  const refusal = await findEntryRefusal(tx, workflow, start.contactId)
   if (refusal) fail('CONFLICT', { message: MESSAGES[refusal], details: { reason: refusal } })
-  const started = await enrol(tx, workflow, [{ contactId, context }])
+  const started = await enrol(tx, workflow, [start])
   // Another request was faster.
-  return started.get(contactId) ?? fail('CONFLICT', { message: MESSAGES.active, details: { reason: 'active' } })
+  return started.get(start.contactId) ?? fail('CONFLICT', { message: MESSAGES.active, details: { reason: 'active' } })
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { countAffected, many, type Pool, type Tx, transact } from '../../db/index.ts'
-import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
+import { countAffected, many, type Pool, scalars, type Tx, transact } from '../../db/index.ts'
+import { createdInScope, OF_DELETED_PROJECT, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { workInPieces } from '../../jobs/job.ts'
 import { deleteWorkflowTemplates } from '../../templates/workflow-templates.ts'
@@ -13,8 +13,8 @@ import { VISIT_OUTCOME } from './visit-outcome.ts'
 /** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
 export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
-  const deleted = await many<{ id: string }>(tx)`${wipeSql('workflows', scope)} returning id`
-  for (const { id } of deleted) await stopListening(tx, { projectId, id })
+  const deleted = await scalars<string>(tx)`${wipeSql('workflows', scope)} returning id`
+  for (const id of deleted) await stopListening(tx, { projectId, id })
   return deleted.length
 }
 
@@ -35,10 +35,7 @@ export const wipeEntries = (tx: Tx, scope: WipeScope) =>
 export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope, { which: inScope(scope) })
 /** A reset keeps the secret, as it keeps the keys. */
 export const wipeWebhookSecret = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'webhook_secrets', scope, {
-    key: ['project_id'],
-    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
-  })
+  wipeRows(tx, 'webhook_secrets', scope, { key: ['project_id'], which: OF_DELETED_PROJECT })
 
 type ErasedWorkflow = { projectId: string; workflowId: string }
 /** Rows deleted in one transaction. */
@@ -63,8 +60,8 @@ export const continueErasing = (db: Pool, workflow: ErasedWorkflow) =>
 async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Promise<number> {
   const which = sql`t.workflow_id = ${workflowId}`
   const scope = (limit: number): WipeScope => ({ projectId, before: 'infinity', limit })
-  const executions = await many<{ id: string }>(tx)`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`
-  await dropStepsSql(executions.map(({ id }) => ({ projectId, id }))).execute(tx)
+  const executions = await scalars<string>(tx)`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`
+  await dropStepsSql(executions.map((id) => ({ projectId, id }))).execute(tx)
   return (
     executions.length ||
     (await deleteWorkflowTemplates(tx, { projectId, workflowId, limit: TEMPLATES_CHUNK })) ||

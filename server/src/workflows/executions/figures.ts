@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, type Tx } from '../../db/index.ts'
+import { type Db, many, scalars, type Tx } from '../../db/index.ts'
 import { defineLedger } from '../../ledger/ledger.ts'
 import { workflowDays } from './days.ts'
 import { VISIT_OUTCOME } from './visit-outcome.ts'
@@ -22,18 +22,13 @@ export const workflowLedger = defineLedger({
     workflow_figures: {
       key: { workflow_id: sql`d.workflow_id`, subject_id: sql`d.subject_id`, kind: sql`d.kind` },
       values: { n: sql`d.n` },
-      parts: listWorkflows,
+      parts: (db, projectId) => scalars<string>(db)`select id from workflows where project_id = ${projectId} order by id`,
       within: ({ part }) => sql`workflow_id = ${part} and kind not in ('started', 'taken')`,
       actual: ({ projectId, part }) => actualFigures(projectId, part),
     },
     workflow_days: workflowDays,
   },
 })
-
-async function listWorkflows(db: Db, projectId: string) {
-  const rows = await many<{ id: string }>(db)`select id from workflows where project_id = ${projectId} order by id`
-  return rows.map(({ id }) => id)
-}
 
 /** The figures of a workflow that are those of a list: its executions by status, and the visits of its steps by outcome. */
 const actualFigures = (projectId: string, workflowId: string): RawBuilder<unknown> => {

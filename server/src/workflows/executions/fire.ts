@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, maybeScalar, type Pool, scalars, type Tx, transact } from '../../db/index.ts'
 import { isStatementTimeout } from '../../db/sql-state.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
@@ -8,7 +8,7 @@ import { startProjectLoop } from '../../ledger/project-loop.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
 import { NIL_ID, newId } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
-import { findSegment } from '../../segments/segment.ts'
+import { findSegment, type SegmentRow } from '../../segments/segment.ts'
 import { segmentSql } from '../../segments/selection.ts'
 import { lastMissedFiring, nextFiringOf } from '../definition/schedule.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from '../definition/workflow.ts'
@@ -99,11 +99,9 @@ export async function continueFiring(db: Pool, { size = PAGE, ...firing }: Firin
   return transact(db, (tx) => enqueue(tx, 'workflows.fire', { ...firing, size }))
 }
 
-type Firing = { workflowId: string; after: string | null }
-
 /** Returns whether there may be another page. */
 async function firePage(tx: Tx, { projectId, firingId }: FiringKey, size: number): Promise<boolean> {
-  const firing = await maybeOne<Firing>(tx)`
+  const firing = await maybeOne<{ workflowId: string; after: string | null }>(tx)`
     select workflow_id as "workflowId", after from workflow_firings
     where project_id = ${projectId} and id = ${firingId} and status = 'RUNNING' for update
   `
@@ -116,11 +114,8 @@ async function firePage(tx: Tx, { projectId, firingId }: FiringKey, size: number
     return false
   }
   const page = await readMembersPage(tx, segment, { after: firing.after ?? NIL_ID, size })
-  const started = await enrol(
-    tx,
-    workflow,
-    page.contactIds.map((contactId) => ({ contactId })),
-  )
+  const starts = page.contactIds.map((contactId) => ({ contactId }))
+  const started = await enrol(tx, workflow, starts)
   await sql`
     update workflow_firings set after = ${page.end ?? firing.after}, enrolled = enrolled + ${started.size}
     where project_id = ${projectId} and id = ${firingId}
@@ -135,20 +130,18 @@ const endFiring = (tx: Tx, { projectId, firingId, reason }: FiringKey & { reason
     update workflow_firings set status = 'DONE', reason = ${reason}, ended_at = now() where project_id = ${projectId} and id = ${firingId}
   `.execute(tx)
 
-type Segment = NonNullable<Awaited<ReturnType<typeof findSegment>>>
-
 /** `end` is the last contact of the page; undefined if it is the last page. */
-async function readMembersPage(tx: Tx, segment: Segment, { after, size }: { after: string; size: number }) {
+async function readMembersPage(tx: Tx, segment: SegmentRow, { after, size }: { after: string; size: number }) {
   const isMember = await segmentSql(tx, segment)
-  const last = await maybeOne<{ id: string }>(tx)`
+  const end = await maybeScalar<string>(tx)`
     select id from contacts where project_id = ${segment.projectId} and id > ${after} order by id offset ${size - 1} limit 1
   `
-  const rows = await many<{ id: string }>(tx)`
+  const contactIds = await scalars<string>(tx)`
     select id from contacts
-    where project_id = ${segment.projectId} and id > ${after} ${last ? sql`and id <= ${last.id}` : sql``} and ${isMember}
+    where project_id = ${segment.projectId} and id > ${after} ${end ? sql`and id <= ${end}` : sql``} and ${isMember}
     order by id
   `
-  return { contactIds: rows.map(({ id }) => id), end: last?.id }
+  return { contactIds, end }
 }
 
 const SHOWN_FIRINGS = 20

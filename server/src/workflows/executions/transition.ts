@@ -13,62 +13,30 @@ const MAX_VISITS = 1_000
 /** An execution at a step of its graph. */
 export type ActiveExecution = Running & { step: GraphStep; graph: Graph }
 type Judged = { execution: ActiveExecution; outcome: StepOutcome }
-type StepRecord = {
-  executionId: string
-  workflowId: string
-  visit: number
-  id: string
-  stepId: string
-  status: string
-  scheduledFor: Date | null
-  input: object | null
-  output: object | null
-  error: string | null
-  emailId: string | null
-  isOver: boolean
-}
-type NextState = {
-  id: string
+type NextState = Pick<Running, 'id' | 'visits' | 'arrival' | 'dueAt' | 'awaits' | 'deadlineAt' | 'attempts' | 'context'> & {
   status: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
   currentStepId: string
-  visits: number
-  arrival: EventPosition
-  dueAt: Date | null
-  awaits: string | null
-  deadlineAt: Date | null
-  attempts: number
   webhookHost: string | null
   exitReason: string | null
-  context: Record<string, unknown>
 }
+type Round = { projectId: string; now: Date; isLast: boolean }
 
 /**
  * Records what steps did, and moves their executions on. Returns those that have come to their next step and can go on at once; with `isLast`
  * these are due instead, and none is returned.
  */
-export async function applyOutcomes(
-  tx: Tx,
-  { projectId, now, isLast }: { projectId: string; now: Date; isLast: boolean },
-  judged: Judged[],
-) {
+export async function applyOutcomes(tx: Tx, { projectId, now, isLast }: Round, judged: Judged[]) {
   const moved = judged.map((each) => moveOn(each, now))
   await writeRecords(tx, projectId, moved)
   // The state of an execution that goes on is written at the end of the transaction.
-  const goingOn = isLast ? [] : moved.flatMap(({ next }) => next ?? [])
-  await writeStates(
-    tx,
-    projectId,
-    moved.filter(({ next }) => isLast || !next).map(({ state }) => state),
-  )
-  await addFigures(
-    tx,
-    projectId,
-    moved.flatMap(({ figures }) => figures),
-  )
-  return goingOn
+  const staying = moved.filter(({ next }) => isLast || !next).map(({ state }) => state)
+  await writeStates(tx, projectId, staying)
+  const figures = moved.flatMap((each) => each.figures)
+  await addFigures(tx, projectId, figures)
+  return isLast ? [] : moved.flatMap(({ next }) => next ?? [])
 }
 
-type Moved = { state: NextState; record: StepRecord; isNew: boolean; next?: ActiveExecution; figures: Figure[] }
+type Moved = { state: NextState; record: ReturnType<typeof recordOf>; isNew: boolean; next?: ActiveExecution; figures: Figure[] }
 
 /** State of an execution that has just come to a step. */
 export const ARRIVED = { status: 'RUNNING', dueAt: null, awaits: null, deadlineAt: null, attempts: 0 } as const
@@ -132,7 +100,8 @@ function follow(execution: ActiveExecution, moved: Moved, now: Date, way: Way = 
   }
 }
 
-function recordOf({ id, workflowId, step }: Running, visit: number, outcome: StepOutcome): StepRecord {
+/** The row of the visit, by the names in `writeRecords`. */
+function recordOf({ id, workflowId, step }: Running, visit: number, outcome: StepOutcome) {
   const record = {
     executionId: id,
     workflowId,

@@ -6,10 +6,6 @@ import { lock, lockSharedSql } from '../../ledger/locks.ts'
 /** Held while executions of a project are advanced. Advisory locks are granted in order: a reset waits for batches under way, not for later ones. */
 export const shareAdvance = (tx: Tx, projectId: string) => sql`select ${lockSharedSql('advance', sql`${projectId}`)}`.execute(tx)
 
-/** SQL condition: the project is being reset or deleted. Nothing of its workflows goes on until that has ended. */
-export const isBeingWiped = (projectId: ReturnType<typeof sql>) =>
-  sql`exists (select from project_wipes w where w.project_id = ${projectId})`
-
 /**
  * Before the data of a project is wiped: no execution starts or goes on any more, and no email of one leaves. Executions are not cancelled
  * one by one, as there may be a million: they are deleted.

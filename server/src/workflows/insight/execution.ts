@@ -90,7 +90,7 @@ const nameOfStep = (graph: Graph | undefined, id: string | null) => {
   return step ? { id: step.id, name: step.name, type: step.type } : null
 }
 
-export type ExecutionKey = { projectId: string; workflowId: string; id: string }
+type ExecutionKey = { projectId: string; workflowId: string; id: string }
 
 /** Fails unless the workflow has this execution. */
 export const getExecution = async (db: Db, key: ExecutionKey) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Db, maybeOne } from '../../db/index.ts'
+import { type Db, maybeScalar } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { readGraph, type WorkflowRow } from '../definition/workflow.ts'
 import { readFigures, stepFigures } from '../executions/figures.ts'
@@ -65,10 +65,8 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
       branch,
       taken: figure(transitionId, 'taken'),
     })),
-    nextFiringAt: (await readNextFiring(db, workflow)) ?? null,
+    nextFiringAt:
+      (await maybeScalar<Date | null>(db)`select next_firing_at from workflows where project_id = ${projectId} and id = ${id}`) ?? null,
     firings: await listFirings(db, workflow),
   }
 }
-
-const readNextFiring = async (db: Db, { projectId, id }: WorkflowRow) =>
-  (await maybeOne<{ at: Date | null }>(db)`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`)?.at

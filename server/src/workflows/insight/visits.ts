@@ -70,14 +70,10 @@ type Page = { after: string | undefined; limit: number }
  * Visits `s` of each outcome `o`, which is a range of an index: at most `limit` of each, newest first. The project is a column: of a constant
  * project that is newer than the statistics, the planner would expect one row, and might read all visits of the project by the primary key.
  */
-const byOutcomeSql = (
-  { projectId, workflowId, stepId, outcomes, nextStepId }: Visits,
-  { after, limit }: Page,
-  columns: RawBuilder<unknown>,
-) => sql`
+const byOutcomeSql = ({ nextStepId, ...visits }: Visits, { after, limit }: Page, columns: RawBuilder<unknown>) => sql`
   with outcomes as materialized (
-    select ${projectId}::uuid as project_id, ${workflowId}::uuid as workflow_id, ${stepId}::uuid as step_id, outcome
-    from unnest(${outcomes}::text[]) as outcome
+    select ${visits.projectId}::uuid as project_id, ${visits.workflowId}::uuid as workflow_id, ${visits.stepId}::uuid as step_id, outcome
+    from unnest(${visits.outcomes}::text[]) as outcome
   )
   select v.* from outcomes o cross join lateral (
     select ${columns} from workflow_step_executions s
@@ -112,8 +108,6 @@ async function countVisits(db: Pool, visits: Visits): Promise<number> {
   if (counted !== undefined && (counted < COUNT.upTo || visits.nextStepId !== undefined)) return counted
   if (visits.nextStepId !== undefined) return COUNT.upTo
   const figures = stepFigures(await readFigures(db, visits), visits.stepId)
-  return Math.max(
-    counted ?? 0,
-    visits.outcomes.reduce((sum, outcome) => sum + figures[outcome], 0),
-  )
+  const total = visits.outcomes.reduce((sum, outcome) => sum + figures[outcome], 0)
+  return Math.max(counted ?? 0, total)
 }

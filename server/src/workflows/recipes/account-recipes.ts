@@ -20,7 +20,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Welcome',
         subject: 'Welcome, {{ firstName ?? "good to have you" }}',
         previewText: 'The shortest way to your first result',
-        type: 'MARKETING',
         content: [
           heading(1, 'Welcome, ', field('firstName', 'and good to have you'), '!'),
           paragraph('Your account is ready. Most people get their first result within ten minutes; here is the shortest way there.'),
@@ -38,7 +37,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Welcome: need a hand?',
         subject: 'Can we help you to get started?',
         previewText: 'Ten minutes are enough',
-        type: 'MARKETING',
         content: [
           ...HELLO,
           paragraph(
@@ -69,7 +67,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Trial: three days left',
         subject: 'Your trial ends in 3 days',
         previewText: 'What you keep, and how',
-        type: 'MARKETING',
         content: [
           heading(1, 'Your trial ends in 3 days'),
           ...HELLO,
@@ -82,7 +79,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Trial: it has ended',
         subject: 'Your trial has ended. Your work is still here',
         previewText: 'Nothing is deleted for 30 days',
-        type: 'MARKETING',
         content: [
           heading(1, 'Your trial has ended'),
           ...HELLO,
@@ -128,7 +124,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Win back: what is new',
         subject: 'A lot has happened since you left',
         previewText: 'Three things that people asked for most',
-        type: 'MARKETING',
         content: [
           heading(1, 'A lot has happened since you left'),
           ...HELLO,
@@ -142,7 +137,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Win back: the last one',
         subject: 'Shall we stop writing?',
         previewText: 'One click, and you hear from us no more',
-        type: 'MARKETING',
         content: [
           ...HELLO,
           paragraph(
@@ -169,7 +163,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Re-permission: the question',
         subject: 'Do you still want to hear from us?',
         previewText: 'One click keeps you on the list',
-        type: 'MARKETING',
         content: [
           heading(1, 'Do you still want to hear from us?'),
           ...HELLO,
@@ -183,7 +176,6 @@ export const ACCOUNT_RECIPES: Recipe[] = [
         name: 'Re-permission: the reminder',
         subject: 'Last call: stay on the list?',
         previewText: 'Otherwise this is goodbye',
-        type: 'MARKETING',
         content: [
           ...HELLO,
           paragraph('this is our last question: shall we keep writing? Without a click we stop in two weeks.'),

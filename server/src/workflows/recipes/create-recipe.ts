@@ -1,4 +1,4 @@
-import { type Db, maybeOne, one, type Tx } from '../../db/index.ts'
+import { type Db, maybeOne, maybeScalar, scalar, type Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import type { WebhookTarget } from '../../lib/network/webhook-target.ts'
 import { readOwnCondition } from '../../segments/check-condition.ts'
@@ -12,7 +12,7 @@ import { readStepConfig } from '../definition/step-config.ts'
 import { readTrigger } from '../definition/trigger.ts'
 import { checkGraphReferences } from '../definition/uses.ts'
 import { graphOfRecipe } from './graph-of-recipe.ts'
-import type { Recipe, RecipeEmail, RecipeTrigger } from './recipe.ts'
+import type { Recipe, RecipeEmail, RecipeStep, RecipeTrigger } from './recipe.ts'
 
 type Sender = { from: string | null; fromName: string | null }
 type Creation = {
@@ -34,23 +34,20 @@ export async function createFromRecipe(tx: Tx, { projectId, recipe, name, eventN
     templates.set(key, (await createTemplate(tx, projectId, { ...content, ...sender, workflowId: id }, { savedBy })).id)
   }
   const { triggerType, triggerConfig } = await createTrigger(tx, projectId, recipe.trigger, eventName)
-  const readConfig = ({ type, config = {}, email }: Recipe['steps'][number]) =>
-    readStepConfig(
-      { type, config: email === undefined ? config : { ...config, templateId: templates.get(email) } },
-      { path: '', target, projectId },
-    )
+  const readConfig = ({ type, config, email }: RecipeStep) => {
+    const templateId = email === undefined ? {} : { templateId: templates.get(email) }
+    return readStepConfig({ type, config: { ...config, ...templateId } }, { path: '', target, projectId })
+  }
   const graph = await graphOfRecipe(recipe.steps, readConfig, new Date().toISOString())
   await checkGraphReferences(tx, projectId, graph.steps, () => '')
-  const { description, allowReentry } = recipe
-  return insertWorkflow(
-    tx,
-    { projectId, id, name: name ?? recipe.name, description, triggerType, triggerConfig, allowReentry, savedBy },
-    graph,
-  )
+  const { name: ownName, description, allowReentry } = recipe
+  const workflow = { projectId, id, name: name ?? ownName, description, triggerType, triggerConfig, allowReentry, savedBy }
+  return insertWorkflow(tx, workflow, graph)
 }
 
 /** In the look of the project. Marketing has a footer with a link to unsubscribe. */
-async function contentOf(tx: Tx, projectId: string, { name, subject, previewText, type, content }: RecipeEmail) {
+async function contentOf(tx: Tx, projectId: string, email: RecipeEmail) {
+  const { name, subject, previewText, type = 'MARKETING', content } = email
   const blocks = [spacer(16), logo(), ...content, spacer(16), ...(type === 'MARKETING' ? [footer()] : [])]
   const design = { version: 1, content: identified(blocks) }
   const { body = '', design: stored } = await withRenderedBody(tx, projectId, { design })
@@ -59,16 +56,16 @@ async function contentOf(tx: Tx, projectId: string, { name, subject, previewText
 
 /** The sender of the template that was changed last, else one of the first verified domain. */
 async function findSender(db: Db, projectId: string): Promise<Sender> {
-  const { name } = await one<{ name: string }>(db)`select name from projects where id = ${projectId}`
+  const fromName = await scalar<string>(db)`select name from projects where id = ${projectId}`
   const last = await maybeOne<Sender>(db)`
     select from_address as "from", from_name as "fromName" from templates
     where project_id = ${projectId} and from_address is not null order by updated_at desc limit 1
   `
   if (last) return last
-  const domain = await maybeOne<{ domain: string }>(db)`
+  const domain = await maybeScalar<string>(db)`
     select domain from domains where project_id = ${projectId} and status = 'verified' order by created_at limit 1
   `
-  return { from: domain ? `hello@${domain.domain}` : null, fromName: name }
+  return { from: domain ? `hello@${domain}` : null, fromName }
 }
 
 async function createTrigger(tx: Tx, projectId: string, trigger: RecipeTrigger, eventName: string | undefined) {

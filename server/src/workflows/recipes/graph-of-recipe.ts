@@ -7,7 +7,7 @@ import type { RecipeStep } from './recipe.ts'
 type Place = { fromStepId: string; branch: string | null }
 
 /** The config of a step as it is stored. */
-export type ReadConfig = (step: RecipeStep) => Promise<Pick<GraphStep, 'config' | 'templateId'>>
+type ReadConfig = (step: RecipeStep) => Promise<Pick<GraphStep, 'config' | 'templateId'>>
 
 /** The graph of a recipe: its steps after a TRIGGER step, with transitions between them. */
 export async function graphOfRecipe(steps: RecipeStep[], readConfig: ReadConfig, now: string): Promise<Graph> {

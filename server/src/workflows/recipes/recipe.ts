@@ -6,7 +6,8 @@ export type RecipeEmail = {
   name: string
   subject: string
   previewText: string
-  type: 'MARKETING' | 'TRANSACTIONAL'
+  /** Marketing by default. */
+  type?: 'MARKETING' | 'TRANSACTIONAL'
   content: DesignBlock[]
 }
 
@@ -30,9 +31,7 @@ export type RecipeTrigger =
   /** Takes the members of a segment, which the recipe makes. */
   | { type: 'SCHEDULE'; schedule: string; segment: { name: string; description: string; condition: object } }
 
-export type RecipeNeed =
-  | { kind: 'event'; name: string; when: string; data: Record<string, unknown> }
-  | { kind: 'field'; name: string; when: string; data: Record<string, unknown> }
+export type RecipeNeed = { kind: 'event' | 'field'; name: string; when: string; data: Record<string, unknown> }
 
 export type Recipe = {
   key: string

@@ -11,17 +11,12 @@ export const findRecipe = (key: string): Recipe | undefined => RECIPES.find((rec
 /** The request that brings what a recipe needs. Null: Sterna records the event by itself. */
 export function snippetOf({ kind, name, data }: RecipeNeed, publicUrl: string): string | null {
   if (kind === 'event' && name.startsWith('email.')) return null
-  const request =
-    kind === 'event'
-      ? {
-          path: '/v1/track',
-          key: '$STERNA_PUBLIC_KEY',
-          body: { email: 'ada@example.com', event: name, ...(Object.keys(data).length ? { data } : {}) },
-        }
-      : { path: '/contacts', key: '$STERNA_SECRET_KEY', body: { email: 'ada@example.com', data } }
+  const [path, key] = kind === 'event' ? ['/v1/track', '$STERNA_PUBLIC_KEY'] : ['/contacts', '$STERNA_SECRET_KEY']
+  const given = Object.keys(data).length ? { data } : {}
+  const body = { email: 'ada@example.com', ...(kind === 'event' ? { event: name } : {}), ...given }
   return [
-    `curl ${publicUrl}${request.path} -H "authorization: Bearer ${request.key}" \\`,
+    `curl ${publicUrl}${path} -H "authorization: Bearer ${key}" \\`,
     `  -H 'content-type: application/json' \\`,
-    `  -d '${JSON.stringify(request.body)}'`,
+    `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 }

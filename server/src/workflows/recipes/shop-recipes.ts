@@ -21,7 +21,6 @@ export const SHOP_RECIPES: Recipe[] = [
         name: 'Cart: still there',
         subject: 'Your cart is waiting',
         previewText: 'We kept everything for you',
-        type: 'MARKETING',
         content: [
           heading(1, 'You left something behind'),
           paragraph('Hi ', field('firstName', 'there'), ', we kept your cart for you:'),
@@ -33,7 +32,6 @@ export const SHOP_RECIPES: Recipe[] = [
         name: 'Cart: the last reminder',
         subject: 'Shall we put it back on the shelf?',
         previewText: 'Your cart is kept for one more day',
-        type: 'MARKETING',
         content: [
           paragraph('Hi ', field('firstName', 'there'), ', your cart is kept for one more day. Is a question open? Just reply.'),
           button('Back to the cart', '{{ event.cartUrl ?? "https://example.com/cart" }}'),
@@ -88,7 +86,6 @@ export const SHOP_RECIPES: Recipe[] = [
         name: 'Feedback: the question',
         subject: 'How was it, {{ firstName ?? "honestly" }}?',
         previewText: 'One question, one minute',
-        type: 'MARKETING',
         content: [
           heading(1, 'How was it?'),
           paragraph(
@@ -103,7 +100,6 @@ export const SHOP_RECIPES: Recipe[] = [
         name: 'Feedback: the reminder',
         subject: 'A minute for one question?',
         previewText: 'We read every answer',
-        type: 'MARKETING',
         content: [
           paragraph(
             'Hi ',
@@ -141,7 +137,6 @@ export const SHOP_RECIPES: Recipe[] = [
         name: 'Birthday',
         subject: 'Happy birthday, {{ firstName ?? "you" }}!',
         previewText: 'Something small from us',
-        type: 'MARKETING',
         content: [
           heading(1, 'Happy birthday, ', field('firstName', 'you'), '!'),
           paragraph('Today is your day, so here is something small from us: 10 % on anything, until the end of the week.'),

@@ -64,11 +64,7 @@ async function readAsked(db: Db, { projectId, now, world }: StepBatch, execution
   const expressions = (compiled?.cases ?? []).map(({ expression }) => expression)
   const contactIds = world && !world.isStored ? [] : executions.map(({ contactId }) => contactId)
   const stored = await readFacts(db, { projectId, contactIds, expressions })
-  const context = await readContext(
-    db,
-    projectId,
-    expressions.map((expression) => ({ expression })),
-  )
+  const context = await readContext(db, projectId, expressions)
   if (!world) return { compiled, context, byContact: new Map(stored.map((each) => [each.contact.id, each])) }
   const own: ContactFacts = {
     contact: { ...world.contact, updatedAt: stored[0]?.contact.updatedAt ?? now },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NO_DATA } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
-import { type Db, many, type Tx } from '../../db/index.ts'
+import { type Db, many, scalars, type Tx } from '../../db/index.ts'
 import { contentFrom } from '../../delivery/outbox/contents/content.ts'
 import { enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
 import type { OwnVariables } from '../../delivery/outbox/own-variables.ts'
@@ -150,12 +150,8 @@ async function readRecipients(db: Db, { projectId, contacts }: StepBatch, execut
 }
 
 /** Executions that have sent too many emails to their recipient in the last hour. In a simulation those of the path count. */
-async function findRunaways(
-  db: Db,
-  { projectId, world, now }: StepBatch,
-  executions: EmailStep[],
-  recipients: (EmailRecipient | undefined)[],
-): Promise<Set<string>> {
+async function findRunaways(db: Db, batch: StepBatch, executions: EmailStep[], recipients: (EmailRecipient | undefined)[]) {
+  const { projectId, world, now } = batch
   if (world) {
     const recent = world.emails.filter(({ to, at }) => to === recipients[0]?.email && at.getTime() > now.getTime() - HOUR)
     return new Set(recent.length >= MAX_EMAILS_PER_HOUR ? [executions[0]!.id] : [])
@@ -164,8 +160,8 @@ async function findRunaways(
     const contactId = recipients[index]?.contactId
     return contactId && visits >= MAX_EMAILS_PER_HOUR ? [{ id, contactId }] : []
   })
-  if (!suspects.length) return new Set()
-  const over = await many<{ id: string }>(db)`
+  if (!suspects.length) return new Set<string>()
+  const over = await scalars<string>(db)`
     with suspects as materialized (
       -- The project is a column: see writeRecords.
       select ${projectId}::uuid as project_id, s.* from jsonb_to_recordset(${JSON.stringify(suspects)}::jsonb) as s(id uuid, "contactId" uuid)
@@ -178,7 +174,7 @@ async function findRunaways(
         limit ${MAX_EMAILS_PER_HOUR}
       ) as sent) >= ${MAX_EMAILS_PER_HOUR}
   `
-  return new Set(over.map(({ id }) => id))
+  return new Set(over)
 }
 
 type DecidedEmail = Decided<SendEmail, EmailFacts>
@@ -205,10 +201,8 @@ async function send(tx: Tx, projectId: string, sending: Sending[]): Promise<Map<
   if (!sending.length) return new Map()
   const templates = new Map(sending.map(({ template }) => [template.id, template]))
   const used = [...templates.values()].map((template) => ({ contentId: newId(), template }))
-  await insertContents(
-    tx,
-    used.map(({ contentId, template }) => ({ projectId, id: contentId, ...contentFrom(template, { fromAddress: template.from! }) })),
-  )
+  const copies = used.map(({ contentId: id, template }) => ({ projectId, id, ...contentFrom(template, { fromAddress: template.from! }) }))
+  await insertContents(tx, copies)
   const contents = new Map(used.map(({ contentId, template }) => [template.id, { contentId, fromDomain: template.from!.split('@')[1]! }]))
   const own = await readOwnContacts(tx, projectId, sending)
   const emails = sending.map(({ execution, template, recipient }): NewEmail => {
@@ -236,12 +230,8 @@ async function send(tx: Tx, projectId: string, sending: Sending[]): Promise<Map<
 /** Sets the outcome of those that are to be sent and exceed the cap of the project. */
 async function failOverCap(tx: Tx, projectId: string, outcomes: StepOutcome[]) {
   const open = outcomes.flatMap((outcome, index) => (outcome.is === 'done' ? index : []))
-  const refusals = await checkLockedCaps(
-    tx,
-    'workflows',
-    open.map(() => ({ projectId, emails: 1 })),
-    [projectId],
-  )
+  const wanted = open.map(() => ({ projectId, emails: 1 }))
+  const refusals = await checkLockedCaps(tx, 'workflows', wanted, [projectId])
   for (const [position, index] of open.entries()) if (refusals[position]) outcomes[index] = { is: 'failed', error: 'billing_limit' }
 }
 

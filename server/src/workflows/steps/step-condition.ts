@@ -174,7 +174,7 @@ function sourcesOf({ groups }: ConditionTree, prefix: string): Map<string, Sourc
 }
 
 /** Data of an execution that conditions read. */
-export type ExecutionData = { event: Raw; context: Raw }
+type ExecutionData = { event: Raw; context: Raw }
 
 /** The branch that an execution takes. Pauses after each filter, as one may search a long text. */
 export async function chooseBranch(

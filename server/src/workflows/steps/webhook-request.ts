@@ -8,7 +8,7 @@ export type WebhookConfig = { url: string; method: string; headers: Record<strin
 export type WebhookRequest = { url: string; method: string; headers: Record<string, string>; body: string | undefined }
 
 /** Of the step and the execution, all that a request shows. */
-export type WebhookSource = Pick<Running, 'id' | 'event' | 'context' | 'startedAt'> & {
+type WebhookSource = Pick<Running, 'id' | 'event' | 'context' | 'startedAt'> & {
   config: WebhookConfig
   workflow: { id: string; name: string }
   contact: SimulatedContact

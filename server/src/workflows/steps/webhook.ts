@@ -79,15 +79,7 @@ function judge(execution: AtWebhook, result: WebhookAnswer, now: Date): StepOutc
   return { is: 'wait', as: 'WAITING', until, attempts, deadlineAt: execution.deadlineAt, webhookHost, output: { ...output, reason } }
 }
 
-/** Texts of a webhook that are templates, with their paths. */
-function webhookTexts({ url, headers, body }: WebhookConfig): { path: string; text: string }[] {
-  return [
-    { path: 'url', text: url },
-    ...Object.entries(headers).map(([name, text]) => ({ path: `headers.${name}`, text })),
-    ...textsIn(body, 'body'),
-  ]
-}
-
+/** All texts of a value, with their paths. */
 const textsIn = (value: unknown, path: string): { path: string; text: string }[] => {
   if (typeof value === 'string') return [{ path, text: value }]
   if (typeof value !== 'object' || value === null) return []
@@ -98,8 +90,7 @@ const textsIn = (value: unknown, path: string): { path: string; text: string }[]
 const MAX_TEMPLATES = 100
 
 /** Refuses what a request could not be made with. */
-async function checkWebhook(config: WebhookConfig, { at, target, projectId }: ConfigReading) {
-  const { url, headers } = config
+async function checkWebhook({ url, headers, body }: WebhookConfig, { at, target, projectId }: ConfigReading) {
   // Values may only follow the host: a value that decides where a request goes would be chosen by the contact.
   const origin = /^https?:\/\/[^/?#]*/i.exec(url)?.[0] ?? url
   if (hasTags(origin)) invalid(`${at}.url`, 'The host cannot be a variable.')
@@ -110,10 +101,10 @@ async function checkWebhook(config: WebhookConfig, { at, target, projectId }: Co
     const refusal = refusalOfHeader(name, value)
     if (refusal) invalid(`${at}.headers.${name}`, refusal)
   }
-  const templates = webhookTexts(config).filter(({ text }) => hasTags(text))
+  const templates = textsIn({ url, headers, body }, at).filter(({ text }) => hasTags(text))
   if (templates.length > MAX_TEMPLATES) invalid(at, `At most ${MAX_TEMPLATES} texts with variables.`, 'too_big')
   for (const { path, text } of templates) {
     const [problem] = await checkTemplate({ subject: '', body: text, isText: true }, projectId)
-    if (problem) invalid(`${at}.${path}`, describeProblem(problem), 'invalid_string')
+    if (problem) invalid(path, describeProblem(problem), 'invalid_string')
   }
 }

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { type Db, many, maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { type Db, many, maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
+import type { LoopDeps } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import type { WaitingWork } from '../../ledger/turns.ts'
 import { crash } from '../../lib/crash-point.ts'
-import type { Log } from '../../lib/log.ts'
 import type { SafeFetch } from '../../lib/network/safe-fetch.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -13,21 +14,12 @@ import { signWebhook } from '../../webhooks/sign.ts'
 import { type Claimed, RUNNING_COLUMNS, withGraphs } from '../executions/advance.ts'
 import { notifyDue } from '../executions/enrol.ts'
 import { type ActiveExecution, applyOutcomes } from '../executions/transition.ts'
-import { isBeingWiped } from '../executions/wiped.ts'
 import type { Running } from '../steps/step.ts'
 import { decideWebhook, type WebhookAnswer } from '../steps/webhook.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from '../steps/webhook-request.ts'
 import { getWebhookSecret } from './webhook-secret.ts'
 
-type Deps = {
-  db: Pool
-  secrets: Secrets
-  log: Log
-  isHeld: () => boolean
-  safeFetch: SafeFetch
-  pollMs?: number
-  isDue?: (() => boolean) | undefined
-}
+type Deps = LoopDeps & { db: Pool; secrets: Secrets; safeFetch: SafeFetch; pollMs?: number }
 
 type DueHost = WaitingWork & { host: string }
 type AtWebhook = ActiveExecution & Running<WebhookConfig>
@@ -88,7 +80,7 @@ const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
   const due = sql`
     select h.project_id, h.webhook_host, h.due_at from hosts h join projects p on p.id = h.project_id
-    where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
+    where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isWiped(sql`p.id`)}
       and ${HOST_KEY} <> all(${except}::text[])`
   return many<DueHost>(db)`
     with recursive ${skipScanCte('hosts', {
@@ -127,14 +119,14 @@ type Settled = { execution: AtWebhook; leasedUntil: Date; result: WebhookAnswer 
 
 /** Only while the lease is ours and the execution is still at the step: it may have been cancelled, or taken over. */
 async function settle(tx: Tx, projectId: string, { execution, leasedUntil, result }: Settled) {
-  const held = await maybeOne<{ now: Date }>(tx)`
-    select now() as now from workflow_executions
+  const now = await maybeScalar<Date>(tx)`
+    select now() from workflow_executions
     where project_id = ${projectId} and id = ${execution.id} and visits = ${execution.visits} and webhook_host is not null
       and date_trunc('milliseconds', due_at) = ${leasedUntil}
     for update
   `
-  if (!held) return
-  const outcome = decideWebhook(execution, result, held.now)
-  await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution, outcome }])
+  if (!now) return
+  const outcome = decideWebhook(execution, result, now)
+  await applyOutcomes(tx, { projectId, now, isLast: true }, [{ execution, outcome }])
   if (outcome.is !== 'wait') await notifyDue(tx)
 }

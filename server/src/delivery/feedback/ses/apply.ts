@@ -19,11 +19,11 @@ const HOUR = 60 * MINUTE
 const WAITS = [5, 30, 5 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, 48 * HOUR, 72 * HOUR]
 
 /** Applies stored notifications until stopped. Any number of processes may run it. */
-export const startNotifications = ({ db, log }: { db: Pool; log: Log }, pollMs = POLL_MS, isDue = () => true) =>
-  every(pollMs, 'apply notifications', async () => void (isDue() && (await untilNone(() => applyDue(db, log)))), log)
-
-async function untilNone(work: () => Promise<number>) {
-  while ((await work()) === CHUNK);
+export function startNotifications({ db, log }: { db: Pool; log: Log }, pollMs = POLL_MS, isDue = () => true) {
+  const applyAll = async () => {
+    if (isDue()) while ((await applyDue(db, log)) === CHUNK);
+  }
+  return every(pollMs, 'apply notifications', applyAll, log)
 }
 
 /** Returns the number of notifications it claimed. One that cannot be applied must not block the others. */
@@ -70,10 +70,8 @@ const claim = (tx: Tx, limit: number) =>
 async function apply(tx: Tx, due: DueNotification[]) {
   if (!due.length) return
   const notifications = due.map(({ id, message, tries }) => ({ id, tries, parsed: readNotification(message) }))
-  const emails = await lockReportedEmails(
-    tx,
-    notifications.flatMap(({ parsed }) => ('notification' in parsed ? [parsed.notification.email] : [])),
-  )
+  const named = notifications.flatMap(({ parsed }) => ('notification' in parsed ? [parsed.notification.email] : []))
+  const emails = await lockReportedEmails(tx, named)
   const results: (Result & { id: string })[] = []
   const applicable: Notification[] = []
   for (const { id, tries, parsed } of notifications) {

@@ -1,4 +1,4 @@
-import { columns, type RowOf } from '../../../db/columns.ts'
+import { type CamelRow, columns, type RowOf } from '../../../db/columns.ts'
 import { type Db, many, prepared } from '../../../db/index.ts'
 import { createCache } from '../../../lib/cache.ts'
 import { KB, MB } from '../../../lib/text/units.ts'
@@ -11,7 +11,6 @@ import type { NewContent } from '../enqueue.ts'
 import { readLargeParts } from './large-content.ts'
 
 const FROM = ['fromAddress', 'fromName', 'replyTo'] as const
-const RAW_COLUMNS = columns('contents', 'c', ['rawForm', 'rawTracked'])
 const COLUMNS = columns('contents', 'c', ['projectId', 'id', 'type', 'subject', 'previewText', ...FROM, 'headers', 'templateId'])
 
 export type Content = RowOf<typeof COLUMNS> & {
@@ -73,19 +72,14 @@ const sizeOf = (content: Content) => 1_000 + 2 * content.body.length + filesSize
 export const filesSizeOf = ({ attachments, raw }: Pick<Content, 'attachments' | 'raw'>) =>
   attachments.reduce((sum, { content }) => sum + content.length, raw?.bytes.length ?? 0)
 
-type ContentRow = Omit<Content, 'attachments' | 'fromName' | 'raw'> & { fromName: string | null; projectName: string } & RowOf<
-    typeof RAW_COLUMNS
-  > & {
-    raw: Buffer | null
-    rawForm: RawContent['form'] | null
-  }
-type AttachmentRow = { contentId: string; filename: string; contentType: string; cid: string | null; inline: boolean; bytes: Buffer }
+type ContentRow = Omit<Content, 'attachments' | 'fromName' | 'raw'> &
+  Pick<CamelRow<'contents'>, 'fromName' | 'raw' | 'rawTracked'> & { rawForm: RawContent['form'] | null; projectName: string }
 
 async function loadContents(db: Db, wanted: Map<string, string>): Promise<Content[]> {
   if (!wanted.size) return []
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
   const contents = many<ContentRow>(db)`${prepared}
-    select ${COLUMNS}, ${RAW_COLUMNS}, p.name as "projectName", p.language as "projectLanguage",
+    select ${COLUMNS}, c.raw_form as "rawForm", c.raw_tracked as "rawTracked", p.name as "projectName", p.language as "projectLanguage",
       case when s.bytes > ${LARGE} then s.bytes::int else 0 end as "unreadBytes",
       case when s.bytes <= ${LARGE} then c.body else '' end as body, case when s.bytes <= ${LARGE} then c.raw end as raw
     from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
@@ -95,7 +89,7 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
       select octet_length(c.body) + coalesce(octet_length(c.raw), 0) + coalesce(sum(octet_length(a.bytes)), 0) as bytes
       from attachments a where a.project_id = c.project_id and a.content_id = c.id) as s
   `
-  const files = many<AttachmentRow>(db)`${prepared}
+  const files = many<Omit<CamelRow<'attachments'>, 'projectId'>>(db)`${prepared}
     select a.* from (
       select a.content_id as "contentId", a.position, a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes,
         sum(octet_length(a.bytes)) over (partition by a.content_id) as sum

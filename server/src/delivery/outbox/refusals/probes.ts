@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { columns, type RowOf } from '../../../db/columns.ts'
 import { many, one, type Pool, type Tx, transact } from '../../../db/index.ts'
 import { inTurnSql, ownerSql } from '../../../ledger/owner-sql.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from '../claim.ts'
@@ -7,14 +8,9 @@ import { PRIORITIES, workflowStream } from '../streams/stream-of.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
 
 /** A sender domain that is paused for equal refusals, whose probes are due. */
-export type VerifyingPause = {
-  projectId: string
-  domain: string
-  fingerprint: string
-  failedProbes: number
-  /** Failed probes during which no other email of the domain was queued. */
-  probedAlone: number
-}
+export type VerifyingPause = RowOf<typeof PAUSE> & { fingerprint: string }
+/** `probedAlone`: failed probes during which no other email of the domain was queued. */
+const PAUSE = columns('sending_pauses', 'p', ['projectId', 'domain', 'fingerprint', 'failedProbes', 'probedAlone'])
 
 /** A pause whose probes are due and not reserved. */
 const IS_DUE = sql`s.verifies and s.until <= now() and (s.probe_until is null or s.probe_until < now())`
@@ -33,7 +29,7 @@ export const reserveProbes = (tx: Tx, { probeMs, limit, probed = [] }: Reservati
       where ${IS_DUE}
       order by turn.in_owner + (select count(*) from unnest(${probed}::uuid[]) as b(id) where ${ownerSql(sql`b.id`)} = turn.owner), turn.due_at
       limit ${limit} for update of s skip locked)
-    returning p.project_id as "projectId", p.domain, p.fingerprint, p.failed_probes as "failedProbes", p.probed_alone as "probedAlone"
+    returning ${PAUSE}
   `
 
 export type Probes = {
@@ -59,11 +55,14 @@ const MAX_LOOKED_AT = 200
  * domain, to an address that was not refused, if possible also in another domain.
  */
 export async function claimProbes(db: Pool, worker: number, pause: VerifyingPause): Promise<Probes> {
+  const claimed = await transact(db, (tx) => many(tx, probesSql(worker, pause)))
+  const [held, other] = [true, false].map((which) => claimed.find(({ wasHeld }) => wasHeld === which))
+  return { held, other, othersWait: !other && claimed.some(({ othersWait }) => othersWait) }
+}
+
+const probesSql = (worker: number, pause: VerifyingPause) => {
   const { projectId, domain, fingerprint } = pause
-  const claimed = await transact(
-    db,
-    (tx) =>
-      many<ClaimedEmail & Pick<Probes, 'othersWait'>>(tx)`
+  return sql<ClaimedEmail & Pick<Probes, 'othersWait'>>`
       with me as materialized (
         select from senders where worker = ${worker} and lease_until > now() for key share
       ), refused as materialized (
@@ -92,10 +91,7 @@ export async function claimProbes(db: Pool, worker: number, pause: VerifyingPaus
       from (select * from held union all select * from other) as chosen
       where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
       returning ${CLAIMED_COLUMNS}, exists (select from others) or ${isInHand(pause)} as "othersWait"
-    `,
-  )
-  const [held, other] = [true, false].map((which) => claimed.find(({ wasHeld }) => wasHeld === which))
-  return { held, other, othersWait: !other && claimed.some(({ othersWait }) => othersWait) }
+    `
 }
 
 /** Not "=", as in the claim: else PostgreSQL may scan the primary key, past every email ever sent. */

@@ -1,17 +1,11 @@
 import { sql } from 'kysely'
-import { type Db, many, one, type Tx } from '../../../db/index.ts'
+import { type Db, many, scalar, type Tx } from '../../../db/index.ts'
 import { addEntries } from '../email-ledger.ts'
-import { END_COLUMNS, type EndedEmail, recordEnds } from '../ended.ts'
+import { END_COLUMNS, type EndedEmail, EXPIRES_AFTER_DAYS, recordEnds } from '../ended.ts'
 import { HELD, IS_HELD, MAX_EQUAL_REPLIES, type RefusalTiming, seconds, VERIFIES_INSTEAD } from './hold.ts'
 import { insertRefusalsSql } from './refusal.ts'
 
-/** Days after which a held email ends as expired, like every email that could not be sent. */
-const EXPIRES_AFTER_DAYS = 7
-
-export async function hasHeldRefusals(db: Db) {
-  const { held } = await one<{ held: boolean }>(db)`select exists (select from held_refusals) as held`
-  return held
-}
+export const hasHeldRefusals = (db: Db) => scalar<boolean>(db)`select exists (select from held_refusals)`
 
 /**
  * Whether a held refusal `h` with the streak `t` of its reply stands: a recipient of its sender domain was accepted after it, or its time is over
@@ -60,15 +54,11 @@ export async function applyVerdicts(tx: Tx, { holdMs, limit }: { holdMs: number;
     )
     select * from ended
   `
-  await recordEnds(
-    tx,
-    ended.filter(({ unknownRecipient }) => !unknownRecipient),
-  )
+  const refused = ended.filter(({ unknownRecipient }) => !unknownRecipient)
+  const bounced = ended.filter(({ unknownRecipient }) => unknownRecipient).map((email) => ({ ...email, kind: 'failed' as const }))
+  await recordEnds(tx, refused)
   // Without an event: the bounce that follows has one.
-  await addEntries(
-    tx,
-    ended.filter(({ unknownRecipient }) => unknownRecipient).map((email) => ({ ...email, kind: 'failed' as const })),
-  )
+  await addEntries(tx, bounced)
   return ended.length
 }
 

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { countAffected, type Db, maybeOne, one, type Tx } from '../../../db/index.ts'
+import { columns, type RowOf } from '../../../db/columns.ts'
+import { countAffected, type Db, maybeOne, scalar, type Tx } from '../../../db/index.ts'
 import { isProven } from '../../../domains/proof.ts'
 import { NIL_ID } from '../../../lib/id.ts'
 import { notifyQueued } from '../queue-notifications.ts'
@@ -81,36 +82,26 @@ export async function removeStream(tx: Tx, stream: StreamRef) {
   await sql`delete from streams where ${isStream(stream)}`.execute(tx)
 }
 
-export type DerivedPause = 'provider_quota' | 'provider' | 'domain' | 'domain_paused' | 'project_disabled'
+type DerivedPause = 'provider_quota' | 'provider' | 'domain' | 'domain_paused' | 'project_disabled'
 
 /**
  * Why emails of a project from a domain are not sent at the moment, as SQL; null when they are. Nothing is stored: sending continues when the
  * cause is gone.
  */
-export const derivedPauseSql = ({
-  projectId,
-  domain,
-}: {
-  projectId: RawBuilder<unknown>
-  domain: RawBuilder<unknown>
-}) => sql<DerivedPause | null>`case
+export const derivedPauseSql = ({ projectId, domain }: Record<'projectId' | 'domain', RawBuilder<unknown>>) => sql<DerivedPause | null>`case
   when (select p.disabled from projects p where p.id = ${projectId}) then 'project_disabled'
   when exists (select from sending_pauses s where s.project_id = ${NIL_ID} and s.domain = '' and s.cause = 'quota') then 'provider_quota'
   when exists (select from sending_pauses s where s.project_id = ${NIL_ID} and s.domain = '') then 'provider'
   when not exists (select from domains d where d.project_id = ${projectId} and d.domain = ${domain} and ${isProven}) then 'domain'
   when exists (select from sending_pauses s where s.project_id = ${projectId} and s.domain = ${domain}) then 'domain_paused' end`
 
-export type StreamState = {
-  pausedAt: Date | null
-  cancelledAt: Date | null
-  ratePerMinute: Rate
-  derivedPause: DerivedPause | null
-}
+const STATE = columns('streams', 't', ['pausedAt', 'cancelledAt'])
+type StreamState = RowOf<typeof STATE> & { ratePerMinute: Rate; derivedPause: DerivedPause | null }
 
 /** Undefined when there is no such stream. */
 export const readStreamState = (db: Db, { projectId, streamId }: StreamRef) =>
   maybeOne<StreamState>(db)`
-    select t.paused_at as "pausedAt", t.cancelled_at as "cancelledAt",
+    select ${STATE},
       (select r.per_minute from stream_rates r where r.project_id = t.project_id and r.id = t.id) as "ratePerMinute",
       ${derivedPauseSql({ projectId: sql`t.project_id`, domain: sql`t.from_domain` })} as "derivedPause"
     from streams t where t.project_id = ${projectId} and t.id = ${streamId}
@@ -120,14 +111,12 @@ export const readStreamState = (db: Db, { projectId, streamId }: StreamRef) =>
  * Whether an email of the campaign has not ended. Each state has an index of its own, so that no row of an ended email is read, however many
  * there are.
  */
-export async function hasOpenEmails(db: Db, { projectId, streamId }: StreamRef) {
-  const { open } = await one<{ open: boolean }>(db)`
+export const hasOpenEmails = (db: Db, { projectId, streamId }: StreamRef) =>
+  scalar<boolean>(db)`
     with held as materialized (select project_id, campaign_id from emails where state = 'sending')
     select exists (
         select from emails where state = 'queued' and lane = ${sql.lit(PRIORITIES.bulk)} and project_id = ${projectId} and stream_id = ${streamId})
       or exists (
         select from emails where state in ('deferred', 'unknown') and project_id = ${projectId} and campaign_id = ${streamId})
-      or exists (select from held where project_id = ${projectId} and campaign_id = ${streamId}) as open
+      or exists (select from held where project_id = ${projectId} and campaign_id = ${streamId})
   `
-  return open
-}

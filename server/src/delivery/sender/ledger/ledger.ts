@@ -1,6 +1,6 @@
+import { createCounts } from '../../../lib/concurrency/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { type BuiltMessage, type OwnerOf, type Room, roomFor } from '../limits/capacity.ts'
-import { createProjectCounts } from '../limits/project-counts.ts'
 import type { createSlots } from '../limits/slots.ts'
 import { createLingering, type StreamEmail } from './lingering.ts'
 import { createReadyBuffers } from './ready-buffers.ts'
@@ -30,9 +30,7 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
   const held = new Map<string, Email>()
   /** Held emails that do not linger; their number by priority and project. */
   const inUse = new Set<Email>()
-  const inUseBy = new Map<number, ReturnType<typeof createProjectCounts>>(
-    Object.values(PRIORITIES).map((priority) => [priority, createProjectCounts()]),
-  )
+  const inUseBy = new Map<number, ReturnType<typeof createCounts>>(Object.values(PRIORITIES).map((priority) => [priority, createCounts()]))
   /** Per priority, the emails claimed and neither built nor settled yet. */
   const building = new Map<number, number>()
   const lingering = createLingering(ownerOf, slots)

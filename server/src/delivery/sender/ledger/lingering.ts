@@ -1,3 +1,4 @@
+import { createCounts } from '../../../lib/concurrency/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { BULK_SHARE, type BuiltMessage, type OwnerOf } from '../limits/capacity.ts'
 import type { createSlots } from '../limits/slots.ts'
@@ -18,20 +19,12 @@ export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof creat
   const most = maxLingering(slots.most)
   /** With their owners. */
   const lingering = new Map<StreamEmail, string>()
-  const counts = new Map<string, number>()
+  const { counts, of: countOf, change } = createCounts()
   /** By key. The first of an owner is the next to be tried. */
   const silent = new Map<string, StreamEmail>()
 
   const ownerOfEmail = ({ projectId }: StreamEmail) => ownerOf(projectId)
   const isSilent = (email: StreamEmail) => silent.size > 0 && silent.has(keyOf(email))
-
-  const countOf = (owner: string) => counts.get(owner) ?? 0
-
-  function change(owner: string, by: 1 | -1) {
-    const count = countOf(owner) + by
-    if (count) counts.set(owner, count)
-    else counts.delete(owner)
-  }
 
   /**
    * Emails of an owner that may be on the wire or linger, once one of them lingers. The more owners have such emails, the fewer; the share of

@@ -44,14 +44,10 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     },
     /** Removes emails whose turn is far away: they take up capacity. A probe stays, the only one of its domain. */
     takeBack(): Email[] {
-      const isTakenBack = ({ email, probe }: Built) => !probe && (lingering.isSilent(email) || wire.hasNoSlots(email))
+      const isKept = ({ email, probe }: Built) => probe || !(lingering.isSilent(email) || wire.hasNoSlots(email))
       const all = [...buffers.values()].flat()
-      for (const [priority, buffer] of buffers)
-        buffers.set(
-          priority,
-          buffer.filter((each) => !isTakenBack(each)),
-        )
-      return all.filter(isTakenBack).map(({ email }) => email)
+      for (const [priority, buffer] of buffers) buffers.set(priority, buffer.filter(isKept))
+      return all.filter((each) => !isKept(each)).map(({ email }) => email)
     },
     /** Whether there is an email whose stream gets replies. */
     hasAnswering: (priority: number) => buffers.get(priority)!.some(({ email }) => !lingering.isSilent(email)),

@@ -1,6 +1,6 @@
+import { createCounts } from '../../../lib/concurrency/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import type { OwnerOf } from '../limits/capacity.ts'
-import { createProjectCounts } from '../limits/project-counts.ts'
 import type { createSlots } from '../limits/slots.ts'
 import type { createLingering, StreamEmail } from './lingering.ts'
 
@@ -12,7 +12,7 @@ type Deps = { slots: ReturnType<typeof createSlots>; lingering: ReturnType<typeo
 /** The emails on the wire, and which may follow them: invariants 3 and 4 of the ledger. */
 export function createWire<Email extends StreamEmail>(ownerOf: OwnerOf, { slots, lingering }: Deps) {
   const onWire = new Set<Email>()
-  const projects = createProjectCounts()
+  const projects = createCounts()
   let bulkOnWire = 0
 
   function add(email: Email) {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { createCounts } from '../../../lib/concurrency/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { CAPACITY as ALL_HELD, buildBatches, isTooMuchReady, limitsOf, nextInTurn, roomFor as roomForOwners } from './capacity.ts'
-import { createProjectCounts } from './project-counts.ts'
 
 const { transactional, bulk } = PRIORITIES
 const { capacity: CAPACITY, worthwhile: WORTHWHILE } = limitsOf(transactional)
@@ -12,7 +12,7 @@ const emails = (projectId: string, count: number, priority: number = transaction
 /** Projects of one owner have the same first letter. */
 const ownerOf = (projectId: string) => projectId[0]!
 const countsOf = (projectIds: string[]) => {
-  const { counts, change } = createProjectCounts()
+  const { counts, change } = createCounts()
   for (const projectId of projectIds) change(projectId, 1)
   return counts
 }

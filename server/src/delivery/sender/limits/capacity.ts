@@ -1,8 +1,8 @@
+import type { Counts } from '../../../lib/concurrency/counts.ts'
 import { groupBy } from '../../../lib/group-by.ts'
 import { MB } from '../../../lib/text/units.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
-import type { ProjectCounts } from './project-counts.ts'
 
 type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 /** The owner of a project. Shares are those of an owner: otherwise a person with sixty projects would have sixty. */
@@ -33,11 +33,7 @@ export type Room = { limit: number; except: string[] }
  * Room for another claim, if any. While several owners hold emails, each may use at most half of the capacity; a single one may use all
  * but the reserve. `held`: the emails of that priority, by project. `hasMore`: some of them are ready or being built, so a small claim can wait.
  */
-export function roomFor(
-  priority: number,
-  held: ProjectCounts,
-  { hasMore, ownerOf }: { hasMore: boolean; ownerOf: OwnerOf },
-): Room | undefined {
+export function roomFor(priority: number, held: Counts, { hasMore, ownerOf }: { hasMore: boolean; ownerOf: OwnerOf }): Room | undefined {
   const { capacity, worthwhile } = limitsOf(priority)
   const owners = countByOwner(held, ownerOf)
   const open = capacity - sumOf(owners)
@@ -52,7 +48,7 @@ export function roomFor(
   return large.length ? { limit: Math.min(open, FEW), except: large } : undefined
 }
 
-function countByOwner(projects: ProjectCounts, ownerOf: OwnerOf) {
+function countByOwner(projects: Counts, ownerOf: OwnerOf) {
   const owners = new Map<string, number>()
   for (const [projectId, count] of projects) {
     const owner = ownerOf(projectId)
@@ -61,7 +57,7 @@ function countByOwner(projects: ProjectCounts, ownerOf: OwnerOf) {
   return owners
 }
 
-function sumOf(counts: ProjectCounts) {
+function sumOf(counts: Counts) {
   let sum = 0
   for (const count of counts.values()) sum += count
   return sum
@@ -119,7 +115,7 @@ export function isTooMuchReady(
 }
 
 /** `maySend` also gets the number of emails on the wire of the email's owner. Its answer is the same for all emails of a stream. */
-type Turn<Email> = { onWire: ProjectCounts; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
+type Turn<Email> = { onWire: Counts; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
 
 /**
  * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire has the next turn, inside an owner the

@@ -1,18 +1,17 @@
-import { type Pool, transact } from '../../../db/index.ts'
-import { createCache } from '../../../lib/cache.ts'
-import type { Log } from '../../../lib/log.ts'
+import { transact } from '../../../db/index.ts'
 import { createOwners } from '../../../projects/owner.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import type { Disposition } from '../../transport/classify.ts'
 import { createBreaker } from './breaker.ts'
-import { createPauseStore, PAUSE_TIMING, type PauseTiming } from './pauses.ts'
+import { createPauseStore } from './pauses.ts'
 import { createSlowdown } from './slowdown.ts'
 import { type Paused, PROVIDER, takeReasonsToPauseProvider } from './stored-pauses.ts'
 
 export type Health = ReturnType<typeof createHealth>
 type Recipient = Pick<ClaimedEmail, 'projectId' | 'toAddress' | 'priority'>
 type Attempt = { email: Recipient; domain: string; disposition: Disposition }
+type Probe = Omit<Attempt, 'disposition'> & { disposition?: Disposition | undefined }
 
 /** Why an email is deferred although nothing is wrong with it. Does not count as a failure. */
 export type HeldBack = { code: 'domain_paused' | 'throttled'; error: string; waitSeconds: number }
@@ -20,8 +19,6 @@ export type HeldBack = { code: 'domain_paused' | 'throttled'; error: string; wai
 /** Jitter: emails of a paused domain wait up to this share longer than the pause, so that they are not all due at once. */
 const JITTER = 0.25
 const SHORTEST_WAIT_SECONDS = 5
-/** Projects whose owner is known here. */
-const MAX_OWNERS = 10_000
 
 const recipientDomain = ({ toAddress }: Recipient) => toAddress.slice(toAddress.lastIndexOf('@') + 1)
 
@@ -29,7 +26,7 @@ const recipientDomain = ({ toAddress }: Recipient) => toAddress.slice(toAddress.
  * Health of sending as a whole, derived from the outcome of every attempt: the provider, the sender domains of projects, recipient domains.
  * Checked before an email is built and again before it is sent.
  */
-export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
+export function createHealth({ db, log, timing }: Parameters<typeof createPauseStore>[0]) {
   const pauses = createPauseStore({ db, log, timing })
   const report = createBreaker()
   const slowdown = createSlowdown()
@@ -47,7 +44,6 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   }
 
   const owners = createOwners(db)
-  const ownerOf = createCache<string, string>({ maxEntries: MAX_OWNERS })
 
   /** Domains of two owners refused with the same reply: the provider is the cause, not the domains. */
   async function compareDomains() {
@@ -65,14 +61,11 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     isVerifying: pauses.isVerifying,
     hasPauses: pauses.hasPauses,
     /** Reads the owners of projects, for `attempted`. */
-    async meet(projectIds: string[]) {
-      const unknown = projectIds.filter((id) => !ownerOf.get(id))
-      if (unknown.length) for (const [id, owner] of await owners.read(unknown)) ownerOf.set(id, owner)
-    },
+    meet: owners.read,
     release: pauses.release,
     isProviderPaused: () => pauses.isPaused(PROVIDER) && !probeIsFree,
-    isProbing: () => hasProbe(),
-    hasPausedDomain: (projectId: string) => pauses.hasPausedDomain(projectId),
+    isProbing: hasProbe,
+    hasPausedDomain: pauses.hasPausedDomain,
     pauseProvider: (reason: string, { isUsedUp }: { isUsedUp: boolean }) =>
       pauses.pause(PROVIDER, reason, { cause: isUsedUp ? 'quota' : null }),
 
@@ -108,21 +101,16 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
 
     attempted({ email, domain, disposition }: Attempt) {
       const { projectId } = email
-      const decision = report({ projectId, owner: ownerOf.get(projectId) ?? projectId, domain, disposition })
+      const decision = report({ projectId, owner: owners.of(projectId), domain, disposition })
       const sender = senderOf(email, domain)
-      if (disposition.throttled && disposition.about === 'recipient')
-        slowdown.throttled({ projectId: email.projectId, domain: recipientDomain(email) })
+      if (disposition.throttled && disposition.about === 'recipient') slowdown.throttled({ projectId, domain: recipientDomain(email) })
       if (disposition.about === 'sender-domain') pauses.pause(sender, disposition.reason ?? '')
       if (decision?.pause === 'provider') pauses.pause(PROVIDER, decision.reason, { cause: causeOf(disposition) })
       if (decision?.pause === 'sender-domain') pauses.pause(sender, decision.reason, { fingerprint: decision.fingerprint })
     },
     /** Ends a probe, after `attempted`. Without a disposition the email was not sent for a reason of its own. */
-    probed(
-      { email, domain, disposition }: Omit<Attempt, 'disposition'> & { disposition?: Disposition | undefined },
-      probe: { provider: boolean; domain: boolean },
-    ) {
-      const sender = senderOf(email, domain)
-      if (probe.domain) settleProbe(sender, disposition && domainFinding(disposition), disposition)
+    probed({ email, domain, disposition }: Probe, probe: { provider: boolean; domain: boolean }) {
+      if (probe.domain) settleProbe(senderOf(email, domain), disposition && domainFinding(disposition), disposition)
       if (probe.provider) settleProbe(PROVIDER, disposition && providerFinding(disposition), disposition)
     },
   }

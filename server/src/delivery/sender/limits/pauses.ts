@@ -16,13 +16,12 @@ import {
   wakePaused,
 } from './stored-pauses.ts'
 
-/** `probeMs`: time after which another worker may probe, because the worker that reserved the probe may have died. */
-export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number; probeMs: number }
 /**
- * A relay that restarts is back in seconds, a suspended account in hours, a corrected DNS record in minutes. A second probe costs one email,
- * so `probeMs` is shorter than the longest time a reply may take.
+ * A relay that restarts is back in seconds, a suspended account in hours, a corrected DNS record in minutes. `probeMs`: time after which another
+ * worker may probe, because the worker that reserved the probe may have died. A second probe costs one email, so it is shorter than the longest
+ * time a reply may take.
  */
-export const PAUSE_TIMING: PauseTiming = {
+export const PAUSE_TIMING = {
   providerMs: 1_000,
   maxProviderMs: MINUTE,
   domainMs: MINUTE,
@@ -51,7 +50,7 @@ const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
  * Pauses of the provider and of sender domains after refusals. A pause takes effect in this process at once, and through the database in all
  * workers within a second. When its time is over, one email of one worker is sent as a probe: it ends the pause or doubles it.
  */
-export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
+export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: typeof PAUSE_TIMING | undefined }) {
   const pauses = new Map<string, Pause>()
   const ended = new Map<string, Paused>()
   const inTurn = createSemaphore(1)
@@ -141,7 +140,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
       if (!due()) return false
       return inTurn(async () => {
         const known = due()
-        if (!known || known.unsaved || !(await reserveProbe(db, paused, timing.probeMs))) return false
+        if (!known || known.unsaved || !(await transact(db, (tx) => reserveProbe(tx, paused, timing.probeMs)))) return false
         known.probingUntil = performance.now() + timing.probeMs
         return true
       })

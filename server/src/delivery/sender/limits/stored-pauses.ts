@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { type Db, many, type Pool, type Tx, transact } from '../../../db/index.ts'
+import { columns, type RowOf } from '../../../db/columns.ts'
+import { countAffected, type Db, many, type Tx } from '../../../db/index.ts'
 import { ownerSql } from '../../../ledger/owner-sql.ts'
 import { NIL_ID } from '../../../lib/id.ts'
 import { storable } from '../../../lib/text/storable.ts'
@@ -11,14 +12,9 @@ export const PROVIDER: Paused = { projectId: NIL_ID, domain: '' }
 /** What a pause is known to come from; null if only a reply is known. */
 export type PauseCause = 'quota' | null
 
-export type PauseFacts = Paused & {
-  reason: string
-  fingerprint: string | null
-  cause: PauseCause
-  failedProbes: number
-  /** Paused for equal refusals: `verify.ts` chooses the probes and ends the pause, in the database. A worker only keeps emails back. */
-  verifies: boolean
-}
+/** `verifies`: for equal refusals; `verify.ts` chooses the probes and ends the pause, in the database. A worker only keeps emails back. */
+const FACTS = columns('sending_pauses', '', ['projectId', 'domain', 'reason', 'fingerprint', 'cause', 'failedProbes', 'verifies'])
+export type PauseFacts = RowOf<typeof FACTS> & { cause: PauseCause }
 export type StoredSendingPause = PauseFacts & { since: Date; secondsLeft: number }
 
 /** Bounds memory; far beyond any real number of pauses. */
@@ -27,7 +23,7 @@ export const MAX_PAUSES = 10_000
 /** Newest first. A pause with a probe under way counts as not yet due. */
 export const readPauses = (db: Db) =>
   many<StoredSendingPause>(db)`
-    select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", verifies, since,
+    select ${FACTS}, since,
       extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
     from sending_pauses order by since desc limit ${MAX_PAUSES}
   `
@@ -35,14 +31,11 @@ export const readPauses = (db: Db) =>
 /** `until`: by the monotonic clock of this process. */
 export async function savePauses(tx: Tx, pauses: (PauseFacts & { until: number })[]) {
   if (!pauses.length) return
-  const rows = pauses.map(({ projectId, domain, reason, fingerprint, cause, failedProbes, until }) => ({
-    projectId,
-    domain,
+  const rows = pauses.map(({ reason, fingerprint, until, ...pause }) => ({
+    ...pause,
     // storable after slice, which may split a surrogate pair.
     reason: storable(reason.slice(0, 1_000)),
     fingerprint: fingerprint === null ? null : storable(fingerprint),
-    cause,
-    failedProbes,
     seconds: (until - performance.now()) / 1_000,
   }))
   await sql`
@@ -62,39 +55,33 @@ const MAX_WOKEN = 5_000
 
 export async function removePauses(tx: Tx, paused: Paused[]) {
   if (!paused.length) return
-  const rows = JSON.stringify(paused.map(({ projectId, domain }) => ({ projectId, domain })))
   await sql`
-    delete from sending_pauses p using jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid, domain text)
+    delete from sending_pauses p using jsonb_to_recordset(${JSON.stringify(paused)}::jsonb) as r("projectId" uuid, domain text)
     where p.project_id = r."projectId" and p.domain = r.domain and not p.verifies
   `.execute(tx)
 }
 
 /** Makes emails due at once that were deferred because of the pause. */
 export async function wakePaused(tx: Tx, paused: Paused[]) {
-  const rows = JSON.stringify(paused.map(({ projectId }) => ({ projectId })))
   await sql`
     update emails set due_at = now()
     where (project_id, id) in (
       select project_id, id from emails
       where state = 'deferred' and error_code = 'domain_paused' and due_at > now()
-        and project_id in (select "projectId" from jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid))
+        and project_id in (select "projectId" from jsonb_to_recordset(${JSON.stringify(paused)}::jsonb) as r("projectId" uuid))
       order by due_at limit ${MAX_WOKEN} for update skip locked)
   `.execute(tx)
 }
 
-export const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: number) =>
-  (
-    await transact(
-      db,
-      (tx) =>
-        many(tx)`
-        update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
-        where project_id = ${projectId} and domain = ${domain} and not verifies and until <= now() + interval '100 ms'
-          and (probe_until is null or probe_until < now())
-        returning 1
-      `,
-    )
-  ).length > 0
+/** False when another worker has it, or before the pause is over. */
+export async function reserveProbe(tx: Tx, { projectId, domain }: Paused, probeMs: number) {
+  const reserved = await countAffected(tx)`
+    update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
+    where project_id = ${projectId} and domain = ${domain} and not verifies and until <= now() + interval '100 ms'
+      and (probe_until is null or probe_until < now())
+  `
+  return reserved > 0
+}
 
 /**
  * Reasons to pause the provider: domains of two owners were paused for equal refusals within a minute. Each pause counts once, so that a provider

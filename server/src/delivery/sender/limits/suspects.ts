@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { transact } from '../../../db/index.ts'
 import { type ClaimedEmail, claimSuspect, hasSuspects } from '../../outbox/claim.ts'
 import type { ReadyEmail } from '../build-email.ts'
 import type { Dispatcher } from '../dispatch.ts'
@@ -52,7 +53,7 @@ export function createSuspects({ db, worker, ledger, health, pipeline, send, one
   }
 
   async function claim() {
-    const email = await claimSuspect(db, worker)
+    const email = await transact(db, (tx) => claimSuspect(tx, worker))
     if (email) ledger.hold(email)
     return email
   }

@@ -22,6 +22,7 @@ export const heading = (level: 1 | 2 | 3, ...parts: Inline[]): DesignBlock => ({
   content: inline(parts),
 })
 export const paragraph = (...parts: Inline[]): DesignBlock => ({ type: 'paragraph', content: inline(parts) })
+export const atRight = (...parts: Inline[]): DesignBlock => ({ type: 'paragraph', attrs: { align: 'right' }, content: inline(parts) })
 export const list = (type: 'bulletList' | 'orderedList', ...items: Inline[][]): DesignBlock => ({
   type,
   content: items.map((parts) => ({ type: 'listItem', content: [{ type: 'paragraph', content: inline(parts) }] })),
@@ -54,6 +55,12 @@ export const columnRow = (options: Columns, ...contents: DesignBlock[][]): Desig
   content: contents.map((content) => ({ type: 'column', content })),
 })
 
+/** How most emails begin and end. */
+export const TOP = [spacer(16), logo()]
+export const BOTTOM = [spacer(16), footer()]
+/** Background of sections. */
+export const TINT = '#eef4f6'
+
 /** Centres headings, texts, buttons and pictures. */
 export const centred = (...blocks: DesignBlock[]): DesignBlock[] =>
   blocks.map((block) =>
@@ -61,3 +68,5 @@ export const centred = (...blocks: DesignBlock[]): DesignBlock[] =>
       ? ({ ...block, attrs: { ...block.attrs, align: 'center' } } as DesignBlock)
       : block,
   )
+
+export const starter = (key: string, name: string, content: DesignBlock[]) => ({ key, name, content })

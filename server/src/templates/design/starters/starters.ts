@@ -12,12 +12,7 @@ const STARTERS = [
   ...NEWS.map((starter) => ({ ...starter, category: 'news' as const })),
   ...ACCOUNT.map((starter) => ({ ...starter, category: 'account' as const })),
   ...COMMERCE.map((starter) => ({ ...starter, category: 'commerce' as const })),
-].map(({ key, name, category, content }) => ({
-  key,
-  name,
-  category,
-  design: { version: 1, content: identified(content) } satisfies Design,
-}))
+].map(({ content, ...starter }) => ({ ...starter, design: { version: 1, content: identified(content) } satisfies Design }))
 
 /** In the look of the brand. */
 export const startersFor = (brand: Brand) => STARTERS.map((starter) => ({ ...starter, html: renderDesign(starter.design, brand).html }))
