@@ -24,6 +24,8 @@ const daysOf = (projectId: string, contacts: RawBuilder<unknown>, ofThese: RawBu
   from consents where project_id = ${projectId} ${ofThese} group by 1, 2`
 
 const DAY_VALUES = ['created', 'created_subscribed', 'opted_in', 'opted_out'] as const
+/** Of contacts that were deleted since. */
+const GONE_VALUES = DAY_VALUES.map((value) => `gone_${value}` as const)
 const ofDelta = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, sql.ref(`d.${column}`)]))
 
 /** Contacts by subscription, and what happened to them by day and source. */
@@ -40,7 +42,7 @@ export const contactLedger = defineLedger({
     contact_days: {
       key: { day: sql`d.day`, source: sql`coalesce(d.source, ${UNKNOWN_SOURCE})` },
       values: ofDelta(...DAY_VALUES),
-      notes: ofDelta('deleted', ...DAY_VALUES.map((value) => `gone_${value}`)),
+      notes: ofDelta('deleted', ...GONE_VALUES),
       where: sql`d.day is not null`,
       actual: ({ projectId }) => sql`
         ${daysOf(projectId, sql`(select * from contacts where project_id = ${projectId})`, sql``)}
@@ -78,7 +80,7 @@ export async function countRemoved(tx: Tx, { projectId, contacts, isReset = fals
   const sign = sql.lit(isReset ? -1 : 1)
   const values = DAY_VALUES.map((value) => sql`${sign} * ${sql.ref(value)}`)
   const ofDays = contactLedger.appendSql(
-    ['project_id', 'day', 'source', ...(isReset ? DAY_VALUES : DAY_VALUES.map((value) => `gone_${value}` as const))],
+    ['project_id', 'day', 'source', ...(isReset ? DAY_VALUES : GONE_VALUES)],
     sql`select ${projectId}, day, source, ${sql.join(values)}
       from (${daysOf(projectId, sql`given`, sql`and contact_id in (select id from given)`)}) as days`,
   )
@@ -96,15 +98,14 @@ export async function countRemoved(tx: Tx, { projectId, contacts, isReset = fals
 
 /** For a project reset or deletion. A reset also takes back what is noted about contacts that were deleted before. */
 export async function wipeContactCounts(tx: Tx, scope: WipeScope) {
-  const taken = [...DAY_VALUES.map((value) => `gone_${value}`), 'deleted', ...DAY_VALUES.map((value) => `gone_${value}`)]
+  const noted = ['deleted', ...GONE_VALUES] as const
+  const isNoted = noted.map((note) => sql`sum(${sql.ref(note)}) <> 0`)
+  const taken = [...GONE_VALUES, ...noted].map((note) => sql`-sum(${sql.ref(note)})`)
   const notes = contactLedger.appendSql(
-    ['project_id', 'day', 'source', ...DAY_VALUES, 'deleted', ...DAY_VALUES.map((value) => `gone_${value}` as const)],
-    sql`select ${scope.projectId}, day, source, ${sql.join(taken.map((note) => sql`-sum(${sql.ref(note)})`))}
+    ['project_id', 'day', 'source', ...DAY_VALUES, ...noted],
+    sql`select ${scope.projectId}, day, source, ${sql.join(taken)}
       from ${contactLedger.readSql('contact_days', scope.projectId)}
-      group by day, source having ${sql.join(
-        taken.slice(DAY_VALUES.length).map((note) => sql`sum(${sql.ref(note)}) <> 0`),
-        sql` or `,
-      )}`,
+      group by day, source having ${sql.join(isNoted, sql` or `)}`,
   )
   await notes.execute(tx)
   return contactLedger.wipe(tx, scope)

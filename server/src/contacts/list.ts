@@ -67,8 +67,9 @@ export async function listContacts({ db, secrets, segments }: Deps, projectId: s
   const where = sql`${matchesFilterSql(projectId, filter)} ${inSegment ? sql`and ${inSegment}` : sql``}`
   const select = (from: Db) => selectPage(from, secrets, { projectId, query, where })
   const page = inSegment ? await scanContacts(db, { projectId, ms: LONG_STATEMENT_MS }, select, failTooSlow) : await select(db)
-  const isFirst = query.cursor === undefined
-  return { ...page, total: isFirst ? await (inSegment ? countRowsOf(db, where) : countMatching(db, projectId, filter)) : 0 }
+  // Counted afterwards: the page may be read in a transaction, which would hold its connection meanwhile.
+  const count = () => (inSegment ? countRowsOf(db, where) : countMatching(db, projectId, filter))
+  return query.cursor === undefined ? { ...page, total: await count() } : page
 }
 
 type Named = { query: Query; filter: ContactFilter; inSegment: RawBuilder<unknown> | undefined }
@@ -92,7 +93,7 @@ async function listNamed({ db, secrets }: Pick<Deps, 'db' | 'secrets'>, projectI
 type PageQuery = { projectId: string; query: Query; where: RawBuilder<unknown> }
 
 function selectPage(db: Db, secrets: Secrets, { projectId, query, where }: PageQuery) {
-  const { sort = 'createdAt', dir = 'desc' } = query
+  const { sort, dir } = query
   // Ids are ordered by time, so the primary key serves as the index by creation time.
   const column = sql.ref(sort === 'email' ? 'email' : 'id')
   const beyond = sql.raw(dir === 'asc' ? '>' : '<')
@@ -105,8 +106,6 @@ function selectPage(db: Db, secrets: Secrets, { projectId, query, where }: PageQ
     `,
     positionOf: ({ id, email }) => [sort === 'email' ? email : id],
     show: showContact,
-    // Counted afterwards: the page may be read in a transaction, which would hold its connection meanwhile.
-    count: async () => 0,
   })
 }
 

@@ -9,7 +9,7 @@ import { isTracing, recordEmailStep } from '../lib/process/tracing.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { CALL_TIMEOUT_MS, hasHung, MAX_OF_HOST, startCalls } from '../webhooks/calls.ts'
-import { createWebhookSigner, type WebhookSigner } from '../webhooks/sign.ts'
+import { createWebhookSigner, openSecrets, type WebhookSigner } from '../webhooks/sign.ts'
 import {
   type DueDelivery,
   type DueEndpoint,
@@ -19,7 +19,6 @@ import {
   leaseEndpoints,
   readDueWork,
 } from './due-deliveries.ts'
-import { openSecrets } from './endpoint.ts'
 import { createMessageBodies } from './message-bodies.ts'
 import { payloadOf, type WebhookPayload } from './payload.ts'
 import { type Attempted, settleDeliveries } from './settle-deliveries.ts'

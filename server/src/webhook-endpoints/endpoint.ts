@@ -9,7 +9,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { newSigningSecret, type SigningSecrets } from '../webhooks/sign.ts'
+import { newSigningSecret, openSecrets } from '../webhooks/sign.ts'
 import { Selectors } from './event-types.ts'
 
 const MAX_ENDPOINTS = 20
@@ -82,11 +82,6 @@ const findEndpoint = (db: Db, { projectId, id }: EndpointKey) =>
 
 /** Fails unless the project has this endpoint. */
 export const getEndpoint = async (db: Db, key: EndpointKey) => (await findEndpoint(db, key)) ?? notFound('webhook endpoint', key.id)
-
-export const openSecrets = (secrets: Secrets, { secret, previous }: Pick<EndpointRow, 'secret' | 'previous'>): SigningSecrets => ({
-  secret: secrets.open('webhook-secret', secret),
-  previous: previous && secrets.open('webhook-secret', previous),
-})
 
 export function showEndpoint(secrets: Secrets, row: EndpointRow): z.output<typeof WebhookEndpoint> {
   const { projectId: _project, secret: _secret, previous: _previous, previousUntil, succeeded, failed, durationMs, ...shown } = row

@@ -4,9 +4,9 @@ import type { SafeFetch } from '../lib/network/safe-fetch.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CALL_TIMEOUT_MS } from '../webhooks/calls.ts'
 import { hasSucceeded, reasonOf } from '../webhooks/retry.ts'
-import { createWebhookSigner } from '../webhooks/sign.ts'
+import { createWebhookSigner, openSecrets } from '../webhooks/sign.ts'
 import { headersOf } from './deliver.ts'
-import { type EndpointRow, openSecrets } from './endpoint.ts'
+import type { EndpointRow } from './endpoint.ts'
 import { payloadOf } from './payload.ts'
 
 export const TestAnswer = z.object({

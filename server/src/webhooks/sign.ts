@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import type { Secrets } from '../lib/secrets.ts'
 
 /** Bytes of a secret, as Standard Webhooks recommends. */
 const SECRET_BYTES = 32
@@ -6,6 +7,13 @@ const PREFIX = 'whsec_'
 
 /** After a rotation there are two for a while. */
 export type SigningSecrets = { secret: string; previous: string | null }
+
+type SealedSecrets = { secret: Buffer; previous: Buffer | null }
+
+export const openSecrets = (secrets: Secrets, { secret, previous }: SealedSecrets): SigningSecrets => ({
+  secret: secrets.open('webhook-secret', secret),
+  previous: previous && secrets.open('webhook-secret', previous),
+})
 
 export const newSigningSecret = () => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
 

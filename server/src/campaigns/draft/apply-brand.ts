@@ -25,14 +25,8 @@ type Input = { dryRun: boolean; savedBy: string; total: number }
 type Position = { kind: Kind; after: string | null; looked: number }
 type Kind = 'templates' | 'campaigns'
 type Named = { id: string; name: string }
-type Result = {
-  dryRun: boolean
-  templates: number
-  campaigns: number
-  refused: number
-  changedTemplates: Named[]
-  changedCampaigns: Named[]
-}
+const NOTHING = { templates: 0, campaigns: 0, refused: 0, changedTemplates: [] as Named[], changedCampaigns: [] as Named[] }
+type Result = { dryRun: boolean } & typeof NOTHING
 type Row = Named & { design: Design; body: string }
 
 /** Renders the designs of templates and drafts again, in the brand as it is now. Of a project once at a time. */
@@ -57,7 +51,7 @@ async function applyPage(tx: Tx, job: JobId, isLast: boolean) {
   const { input, position } = taken
   const { kind, after, looked } = position ?? { kind: 'templates', after: null, looked: 0 }
   // The result of this job is what `advanceJob` stored.
-  const result = (taken.result as unknown as Result | null) ?? noneYet(input.dryRun)
+  const result = (taken.result as unknown as Result | null) ?? { dryRun: input.dryRun, ...NOTHING }
   const rows = await lockPage(tx, kind, { projectId: job.projectId, after })
   const next = { ...result, ...(await applyTo(tx, { kind, rows, result, job, input })) }
   const isDone = rows.length < PAGE
@@ -71,15 +65,6 @@ async function applyPage(tx: Tx, job: JobId, isLast: boolean) {
   if (isLast) await enqueue(tx, 'campaigns.apply-brand', job)
   return true
 }
-
-const noneYet = (dryRun: boolean): Result => ({
-  dryRun,
-  templates: 0,
-  campaigns: 0,
-  refused: 0,
-  changedTemplates: [],
-  changedCampaigns: [],
-})
 
 /** In the order of their ids, so that two transactions do not deadlock. */
 function lockPage(tx: Tx, kind: Kind, { projectId, after }: { projectId: string; after: string | null }) {

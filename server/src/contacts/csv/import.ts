@@ -38,7 +38,6 @@ const RETRY_AFTER_SECONDS = 10
 
 /** `segmentId`: the static segment to add all imported contacts to. `rowsBefore`: rows in earlier parts of the same file. */
 type Input = { totalRows: number; layout: Layout; startedBy: Source; segmentId?: string; rowsBefore?: number }
-type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
 type Upload = {
   uploaded: Buffer
   mapping?: ColumnMapping | undefined
@@ -49,7 +48,8 @@ type Upload = {
 type Deps = { db: Pool; segments: SegmentAccess }
 type ValidRow = Extract<CsvRow, { patch: unknown }>
 
-const NO_ROWS: Result = { totalRows: 0, successCount: 0, createdCount: 0, updatedCount: 0, failureCount: 0 }
+const NO_ROWS = { totalRows: 0, successCount: 0, createdCount: 0, updatedCount: 0, failureCount: 0 }
+type Result = typeof NO_ROWS
 
 const isValid = (row: CsvRow): row is ValidRow => 'patch' in row
 

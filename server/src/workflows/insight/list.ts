@@ -41,7 +41,7 @@ const ORDERS = { name: sql`lower(w.name)`, createdAt: sql`w.id`, updatedAt: sql`
 type ItemRow = WorkflowRow & { counts: z.output<typeof Counts> }
 
 export async function listWorkflows(db: Db, projectId: string, query: z.output<typeof WorkflowsQuery>) {
-  const { page, pageSize, search, status, triggerType, failed, sort = 'createdAt', dir = 'desc' } = query
+  const { page, pageSize, search, status, triggerType, failed, sort, dir } = query
   const pattern = search && likePattern(search.trim())
   const where = sql`w.project_id = ${projectId}
     ${status ? sql`and w.enabled = ${status === 'active'}` : sql``}

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import type { SealedColumn } from '../../db/sealed-columns.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { newSigningSecret, type SigningSecrets } from '../../webhooks/sign.ts'
+import { newSigningSecret, openSecrets, type SigningSecrets } from '../../webhooks/sign.ts'
 
 /** After a rotation, requests are signed with both secrets for this long. */
 const OVERLAP_HOURS = 24
@@ -16,11 +16,7 @@ const readRow = (db: Db, projectId: string) => maybeOne<Row>(db)`select ${COLUMN
 
 export type WebhookSecret = SigningSecrets & { previousUntil: Date | null }
 
-const open = (secrets: Secrets, { secret, previous, previousUntil }: Row): WebhookSecret => ({
-  secret: secrets.open('webhook-secret', secret),
-  previous: previous && secrets.open('webhook-secret', previous),
-  previousUntil,
-})
+const open = (secrets: Secrets, row: Row): WebhookSecret => ({ ...openSecrets(secrets, row), previousUntil: row.previousUntil })
 
 export const SEALED_WEBHOOK_SECRETS: SealedColumn[] = [
   { table: 'webhook_secrets', key: ['project_id'], purpose: 'webhook-secret', column: 'secret' },
