@@ -8,12 +8,18 @@ const { openProject, openAsOwner, takeErrors } = startDashboard()
 
 const MAX_TABS = 150
 
-/** Presses Tab until the element has the focus. */
+/** Presses Tab, or Shift+Tab if that is the way, until the element has the focus. */
 async function tabTo(page: Page, target: Locator) {
   await target.first().waitFor()
+  const keyTo = (element: Element) => {
+    const from = document.activeElement
+    if (element === from) return undefined
+    return from && element.compareDocumentPosition(from) & Node.DOCUMENT_POSITION_FOLLOWING ? 'Shift+Tab' : 'Tab'
+  }
   for (let pressed = 0; pressed < MAX_TABS; pressed++) {
-    if (await target.first().evaluate((element) => element === document.activeElement)) return
-    await page.keyboard.press('Tab')
+    const key = await target.first().evaluate(keyTo)
+    if (!key) return
+    await page.keyboard.press(key)
   }
   throw new Error(`Tab does not come to ${target}`)
 }
