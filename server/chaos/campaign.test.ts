@@ -4,7 +4,7 @@ import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 
 /** Drawn from the kinds of `FEW` by the seed; `npm run chaos` has every kind. */
-const FAULTS = 3
+const FAULTS = 2
 const WITHIN_MS = 150_000
 const seed = readSeed()
 

@@ -5,7 +5,7 @@ import { destroyClusters } from './nodes.ts'
 import { createRandom, readSeed } from './random.ts'
 
 /** Drawn from all kinds by the seed; `npm run chaos` has every kind. */
-const ATTACKS = 4
+const ATTACKS = 2
 const seed = readSeed()
 
 afterAll(destroyClusters)

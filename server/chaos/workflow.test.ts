@@ -4,7 +4,7 @@ import { readSeed } from './random.ts'
 import { workflowUnderFaults } from './workflow.ts'
 
 /** Drawn from the kinds of `FEW` by the seed; `npm run chaos` has every kind. */
-const FAULTS = 3
+const FAULTS = 2
 const CONTACTS = 50
 const seed = readSeed()
 

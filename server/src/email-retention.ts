@@ -26,15 +26,14 @@ export async function removeOldEmails(db: Pool, log: Log, { months, now = new Da
   await closeOldCampaigns(db, log, before)
   let removed = 0
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
-    const projects: string[] = await listProjects(db, after)
+    const projects: string[] = await scalars<string>(db)`
+      select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}
+    `
     for (const projectId of projects) removed += await removeEmailsOf(db, projectId, run)
     after = projects.length === PROJECTS ? projects.at(-1) : undefined
   }
   if (removed) log.info({ removed, before }, 'removed emails older than EMAIL_RETENTION_MONTHS')
 }
-
-const listProjects = (db: Pool, after: string) =>
-  scalars<string>(db)`select id from projects where id > ${after} and deleted_at is null order by id limit ${PROJECTS}`
 
 async function removeEmailsOf(db: Pool, projectId: string, { before, deadline }: Run) {
   let removed = 0

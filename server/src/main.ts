@@ -161,10 +161,8 @@ async function startTraces(app: App, { config, log }: Deps) {
 /** Imported on demand, like the worker: a process with one role does not load the code of the other. */
 async function buildApiApp(deps: Deps, readiness: Readiness, parts: Parts) {
   const { buildApp } = await import('./app.ts')
-  return buildApp(deps, { readiness, dashboard: builtDashboard(), ...parts })
+  return buildApp(deps, { readiness, dashboard: existsSync(DASHBOARD) ? DASHBOARD : undefined, ...parts })
 }
-
-const builtDashboard = () => (existsSync(DASHBOARD) ? DASHBOARD : undefined)
 
 async function listen(app: App, { host, port }: Config) {
   await app.listen({ host, port }).catch((err: NodeJS.ErrnoException) => {

@@ -1,21 +1,9 @@
 import { wipeRollups } from './analytics/wipe.ts'
 import { wipeBilling } from './billing/meters.ts'
-import { wipeCampaignAudit, wipeCampaignExcluded, wipeCampaignMinutes, wipeCampaigns } from './campaigns/ledger/erase.ts'
+import { CAMPAIGN_WIPERS } from './campaigns/ledger/erase.ts'
 import { wipeContactCounts } from './contacts/counts.ts'
 import { wipeContactFields, wipeContacts } from './contacts/wipe.ts'
-import {
-  wipeContents,
-  wipeEmailLedger,
-  wipeEmails,
-  wipeHeldRefusals,
-  wipeNotifications,
-  wipePauses,
-  wipeSandbox,
-  wipeSoftBounces,
-  wipeStreamRates,
-  wipeStreams,
-  wipeSuppressions,
-} from './delivery/emails/wipe.ts'
+import { EMAIL_WIPERS } from './delivery/emails/wipe.ts'
 import { wipeDomains } from './domains/wipe.ts'
 import { activityLedger, wipeActivities } from './events/activities.ts'
 import { eventLedger } from './events/counts.ts'
@@ -26,57 +14,24 @@ import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeLedgerChecks } from './ledger/checks.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
-import { wipeApiKeys } from './projects/api-keys/api-key.ts'
-import { wipeEmailCounts } from './projects/email-counts.ts'
-import { wipeSuspensions } from './projects/suspensions.ts'
-import type { Wiper } from './projects/wipe.ts'
+import { PROJECT_WIPERS, type Wiper } from './projects/wipe.ts'
 import { wipeReputations } from './reputation/figures.ts'
 import { wipeSegmentMembers, wipeSegments } from './segments/wipe.ts'
-import { wipePreviewPages } from './templates/preview-pages.ts'
-import { wipeTemplates } from './templates/template.ts'
-import { wipeTemplateVersions } from './templates/versions.ts'
+import { TEMPLATE_WIPERS } from './templates/template.ts'
 import { wipeUploads } from './uploads/wipe.ts'
-import {
-  wipeWebhookBatches,
-  wipeWebhookDelivered,
-  wipeWebhookDeliveries,
-  wipeWebhookHours,
-  wipeWebhookRuns,
-} from './webhook-endpoints/deliveries.ts'
+import { WEBHOOK_DELIVERY_WIPERS } from './webhook-endpoints/deliveries.ts'
 import { wipeEndpoints } from './webhook-endpoints/endpoint.ts'
 import { wipeWebhookMessages, wipeWebhookOutbox } from './webhooks/facts.ts'
-import {
-  wipeEntries,
-  wipeExecutions,
-  wipeFigures,
-  wipeFirings,
-  wipeGraphs,
-  wipeRefusals,
-  wipeStepExecutions,
-  wipeWebhookSecret,
-  wipeWorkflows,
-} from './workflows/executions/erase.ts'
+import { WORKFLOW_WIPERS } from './workflows/executions/erase.ts'
 
 /** Everything that a project reset or deletion removes, in this order: rows that refer to others come after them. */
 export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeKeyUsage,
   wipeAudit,
-  wipeApiKeys,
   wipeJobs,
-  wipeCampaigns,
-  wipeCampaignExcluded,
-  wipeCampaignAudit,
-  wipeCampaignMinutes,
-  wipeWorkflows,
-  wipeExecutions,
-  wipeStepExecutions,
-  wipeGraphs,
-  wipeFigures,
-  wipeRefusals,
-  wipeEntries,
-  wipeFirings,
-  wipeWebhookSecret,
+  ...CAMPAIGN_WIPERS,
+  ...WORKFLOW_WIPERS,
   wipeSegmentMembers,
   wipeSegments,
   wipeContacts,
@@ -86,37 +41,20 @@ export const WIPERS: Wiper[] = [
   wipeReactions,
   eventLedger.wipe,
   wipeListeners,
-  wipeTemplates,
-  wipeTemplateVersions,
-  wipePreviewPages,
+  ...TEMPLATE_WIPERS,
   wipeUploads,
-  wipeEmails,
-  wipeStreams,
-  wipeStreamRates,
-  wipeEmailLedger,
+  ...EMAIL_WIPERS,
   wipeRollups,
   wipeActivities,
   activityLedger.wipe,
   wipeOpensAndClicks,
-  wipeContents,
-  wipeSandbox,
-  wipePauses,
-  wipeHeldRefusals,
-  wipeSuppressions,
-  wipeSoftBounces,
-  wipeNotifications,
   wipeDomains,
-  wipeEmailCounts,
+  ...PROJECT_WIPERS,
   wipeReputations,
-  wipeSuspensions,
   wipeBilling,
   wipeWebhookOutbox,
-  wipeWebhookBatches,
-  wipeWebhookRuns,
-  wipeWebhookDeliveries,
-  wipeWebhookDelivered,
+  ...WEBHOOK_DELIVERY_WIPERS,
   wipeWebhookMessages,
-  wipeWebhookHours,
   wipeEndpoints,
   wipeLedgerChecks,
 ]

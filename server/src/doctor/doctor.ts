@@ -276,7 +276,7 @@ const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   ...(await checkCounts(db)),
   ...(await checkWebhooks(db)),
   ...(await checkLinkHosts(db)),
-  ...checkBilling(config),
+  ...(config.stripe ? [ok('billing', `Stripe, with the meters ${Object.values(config.stripe.meters).join(', ')}`)] : []),
   ...(await checkUsageReports(config, db)),
 ]
 
@@ -311,10 +311,6 @@ async function checkWorkers(db: Pool) {
   return workers.length
     ? ok('workers', workers.join(', '))
     : warn('workers', 'none is running: no email is sent; start a node with ROLE=worker or all')
-}
-
-function checkBilling({ stripe }: Config): Check[] {
-  return stripe ? [ok('billing', `Stripe, with the meters ${Object.values(stripe.meters).join(', ')}`)] : []
 }
 
 const MAX_REPORTS_SHOWN = 20

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Pool } from '../db/index.ts'
 import { pendingMigrations } from '../db/migrate.ts'
+import { atMostEvery } from '../lib/concurrency/every.ts'
 import { fail } from '../lib/errors.ts'
 import { MB } from '../lib/text/units.ts'
 import type { App, Deps } from './server.ts'
@@ -20,7 +21,7 @@ const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrati
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()
   // Not authenticated and not limited, so the database is probed at most once a second.
-  const probe = throttle(PROBE_MS, () => inTime(canWrite(db)))
+  const probe = atMostEvery(PROBE_MS, () => inTime(canWrite(db)))
   // Migrations only move forward: once the schema is current, it stays so for this process.
   let migrated = false
 
@@ -71,13 +72,4 @@ async function hasRoom(folder: string) {
 function inTime(probe: Promise<boolean>): Promise<boolean> {
   const late = new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())
   return Promise.race([probe.catch(() => false), late])
-}
-
-/** Runs `work` at most once per `ms`; calls in between get the last result. */
-function throttle<T>(ms: number, work: () => Promise<T>) {
-  let last = { at: Number.NEGATIVE_INFINITY, result: undefined as Promise<T> | undefined }
-  return () => {
-    if (!last.result || performance.now() - last.at > ms) last = { at: performance.now(), result: work() }
-    return last.result!
-  }
 }

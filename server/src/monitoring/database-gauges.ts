@@ -7,6 +7,7 @@ import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
 import { listDrift } from '../ledger/checks.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
+import { atMostEvery } from '../lib/concurrency/every.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** However often somebody asks, the database is read this often. */
@@ -33,8 +34,6 @@ const byPriority = (read: (priority: number) => Promise<number>) =>
   Promise.all(priorities.map(async ([name, priority]) => ({ value: await read(priority), labels: { priority: name } })))
 
 const queuedSql = (priority: number) => sql`state = 'queued' and lane = ${sql.lit(priority)}`
-
-const countQueued = (db: Pool, priority: number) => countRows(db, sql`select from emails where ${queuedSql(priority)} limit ${MAX_COUNTED}`)
 
 const MAX_STREAMS = 1_000
 
@@ -92,7 +91,7 @@ const READINGS: Reading[] = [
     name: 'sterna_queue_emails',
     help: `Emails that are ready to be sent, counted up to ${MAX_COUNTED}.`,
     labels: ['priority'],
-    read: (db) => byPriority((priority) => countQueued(db, priority)),
+    read: (db) => byPriority((priority) => countRows(db, sql`select from emails where ${queuedSql(priority)} limit ${MAX_COUNTED}`)),
   },
   {
     name: 'sterna_queue_oldest_seconds',
@@ -127,16 +126,11 @@ const READINGS: Reading[] = [
 
 /** Registers what is read from the database, when somebody asks and at most every five seconds. Without a database these have no value. */
 export function registerDatabaseGauges(registry: Registry, db: Pool, ledgers: FoldedLedger[]) {
-  let last = { at: Number.NEGATIVE_INFINITY, done: Promise.resolve() }
+  const refresh = atMostEvery(READ_EVERY_MS, readAll)
   const newGauge = ({ name, help, labels: labelNames = [] }: Omit<Reading, 'read'>) =>
-    new Gauge({ name, help, labelNames, registers: [registry], collect: () => refresh() })
+    new Gauge({ name, help, labelNames, registers: [registry], collect: refresh })
   const gauges = READINGS.map((reading) => ({ ...reading, gauge: newGauge(reading) }))
   const up = newGauge({ name: 'sterna_database_up', help: '1 if the database answers, 0 if not.' })
-
-  function refresh() {
-    if (performance.now() - last.at > READ_EVERY_MS) last = { at: performance.now(), done: readAll() }
-    return last.done
-  }
 
   async function readAll() {
     const results = await Promise.allSettled(

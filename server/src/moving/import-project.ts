@@ -18,7 +18,7 @@ import { contentTypeOf } from '../uploads/key.ts'
 import { imageUrl, openStorage, type Storage } from '../uploads/storage.ts'
 import { prepareLongTransaction } from './long-transaction.ts'
 import { checkProjectFile, type ProjectFileHeader, type RowCounts, readProjectFile } from './project-file.ts'
-import { type ImageUrls, listColumns, type MovedTable, type MovedTableName, movedTables } from './project-tables.ts'
+import { listColumns, type MovedTable, type MovedTableName, movedTables } from './project-tables.ts'
 import { NEW_SECRETS, sealRow } from './sealed-values.ts'
 
 type Deps = { db: Pool; secrets: Secrets; config: Config; log: Log }
@@ -105,13 +105,11 @@ const WithKeys = z.object({ keys: z.object({ public: z.string().startsWith('pk_'
 
 async function loadProject(tx: Tx, { secrets, header, ownerId, config }: Loading, row: string): Promise<Keys> {
   const keys = header.secrets ? WithKeys.parse(JSON.parse(row)).keys : undefined
-  const moved = withUrlsOf(row, { from: header.images, to: imageUrl(config, '') })
+  // JSON that PostgreSQL has written does not escape slashes.
+  const moved = row.replaceAll(header.images, imageUrl(config, ''))
   const project = await createMovedProject(tx, secrets, { id: header.project.id, ownerId, row: moved, keys })
   return { public: project.public!, secret: project.secret! }
 }
-
-/** JSON that PostgreSQL has written does not escape slashes. */
-const withUrlsOf = (json: string, { from, to }: ImageUrls) => json.replaceAll(from, to)
 
 type LoadedTable = { add(row: string): Promise<void>; end(): Promise<void> }
 type Table = { table: MovedTableName; moved: MovedTable; columns: string[] }

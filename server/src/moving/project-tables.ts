@@ -10,9 +10,6 @@ import { SEALED_WEBHOOK_SECRETS } from '../workflows/webhooks/webhook-secret.ts'
 /** Every table with rows of projects. A table without an entry in PROJECT_TABLES does not compile. */
 type ProjectTable = { [Table in keyof Schema]: 'project_id' extends keyof Schema[Table] ? Table : never }[keyof Schema]
 
-/** Where the URLs of a project's images began, and where they begin in this installation. */
-export type ImageUrls = { from: string; to: string }
-
 /** A table whose rows are in the file. Conditions and values are SQL on a row `t`. */
 export type MovedTable = {
   /** Rows that are moved. Checked when they are written and when they are read: a file may come from anywhere. */
@@ -201,12 +198,10 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
 
 export type MovedTableName = ProjectTable
 
-const isMoved = (table: MovedTable | LeftOut): table is MovedTable => !('leftOut' in table)
-
 /** Tables of a file, in their order. */
 export const movedTables = (withSecrets: boolean): [ProjectTable, MovedTable][] =>
   (Object.entries(PROJECT_TABLES) as [ProjectTable, MovedTable | LeftOut][]).flatMap(([name, table]) =>
-    isMoved(table) && (withSecrets || !table.onlyWithSecrets) ? [[name, table] as [ProjectTable, MovedTable]] : [],
+    'leftOut' in table || (table.onlyWithSecrets && !withSecrets) ? [] : [[name, table] as [ProjectTable, MovedTable]],
   )
 
 /** In the order of the table. Without columns that the database fills by itself. */

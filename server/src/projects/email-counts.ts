@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
-import { dropRows, OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { dropRows } from '../db/wipe-rows.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 
 /** What caps and billing count, by the source of emails: those that were accepted and not skipped, by the hour in which they were accepted. */
@@ -140,8 +140,3 @@ export const SENT_OR_REFUSED = sql`coalesce(e.sent_at, e.bounced_at, e.complaine
 
 /** Counts are kept for more than the longest period of a subscription. */
 export const dropOldEmailCounts = (tx: Tx, limit: number) => dropRows(tx, 'email_counts', sql`hour < now() - interval '400 days'`, limit)
-
-/** A reset keeps the counts: otherwise it would lift a cap. */
-export const wipeEmailCounts = async (tx: Tx, scope: WipeScope) =>
-  (await wipeRows(tx, 'email_counts', scope, { key: ['kind', 'hour'], which: OF_DELETED_PROJECT })) +
-  (await wipeRows(tx, 'usage_periods', scope, { key: ['category'], which: OF_DELETED_PROJECT }))

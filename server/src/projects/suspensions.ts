@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { type AccountEmailDeps, enqueueAccountEmail } from '../account-emails/account-email.ts'
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
-import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { recordFacts } from '../webhooks/facts.ts'
 import { findOwnerMark, listHeirs, listMarksOfOwner, markSuspension, removeMarks } from './suspension-marks.ts'
@@ -117,6 +116,3 @@ export async function tellOwners(
   // Kept for a month if it cannot be sent: it has no link that expires.
   for (const { email, project } of owners) await enqueueAccountEmail(tx, deps, { to: email, linkHours: 30 * 24, ...write(project) })
 }
-
-/** A reset keeps them. */
-export const wipeSuspensions = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'suspensions', scope, { which: OF_DELETED_PROJECT })

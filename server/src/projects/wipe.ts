@@ -1,11 +1,19 @@
 import { sql } from 'kysely'
 import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
-import type { WipeScope } from '../db/wipe-rows.ts'
+import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 
 /** Deletes up to `limit` rows of a project that are older than `before`. Returns their number. */
 export type Wiper = (tx: Tx, scope: WipeScope) => Promise<number>
+
+/** What a reset keeps: keys, whose hashes are deleted with them, suspensions, and counts, without which it would lift a cap. */
+export const PROJECT_WIPERS: Wiper[] = [
+  (tx, scope) => wipeRows(tx, 'api_keys', scope, { which: OF_DELETED_PROJECT }),
+  (tx, scope) => wipeRows(tx, 'email_counts', scope, { key: ['kind', 'hour'], which: OF_DELETED_PROJECT }),
+  (tx, scope) => wipeRows(tx, 'usage_periods', scope, { key: ['category'], which: OF_DELETED_PROJECT }),
+  (tx, scope) => wipeRows(tx, 'suspensions', scope, { which: OF_DELETED_PROJECT }),
+]
 
 /** Deletes rows written since `before` that refer to deleted rows. Returns their number. */
 export type Sweep = (db: Pool, scope: Omit<WipeScope, 'limit'>) => Promise<number>

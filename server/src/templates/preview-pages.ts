@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, maybeOne, type Tx } from '../db/index.ts'
-import { keepNewest, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { keepNewest } from '../db/wipe-rows.ts'
 import { FRAME_LIFETIME_MS, frameUrlOf, type PreviewFrame } from '../http/preview-frame.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -31,5 +31,3 @@ export const dropOldPreviewPages = (tx: Tx, limit: number) =>
       select project_id, id from preview_pages
       where created_at < now() - make_interval(secs => ${FRAME_LIFETIME_MS / 1_000}) order by created_at limit ${limit})
   `
-
-export const wipePreviewPages = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'preview_pages', scope)

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { workflowsUsingSql } from '../db/graphs-in-use.ts'
 import { countAffected, countRows, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { wipeRows } from '../db/wipe-rows.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
 import { pagePortions } from '../http/limits/page-stream.ts'
 import { choiceParam, PageQuery, pageInfo } from '../http/paging.ts'
@@ -10,6 +10,7 @@ import { Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { likePattern } from '../lib/text/like-pattern.ts'
+import type { Wiper } from '../projects/wipe.ts'
 import { Design } from './design/schema.ts'
 import { deleteVersions, keepVersion, VERSIONED, VERSIONED_COLUMNS } from './versions.ts'
 
@@ -204,4 +205,9 @@ async function refuseIfUsed(tx: Tx, { projectId, id }: TemplateKey) {
   })
 }
 
-export const wipeTemplates = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'templates', scope)
+/** For a project reset or deletion. */
+export const TEMPLATE_WIPERS: Wiper[] = [
+  (tx, scope) => wipeRows(tx, 'templates', scope),
+  (tx, scope) => wipeRows(tx, 'template_versions', scope, { key: ['template_id', 'version'] }),
+  (tx, scope) => wipeRows(tx, 'preview_pages', scope),
+]

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
-import { keepNewest, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { keepNewest } from '../db/wipe-rows.ts'
 import { isRevision } from '../http/if-match.ts'
 import { Timestamp } from '../http/validate.ts'
 import { MB } from '../lib/text/units.ts'
@@ -90,6 +90,3 @@ export const findVersion = (db: Db, template: TemplateRef, version: number) =>
 
 export const deleteVersions = (tx: Tx, { projectId, id }: TemplateRef) =>
   sql`delete from template_versions where project_id = ${projectId} and template_id = ${id}`.execute(tx)
-
-export const wipeTemplateVersions = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'template_versions', scope, { key: ['template_id', 'version'] })

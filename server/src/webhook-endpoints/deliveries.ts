@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { countRows, type Db, maybeOne, type Tx } from '../db/index.ts'
-import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { countRows, type Db, maybeOne } from '../db/index.ts'
+import { wipeRows } from '../db/wipe-rows.ts'
 import { CursorQuery, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import type { Wiper } from '../projects/wipe.ts'
 import { deliveryIdOf } from './delivery-id.ts'
 import type { EndpointKey } from './endpoint.ts'
 import { MESSAGE_JSON, payloadOf, type WebhookMessage, WebhookPayload } from './payload.ts'
@@ -172,10 +173,11 @@ export async function findDelivery(db: Db, { projectId, endpointId, id }: Delive
   return row && show(row)
 }
 
-export const wipeWebhookDeliveries = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_deliveries', scope)
-export const wipeWebhookDelivered = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_delivered', scope)
-export const wipeWebhookBatches = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'webhook_batches', scope, { key: ['endpoint_id', 'id'] })
-export const wipeWebhookRuns = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'webhook_runs', scope, { key: ['endpoint_id', 'id', 'delivered_at'] })
-export const wipeWebhookHours = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'webhook_hours', scope, { key: ['endpoint_id', 'hour'], which: sql`t.hour <= ${scope.before}::timestamptz` })
+/** For a project reset or deletion, in this order. */
+export const WEBHOOK_DELIVERY_WIPERS: Wiper[] = [
+  (tx, scope) => wipeRows(tx, 'webhook_batches', scope, { key: ['endpoint_id', 'id'] }),
+  (tx, scope) => wipeRows(tx, 'webhook_runs', scope, { key: ['endpoint_id', 'id', 'delivered_at'] }),
+  (tx, scope) => wipeRows(tx, 'webhook_deliveries', scope),
+  (tx, scope) => wipeRows(tx, 'webhook_delivered', scope),
+  (tx, scope) => wipeRows(tx, 'webhook_hours', scope, { key: ['endpoint_id', 'hour'], which: sql`t.hour <= ${scope.before}::timestamptz` }),
+]

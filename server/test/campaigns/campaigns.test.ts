@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { issues, outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
-import { type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
+import { useSharedApp } from '../support/app.ts'
+import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: QUICKLY })
+const sterna = useSharedApp()
 let project: CampaignProject
 beforeAll(async () => {
   project = await newCampaignProject(sterna)

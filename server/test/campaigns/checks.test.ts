@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
+import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: QUICKLY })
+const sterna = useSharedApp()
 
 let project: CampaignProject
 beforeAll(async () => {

@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { pauseSpikes } from '../../src/campaigns/sending/work.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Campaign, type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
+import { type Campaign, type CampaignProject, newCampaignProject } from './campaign-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: QUICKLY })
+const sterna = useSharedApp()
 
 let project: CampaignProject
 let campaign: Campaign

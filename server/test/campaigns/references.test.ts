@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { type Answer, useApp } from '../support/app.ts'
+import { type Answer, useSharedApp } from '../support/app.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
-import { type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
+import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: QUICKLY })
+const sterna = useSharedApp()
 const LATER = '2040-01-01T00:00:00Z'
 
 let project: CampaignProject

@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
 import { times } from '../support/times.ts'
-import { type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
+import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: QUICKLY })
+const sterna = useSharedApp()
 const newProject = () => newCampaignProject(sterna)
 
 /** Ada, Bob and Eve are subscribed, Dan is not, Sue is suppressed. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 
-const sterna = useApp()
+const sterna = useSharedApp()
 
 type Variables = Record<string, string>
 const known = (variables: Variables, name: string) => variables[name] ?? expect.fail(`$${name} is not explained`)

@@ -4,9 +4,9 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { contactLedger } from '../../src/contacts/counts.ts'
 import { many, one, transact } from '../../src/db/index.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 type Project = Awaited<ReturnType<typeof newProject>>
 

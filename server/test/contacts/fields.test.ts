@@ -7,10 +7,10 @@ import { readData } from '../../src/contacts/data.ts'
 import { upsertContacts } from '../../src/contacts/upsert.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { plainError } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 type Field = { field: string; type: string; isCustom: boolean; coverage: number }
 

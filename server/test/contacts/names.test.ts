@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { searchContacts } from '../../src/contacts/search.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { until } from '../support/eventually.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 type List = { data: { email: string }[]; cursor: string | null; hasMore: boolean; total: number; partial?: boolean }
 

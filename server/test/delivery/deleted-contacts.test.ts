@@ -4,12 +4,12 @@ import { many, transact } from '../../src/db/index.ts'
 import { recordFeedback } from '../../src/delivery/feedback/record.ts'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import type { Feedback } from '../../src/delivery/transport/transport.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 type Project = Awaited<ReturnType<typeof newSendingProject>>
 
 const eventsOf = ({ id }: Project) =>

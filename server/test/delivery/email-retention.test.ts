@@ -11,10 +11,10 @@ import { createLog } from '../../src/lib/log.ts'
 import { preferenceLinks } from '../../src/preferences/link.ts'
 import { type Campaign, type CampaignProject, newCampaignProject } from '../campaigns/campaign-project.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 /** Removes what is older than a month, as if it were three months later: everything. */
 function removeOld({ monthsLater = 3 } = {}) {

@@ -4,11 +4,11 @@ import { transact } from '../../src/db/index.ts'
 import { enqueueEmails, insertContents } from '../../src/delivery/outbox/enqueue.ts'
 import { newId } from '../../src/lib/id.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
+const sterna = useSharedApp()
 
 let project: Awaited<ReturnType<typeof newSendingProject>>
 let other: typeof project

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 import { DAY, idAt, useEvents } from './event-client.ts'
 
-const { sterna, newProject } = useEvents(useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } }))
+const { sterna, newProject } = useEvents(useSharedApp())
 
 describe('deleting events by name', () => {
   test('deletes all events of that name so far and answers their number', async () => {

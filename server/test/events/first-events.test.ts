@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { type EventPosition, firstEventsSql, readFirstEvents } from '../../src/events/first-events.ts'
 import { newId } from '../../src/lib/id.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { costOf } from './cost-of.ts'
 import { idAt, useEvents } from './event-client.ts'
 
-const { sterna, newProject } = useEvents(useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } }))
+const { sterna, newProject } = useEvents(useSharedApp())
 
 type Past = { at: string; name?: string; data?: object; idTime?: string; id?: string }
 

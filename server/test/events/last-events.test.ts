@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { type EventQuery, lastEventsSql, readLastEvents } from '../../src/events/last-events.ts'
 import { idTime, newId } from '../../src/lib/id.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 import { costOf } from './cost-of.ts'
 import { idAt, type Project, useEvents } from './event-client.ts'
 
-const { sterna, newProject } = useEvents(useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } }))
+const { sterna, newProject } = useEvents(useSharedApp())
 
 const BOUGHT: EventQuery = { name: 'bought', humanOnly: false }
 const OPENED: EventQuery = { name: 'email.open', humanOnly: true }

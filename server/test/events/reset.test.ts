@@ -4,13 +4,13 @@ import { many, one, transact } from '../../src/db/index.ts'
 import { eventLedger } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { removeEvents } from '../../src/events/remove.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { times } from '../support/times.ts'
 import { type Project, useEvents } from './event-client.ts'
 
-const { sterna, newProject } = useEvents(useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } }))
+const { sterna, newProject } = useEvents(useSharedApp())
 
 describe('a reset of a project', () => {
   /** Without tables that are written some time after the request. */

@@ -10,9 +10,9 @@ import { many } from '../../src/db/index.ts'
 import type { App } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { SECRET_KEY, useApp } from '../support/app.ts'
+import { SECRET_KEY, useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 describe('private responses', () => {
   test('are never cached, as successes and as errors', async () => {

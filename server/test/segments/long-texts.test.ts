@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { one } from '../../src/db/index.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 import { filter, newSegmentProject } from './segment-project.ts'
 
@@ -42,7 +42,7 @@ afterAll(() => {
   vi.restoreAllMocks()
 })
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 /** None of them is in the text. */
 const searches = times(FILTERS, (n) => filter('data.text', 'contains', `Ä${n}.`))

@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { issues, outcome, plainError } from '../support/answers.ts'
-import { type Answer, useApp } from '../support/app.ts'
+import { type Answer, useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { times } from '../support/times.ts'
 import { newSegmentProject } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = () => newSegmentProject(sterna)
 
 describe('adding members by address', () => {

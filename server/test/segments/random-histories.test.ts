@@ -5,10 +5,10 @@ import { expressionSql } from '../../src/conditions/sql.ts'
 import { many } from '../../src/db/index.ts'
 import { readContext } from '../../src/segments/evaluate.ts'
 import { resolveSegments } from '../../src/segments/expressions.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { allOf, filter, segmentClient } from '../support/segments.ts'
 
-const sterna = useApp()
+const sterna = useSharedApp()
 
 const CONTACTS = 4
 const RUNS = 7

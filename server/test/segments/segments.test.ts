@@ -5,12 +5,12 @@ import { many, transact } from '../../src/db/index.ts'
 import { newId } from '../../src/lib/id.ts'
 import { lockSegments } from '../../src/segments/limits.ts'
 import { fields, issues, outcome, plainError, statuses } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { times } from '../support/times.ts'
 import { all, filter, isPro, newSegmentProject, type Segment } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 const newProject = () => newSegmentProject(sterna)
 
 describe('creating a segment', () => {

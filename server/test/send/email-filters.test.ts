@@ -5,11 +5,11 @@ import type { EmailFilter } from '../../src/delivery/emails/filter.ts'
 import { countWithin, searchWithin } from '../../src/http/limits/bounded-read.ts'
 import { idTime } from '../../src/lib/id.ts'
 import { issues, outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newSendingProject } from '../support/project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 
 type Email = { id: string; to: string; subject: string; messageId: string; requestId: string; templateId: string | null; contactId: string }
 

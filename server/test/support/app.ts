@@ -54,7 +54,8 @@ async function startWithDatabase({ isPatient = true, ...building }: Building & {
 
 const sharedApp = keepRunning(
   async () => {
-    const started = await startWithDatabase({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+    const env = { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' }
+    const started = await startWithDatabase({ env, intervals: { campaigns: { startMs: 50, countMs: 100 } } })
     return { ...started, schema: await describeSchema(started.sterna.db) }
   },
   ({ close }) => close(),

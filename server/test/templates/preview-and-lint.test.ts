@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { newTemplateProject } from './template-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
+const sterna = useSharedApp()
 const newProject = () => newTemplateProject(sterna)
 type Project = Awaited<ReturnType<typeof newProject>>
 

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { startSterna } from '../support/process.ts'
 import { newSendingProject } from '../support/project.ts'
 import { newTemplateProject, WELCOME } from './template-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
+const sterna = useSharedApp()
 const newProject = () => newTemplateProject(sterna)
 type Project = Awaited<ReturnType<typeof newProject>>
 

@@ -5,12 +5,12 @@ import { recordEvents } from '../../src/events/record.ts'
 import { dropOldWorkflowDays } from '../../src/workflows/executions/days.ts'
 import { workflowLedger } from '../../src/workflows/executions/figures.ts'
 import { issues } from '../support/answers.ts'
-import { type Answer, useApp } from '../support/app.ts'
+import { type Answer, useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 let project: Awaited<ReturnType<typeof newWorkflowProject>>
 beforeAll(async () => {
   project = await newWorkflowProject(sterna)

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
 import { getWorkflow } from '../../src/workflows/definition/workflow.ts'
 import { enrol } from '../../src/workflows/executions/enrol.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 /** More than six pages of 500. */
 const CONTACTS = 3_001
 

@@ -7,11 +7,11 @@ import { dropOldExecutions } from '../../src/workflows/executions/erase.ts'
 import { workflowLedger } from '../../src/workflows/executions/figures.ts'
 import { listVisits } from '../../src/workflows/insight/visits.ts'
 import { issues, outcome } from '../support/answers.ts'
-import { type Answer, useApp } from '../support/app.ts'
+import { type Answer, useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useSharedApp()
 type Project = Awaited<ReturnType<typeof newWorkflowProject>>
 type Visit = Answer['body']
 let project: Project

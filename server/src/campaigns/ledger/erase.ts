@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../../db/index.ts'
-import { type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
+import { wipeRows } from '../../db/wipe-rows.ts'
+import type { Wiper } from '../../projects/wipe.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 
 /** Rows deleted in one transaction. */
@@ -30,17 +31,13 @@ async function eraseSome(tx: Tx, { projectId, id }: CampaignKey): Promise<boolea
   return false
 }
 
-/** For a project reset or deletion. */
-export const wipeCampaigns = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'campaigns', scope)
-
 /** Rows that were written after the wipe was requested go with their campaign. */
 const isOrphan = sql`not exists (select from campaigns c where c.project_id = t.project_id and c.id = t.campaign_id)`
 
-export const wipeCampaignExcluded = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'campaign_excluded', scope, { key: ['campaign_id', 'contact_id'], which: isOrphan })
-
-export const wipeCampaignAudit = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'campaign_audit', scope, { key: ['campaign_id', 'id'], which: isOrphan })
-
-export const wipeCampaignMinutes = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'campaign_minutes', scope, { key: ['campaign_id', 'minute'], which: isOrphan })
+/** For a project reset or deletion, in this order. */
+export const CAMPAIGN_WIPERS: Wiper[] = [
+  (tx, scope) => wipeRows(tx, 'campaigns', scope),
+  (tx, scope) => wipeRows(tx, 'campaign_excluded', scope, { key: ['campaign_id', 'contact_id'], which: isOrphan }),
+  (tx, scope) => wipeRows(tx, 'campaign_audit', scope, { key: ['campaign_id', 'id'], which: isOrphan }),
+  (tx, scope) => wipeRows(tx, 'campaign_minutes', scope, { key: ['campaign_id', 'minute'], which: isOrphan }),
+]

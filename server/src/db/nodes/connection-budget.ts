@@ -7,18 +7,15 @@ const BESIDES_POOL = 2
 /** Further connections of a worker: its sender, its job queue, and the listeners for notifications. */
 const OF_WORKER = 6 + 6 + 3
 
-/** Connections that a node with these settings may have at the same time. */
-const connectionsOf = ({ poolSize, role }: Config) => poolSize + BESIDES_POOL + (role === 'api' ? 0 : OF_WORKER)
-
 export type ConnectionBudget = { needed: number; available: number; nodes: number; perNode: number }
 
 /** What all running nodes may need, if each has the settings of this one, and what the server allows. */
-export async function readConnectionBudget(db: Pool, config: Config): Promise<ConnectionBudget> {
+export async function readConnectionBudget(db: Pool, { poolSize, role }: Config): Promise<ConnectionBudget> {
   const nodes = Math.max(1, (await listPresent(db)).length)
   const available = await scalar<number>(db)`
     select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
   `
-  const perNode = connectionsOf(config)
+  const perNode = poolSize + BESIDES_POOL + (role === 'api' ? 0 : OF_WORKER)
   return { needed: nodes * perNode, available, nodes, perNode }
 }
 

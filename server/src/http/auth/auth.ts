@@ -8,7 +8,7 @@ import { isInNetworks } from '../../lib/network/cidr.ts'
 import { MINUTE } from '../../lib/text/units.ts'
 import { createRateLimiter, type RateState } from '../limits/rate-limit.ts'
 import type { App, Deps } from '../server.ts'
-import { refuseCrossSite } from './cross-site.ts'
+import { READS, refuseCrossSite } from './cross-site.ts'
 import { StaleKey } from './key-check.ts'
 import { type CallingProject, WITHOUT_LIMITS } from './key-lookup.ts'
 import { missingScope, refuseScope } from './scopes.ts'
@@ -55,7 +55,6 @@ declare module 'fastify' {
 }
 
 const RANK: Record<Role, number> = { MEMBER: 1, ADMIN: 2, OWNER: 3 }
-const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const MAX_REMEMBERED = 10_000
 
 export function authenticate(app: App, deps: Deps) {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { fail } from '../../lib/errors.ts'
 
-const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+export const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Refuses a write that a browser sends on behalf of another site. */
 export function refuseCrossSite(req: FastifyRequest, publicUrl: string) {

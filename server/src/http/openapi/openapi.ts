@@ -1,5 +1,4 @@
 import swagger from '@fastify/swagger'
-import type { RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { Config } from '../../lib/config.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -97,7 +96,7 @@ export async function describeApi(app: App, { publicUrl }: Config, webhooks: Rec
           ...result.schema,
           ...(formFile ? { body: formOf(formFile) } : {}),
           ...(route.config?.takesHeaders ? { headers: headersOf(route.config.takesHeaders) } : {}),
-          security: SECURITY[callerOf(route)],
+          security: SECURITY[route.config?.caller ?? 'anyone'],
           operationId,
         },
       }
@@ -110,8 +109,6 @@ export async function describeApi(app: App, { publicUrl }: Config, webhooks: Rec
   referenceRoutes(app, { publicUrl })
   guideRoutes(app)
 }
-
-const callerOf = (route: RouteOptions): Caller => route.config?.caller ?? 'anyone'
 
 /** `GET /users/@me/projects/:id` becomes `getUsersMeProjectsId`: stable, and unique because routes are. */
 const nameOperation = (method: string, url: string) =>

@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, scalar, type Tx } from '../../db/index.ts'
 import type { SealedColumn } from '../../db/sealed-columns.ts'
-import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
 import { SCOPES } from '../../http/auth/scopes.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { fail } from '../../lib/errors.ts'
@@ -152,9 +151,6 @@ export const SEALED_KEY_HASHES: SealedColumn = {
   column: 'sealed',
   hash: 'hash',
 }
-
-/** Keys survive a reset. Deleted with them: their hashes. */
-export const wipeApiKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'api_keys', scope, { which: OF_DELETED_PROJECT })
 
 /** Of grace periods that are over. */
 export const dropOldKeyHashes = (tx: Tx) => sql`delete from api_key_hashes where valid_until < now() - interval '1 day'`.execute(tx)

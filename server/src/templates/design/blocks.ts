@@ -42,7 +42,7 @@ function printBlock(out: Out, context: Context, block: DesignBlock) {
     case 'columns':
       return block.attrs.stack === false ? printCells(out, context, block) : printStackingColumns(out, context, block)
     case 'html':
-      return printHtml(out, block)
+      return out.print(`<tr><td>${printSource(block.attrs.source)}</td></tr>`)
     case 'footer':
       return printFooter(out, context, block)
     case 'social':
@@ -205,10 +205,6 @@ const inColumn = (context: Context, share: number): Context => ({
   padding: COLUMN_PADDING,
   width: Math.floor((context.width - 2 * Math.max(0, context.padding - COLUMN_PADDING)) * share),
 })
-
-function printHtml(out: Out, { attrs: { source } }: BlockOf<'html'>) {
-  out.print(`<tr><td>${printSource(source)}</td></tr>`)
-}
 
 /** Always with the link for unsubscribing. */
 function printFooter(out: Out, context: Context, { attrs }: BlockOf<'footer'>) {

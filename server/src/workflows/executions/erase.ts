@@ -3,6 +3,7 @@ import { countAffected, many, type Pool, scalars, type Tx, transact } from '../.
 import { createdInScope, OF_DELETED_PROJECT, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { workInPieces } from '../../jobs/job.ts'
+import type { Wiper } from '../../projects/wipe.ts'
 import { deleteWorkflowTemplates } from '../../templates/workflow-templates.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from '../definition/listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from '../definition/workflow.ts'
@@ -10,8 +11,8 @@ import { utcDay } from './days.ts'
 import { workflowLedger } from './figures.ts'
 import { VISIT_OUTCOME } from './visit-outcome.ts'
 
-/** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
-export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
+/** First, so that nothing starts any more. At most 1,000 of a project. */
+async function wipeWorkflows(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
   const deleted = await scalars<string>(tx)`${wipeSql('workflows', scope)} returning id`
   for (const id of deleted) await stopListening(tx, { projectId, id })
@@ -22,20 +23,19 @@ export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
 const isOrphan = sql`not exists (select from workflows w where w.project_id = t.project_id and w.id = t.workflow_id)`
 const inScope = (scope: WipeScope) => sql`${createdInScope(scope)} or ${isOrphan}`
 
-export const wipeExecutions = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_executions', scope, { which: inScope(scope) })
-export const wipeStepExecutions = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'workflow_step_executions', scope, { key: ['execution_id', 'visit'], which: isOrphan })
-export const wipeGraphs = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'workflow_graphs', scope, { key: ['workflow_id', 'version'], which: isOrphan })
-export const wipeFigures = (tx: Tx, scope: WipeScope) => workflowLedger.wipe(tx, scope, inScope(scope))
-export const wipeRefusals = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which: inScope(scope) })
-export const wipeEntries = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'workflow_entries', scope, { key: ['workflow_id', 'contact_id'], which: inScope(scope) })
-export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope, { which: inScope(scope) })
-/** A reset keeps the secret, as it keeps the keys. */
-export const wipeWebhookSecret = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'webhook_secrets', scope, { key: ['project_id'], which: OF_DELETED_PROJECT })
+/** For a project reset or deletion, in this order. */
+export const WORKFLOW_WIPERS: Wiper[] = [
+  wipeWorkflows,
+  (tx, scope) => wipeRows(tx, 'workflow_executions', scope, { which: inScope(scope) }),
+  (tx, scope) => wipeRows(tx, 'workflow_step_executions', scope, { key: ['execution_id', 'visit'], which: isOrphan }),
+  (tx, scope) => wipeRows(tx, 'workflow_graphs', scope, { key: ['workflow_id', 'version'], which: isOrphan }),
+  (tx, scope) => workflowLedger.wipe(tx, scope, inScope(scope)),
+  (tx, scope) => wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which: inScope(scope) }),
+  (tx, scope) => wipeRows(tx, 'workflow_entries', scope, { key: ['workflow_id', 'contact_id'], which: inScope(scope) }),
+  (tx, scope) => wipeRows(tx, 'workflow_firings', scope, { which: inScope(scope) }),
+  // A reset keeps the secret, as it keeps the keys.
+  (tx, scope) => wipeRows(tx, 'webhook_secrets', scope, { key: ['project_id'], which: OF_DELETED_PROJECT }),
+]
 
 type ErasedWorkflow = { projectId: string; workflowId: string }
 /** Rows deleted in one transaction. */

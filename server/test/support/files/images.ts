@@ -1,4 +1,4 @@
-import { deflateSync } from 'node:zlib'
+import { constants, crc32, deflateRawSync } from 'node:zlib'
 import sharp, { type Sharp } from 'sharp'
 
 /** Generated images for tests, valid and invalid. */
@@ -30,15 +30,6 @@ export async function animation(format: 'gif' | 'webp', delay: number[]) {
 
 const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 
-function crc32(bytes: Buffer) {
-  let crc = 0xffffffff
-  for (const byte of bytes) {
-    crc ^= byte
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? 0xedb88320 ^ (crc >>> 1) : crc >>> 1
-  }
-  return (crc ^ 0xffffffff) >>> 0
-}
-
 const uint32 = (value: number) => {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32BE(value)
@@ -56,16 +47,20 @@ type Png = { width?: number; height?: number; claims?: [number, number]; extra?:
 export function png({ width = 4, height = 4, claims, extra = [] }: Png = {}) {
   const [w, h] = claims ?? [width, height]
   const header = Buffer.concat([uint32(w), uint32(h), Buffer.of(8, 2, 0, 0, 0)])
-  const pixels = deflateSync(Buffer.alloc((width * 3 + 1) * height), { level: 9 })
+  const pixels = deflatedZeros((width * 3 + 1) * height)
   return Buffer.concat([SIGNATURE, chunk('IHDR', header), ...extra, chunk('IDAT', pixels), chunk('IEND')])
 }
 
-let packed: Buffer | undefined
-
 /** A gigabyte of zeros, compressed to a megabyte. */
-export function bomb() {
-  packed ??= deflateSync(Buffer.alloc(1_000_000_000), { level: 9 })
-  return packed
+export const bomb = () => deflatedZeros(1_000_000_000)
+
+/** Compressed once per megabyte, not as a whole, which would take seconds. */
+function deflatedZeros(length: number) {
+  const megabyte = deflateRawSync(Buffer.alloc(1_000_000), { level: 9, finishFlush: constants.Z_FULL_FLUSH })
+  const rest = deflateRawSync(Buffer.alloc(length % 1_000_000), { level: 9 })
+  const header = Buffer.of(0x78, 0xda)
+  const checksum = uint32((length % 65_521) * 65_536 + 1)
+  return Buffer.concat([header, ...Array<Buffer>(Math.floor(length / 1_000_000)).fill(megabyte), rest, checksum])
 }
 
 // GIF by hand ---------------------------------------------------------------------------------------------------------
