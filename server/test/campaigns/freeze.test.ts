@@ -126,15 +126,16 @@ describe('the pages of recipients', () => {
     expect(await nextPage()).toMatchObject({ size: 20 })
 
     let endScan = () => {}
-    const scan = new Promise<void>((resolve) => {
-      endScan = resolve
+    let scanning: Promise<void> | undefined
+    await new Promise<void>((begin) => {
+      const scan = () => {
+        begin()
+        return new Promise<void>((resolve) => {
+          endScan = resolve
+        })
+      }
+      scanning = inScanTurn(sterna.db, { projectId: project.id }, scan, () => {})
     })
-    const scanning = inScanTurn(
-      sterna.db,
-      { projectId: project.id },
-      () => scan,
-      () => {},
-    )
     const ended: string[] = []
     const filtered = next().then((outcome) => ended.push(outcome))
     expect(await freezeNextPage(sterna.db, toAll, noting)).toBe('last')
