@@ -1,3 +1,4 @@
+import type { Editor } from '@tiptap/core'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { showPage, visitPage } from './support/browser.ts'
@@ -10,6 +11,7 @@ type Node = { type: string; text?: string; attrs?: Record<string, unknown>; mark
 const text = (words: string): Node => ({ type: 'text', text: words })
 const paragraph = (id: string, words: string): Node => ({ type: 'paragraph', attrs: { id }, content: [text(words)] })
 
+type WithEditor = HTMLElement & { editor: Editor }
 const canvas = (page: Page) => page.getByRole('textbox', { name: 'Email content' })
 
 function apiOf(page: Page, projectId: string) {
@@ -48,10 +50,15 @@ const paste = (page: Page, html: string) =>
     element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
   }, html)
 
-/** The editor takes the place of a click over in a task of its own: a key before that would act at another place. */
+/** The editor takes the place of a click over in tasks of its own: a key before that would act at another place. */
 async function clickInto(page: Page, words: string) {
   await canvas(page).getByText(words, { exact: true }).click()
-  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
+  const place = () =>
+    canvas(page).evaluate((element) => {
+      const { isFocused, state } = (element as WithEditor).editor
+      return isFocused && state.selection.$from.parent.textContent
+    })
+  await expect.poll(place).toBe(words)
 }
 
 /** Everything that would run, if the browser let it. */
