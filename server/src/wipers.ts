@@ -3,7 +3,7 @@ import { wipeBilling } from './billing/meters.ts'
 import { CAMPAIGN_WIPERS } from './campaigns/ledger/erase.ts'
 import { wipeContactCounts } from './contacts/counts.ts'
 import { wipeContactFields, wipeContacts } from './contacts/wipe.ts'
-import { EMAIL_WIPERS } from './delivery/emails/wipe.ts'
+import { EMAIL_REST_WIPERS, EMAIL_WIPERS } from './delivery/emails/wipe.ts'
 import { wipeDomains } from './domains/wipe.ts'
 import { activityLedger, wipeActivities } from './events/activities.ts'
 import { eventLedger } from './events/counts.ts'
@@ -14,7 +14,7 @@ import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeLedgerChecks } from './ledger/checks.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
-import { PROJECT_WIPERS, type Wiper } from './projects/wipe.ts'
+import { PROJECT_WIPERS, type Wiper, wipeApiKeys } from './projects/wipe.ts'
 import { wipeReputations } from './reputation/figures.ts'
 import { wipeSegmentMembers, wipeSegments } from './segments/wipe.ts'
 import { TEMPLATE_WIPERS } from './templates/template.ts'
@@ -29,6 +29,7 @@ export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeKeyUsage,
   wipeAudit,
+  wipeApiKeys,
   wipeJobs,
   ...CAMPAIGN_WIPERS,
   ...WORKFLOW_WIPERS,
@@ -48,6 +49,7 @@ export const WIPERS: Wiper[] = [
   wipeActivities,
   activityLedger.wipe,
   wipeOpensAndClicks,
+  ...EMAIL_REST_WIPERS,
   wipeDomains,
   ...PROJECT_WIPERS,
   wipeReputations,

@@ -22,7 +22,7 @@ export const STARTED_CHECK_COLUMNS = sql`
 
 /** A little less than 5 minutes, because scheduled jobs run once a minute. */
 export const CHECK_INTERVAL_SECONDS = 270
-/** Consecutive failed checks after which a verified domain is pending again. */
+/** Consecutive failed checks after which a verified domain is pending again, and a verified link host failed. */
 export const MAX_FAILURES = 3
 export const FAILED_AFTER_SECONDS = (30 * DAY) / SECOND
 /** Longer than any check takes: a check that is still running by then died with its process. */
@@ -185,7 +185,7 @@ function factsOf(before: StartedCheck[], rows: DomainRow[]): NewFact[] {
 
 function settle(tx: Tx, ended: FinishedCheck[], proof: 'dns' | 'ses') {
   const given = ended.map(({ projectId, id, checkNumber, findings, next, identity }) => {
-    return { projectId, id, checkNumber, findings, ...next, ...identity }
+    return { ...identity, projectId, id, checkNumber, findings, ...next }
   })
   return many<DomainRow>(tx)`
     with checked as (

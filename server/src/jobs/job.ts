@@ -85,15 +85,14 @@ export const showJob = (row: JobRow): z.output<typeof JobView> => ({
 
 type Progress<Input, Position> = { input: Input; position: Position | null; result: Record<string, number> | null }
 
+const progressSql = ({ projectId, jobId }: JobId) =>
+  sql`select input, position, result from jobs where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')`
+
 /** Without a lock. Undefined when the job is finished. */
-export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId, lock = sql``) =>
-  maybeOne<Progress<Input, Position>>(db)`
-    select input, position, result from jobs
-    where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active') ${lock}
-  `
+export const readProgress = <Input, Position>(db: Db, job: JobId) => maybeOne<Progress<Input, Position>>(db)`${progressSql(job)}`
 
 /** The same, locked for the transaction that does the next chunk of the job, waiting for the current holder. */
-export const lockJob = <Input, Position>(tx: Tx, job: JobId) => readProgress<Input, Position>(tx, job, sql`for update`)
+export const lockJob = <Input, Position>(tx: Tx, job: JobId) => maybeOne<Progress<Input, Position>>(tx)`${progressSql(job)} for update`
 
 /**
  * Works for about a second, in pieces that are transactions of their own: a worker that shuts down waits only for one. `isLast`: the piece must

@@ -11,6 +11,7 @@ import { REPEAT_MS } from './rules.ts'
 
 /** Time to wait for more opens and clicks of an email: a scanner that follows every link is recognised only by all of them together. */
 const HOLD_MS = 3_000
+const RETRY_MS = 500
 /** Above these bounds opens and clicks are not counted. Images and redirects are served anyway. */
 const MAX_EMAILS = 10_000
 const MAX_PER_EMAIL = 50
@@ -46,7 +47,7 @@ export function createCollector({ db, log, holdBack = holdForAWhile }: { db: Poo
 
   async function write(collected: CollectedInteractions[]) {
     const record = () => transact(db, (tx) => recordOpensAndClicks(tx, collected, performance.now()))
-    await retryUntilWritten(record, () => stopping)
+    await retryUntilWritten(record, () => stopping, RETRY_MS)
     return collected.map(() => ({ value: undefined }))
   }
 

@@ -40,8 +40,9 @@ export const readMovedProject = (db: Db, projectId: string) =>
     where p.id = ${projectId} and p.deleted_at is null and not exists (select from project_wipes w where w.project_id = p.id)
   `
 
-const { nameFields, ...SETTINGS } = ProjectChanges.shape
-const MovedRow = z.object({ ...SETTINGS, name: ProjectName, name_fields: nameFields })
+const { tracking, language, timezone, nameFields, brand } = ProjectChanges.shape
+/** By the names of columns. */
+const MovedRow = z.object({ name: ProjectName, tracking, language, timezone, name_fields: nameFields, brand })
 
 type Arrival = { id: string; ownerId: string; row: string; keys: Keys | undefined }
 

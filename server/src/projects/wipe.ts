@@ -7,9 +7,11 @@ import { enqueue } from '../jobs/enqueue.ts'
 /** Deletes up to `limit` rows of a project that are older than `before`. Returns their number. */
 export type Wiper = (tx: Tx, scope: WipeScope) => Promise<number>
 
-/** What a reset keeps: keys, whose hashes are deleted with them, suspensions, and counts, without which it would lift a cap. */
+/** A reset keeps them. */
+export const wipeApiKeys: Wiper = (tx, scope) => wipeRows(tx, 'api_keys', scope, { which: OF_DELETED_PROJECT })
+
+/** What a reset keeps: suspensions, and counts, without which it would lift a cap. */
 export const PROJECT_WIPERS: Wiper[] = [
-  (tx, scope) => wipeRows(tx, 'api_keys', scope, { which: OF_DELETED_PROJECT }),
   (tx, scope) => wipeRows(tx, 'email_counts', scope, { key: ['kind', 'hour'], which: OF_DELETED_PROJECT }),
   (tx, scope) => wipeRows(tx, 'usage_periods', scope, { key: ['category'], which: OF_DELETED_PROJECT }),
   (tx, scope) => wipeRows(tx, 'suspensions', scope, { which: OF_DELETED_PROJECT }),

@@ -65,9 +65,9 @@ export async function lintTemplate(db: Db, projectId: string, template: Linted) 
 
 /** What only the design shows: expressions that rendering prints as typed, and parts that rendering leaves out. */
 export function lintDesign(design: Design): Issue[] {
-  const unreadable = expressionProblems(design).map((problem) => ({ code: 'syntax_error', severity: 'error', ...problem }) as const)
+  const unreadable = expressionProblems(design).map((problem) => ({ ...problem, code: 'syntax_error', severity: 'error' }) as const)
   // A button without a link is found in the HTML.
-  const unfinished = openEnds(design).flatMap((end) => (end.code === 'empty_link' ? [] : { severity: 'warning' as const, ...end }))
+  const unfinished = openEnds(design).flatMap((end) => (end.code === 'empty_link' ? [] : { ...end, severity: 'warning' as const }))
   return [...unreadable, ...unfinished]
     .slice(0, MAX_ISSUES)
     .map(({ code, severity, message, blockId }) => ({ code, severity, message, ...(blockId && { blockId }) }))

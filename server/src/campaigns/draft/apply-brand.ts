@@ -25,8 +25,8 @@ type Input = { dryRun: boolean; savedBy: string; total: number }
 type Position = { kind: Kind; after: string | null; looked: number }
 type Kind = 'templates' | 'campaigns'
 type Named = { id: string; name: string }
-const NOTHING = { templates: 0, campaigns: 0, refused: 0, changedTemplates: [] as Named[], changedCampaigns: [] as Named[] }
-type Result = { dryRun: boolean } & typeof NOTHING
+const nothing = () => ({ templates: 0, campaigns: 0, refused: 0, changedTemplates: [] as Named[], changedCampaigns: [] as Named[] })
+type Result = { dryRun: boolean } & ReturnType<typeof nothing>
 type Row = Named & { design: Design; body: string }
 
 /** Renders the designs of templates and drafts again, in the brand as it is now. Of a project once at a time. */
@@ -51,7 +51,7 @@ async function applyPage(tx: Tx, job: JobId, isLast: boolean) {
   const { input, position } = taken
   const { kind, after, looked } = position ?? { kind: 'templates', after: null, looked: 0 }
   // The result of this job is what `advanceJob` stored.
-  const result = (taken.result as unknown as Result | null) ?? { dryRun: input.dryRun, ...NOTHING }
+  const result = (taken.result as unknown as Result | null) ?? { dryRun: input.dryRun, ...nothing() }
   const rows = await lockPage(tx, kind, { projectId: job.projectId, after })
   const next = { ...result, ...(await applyTo(tx, { kind, rows, result, job, input })) }
   const isDone = rows.length < PAGE

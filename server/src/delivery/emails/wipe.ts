@@ -49,7 +49,7 @@ const wipeHeldRefusals = async (tx: Tx, scope: WipeScope) =>
   (await wipeRows(tx, 'held_refusals', scope, { key: ['email_id'], which: orOrphan(sql`t.held_at <= ${scope.before}::timestamptz`) })) +
   (await wipeRows(tx, 'refusal_streaks', scope, { key: ['domain', 'fingerprint'], which: sql`true` }))
 
-/** For a project reset or deletion, in this order. */
+/** For a project reset or deletion, in this order. The tables with the most rows come first. */
 export const EMAIL_WIPERS: Wiper[] = [
   // Queued emails are deleted too: they are not sent any more.
   (tx, scope) => wipeRows(tx, 'emails', scope),
@@ -59,6 +59,10 @@ export const EMAIL_WIPERS: Wiper[] = [
       which: sql`not exists (select from streams s where s.project_id = t.project_id and s.id = t.id)`,
     }),
   wipeEmailLedger,
+]
+
+/** After the emails, and after the other large tables about them. */
+export const EMAIL_REST_WIPERS: Wiper[] = [
   wipeContents,
   (tx, scope) => wipeRows(tx, 'sandbox_messages', scope, { which: orOrphan(createdInScope(scope)) }),
   wipePauses,

@@ -14,15 +14,16 @@ export async function recordInboundEmail(
   inbound: InboundMessage,
   { projectId, address }: { projectId: string; address: string },
 ): Promise<InboundOutcome> {
-  const { from: author, subject, replyTo, fingerprint, messageId: _given, report: _report, ...content } = inbound.parsed
+  const { from: author, subject, replyTo, fingerprint, text, textTruncated, html, htmlTruncated, headers, attachments } = inbound.parsed
   const id = newId()
   const from = readAddress(author?.address ?? '') ?? author?.address ?? inbound.sender
   // An unknown sender does not become a contact: the From header can be forged.
   const contact = await maybeOne<{ id: string }>(tx)`select id from contacts where project_id = ${projectId} and email = ${from}`
   const facts = { from, fromName: author?.name || null, to: address, replyTo, subject }
-  const email = { ...facts, projectId, id, contactId: contact?.id ?? null, body: content.html ?? content.text ?? '', fingerprint }
+  const email = { ...facts, projectId, id, contactId: contact?.id ?? null, body: html ?? text ?? '', fingerprint }
   const messageId = await insertUnlessRepeated(tx, { ...email, messageId: messageIdOf(inbound) })
   if (!messageId) return 'repeated'
+  const content = { text, textTruncated, html, htmlTruncated, headers, attachments }
   const data = { emailId: id, messageId, ...facts, ...NOT_SENT_BY_US, ...content, automatic: isAutomatic(inbound) }
   await recordEvents(tx, [{ projectId, name: 'email.received', emailId: id, data, contactId: email.contactId }])
   return 'received'

@@ -74,13 +74,13 @@ export function createSettle(db: Pool, until: AbortSignal, timing = REFUSAL_TIMI
 }
 
 /** Retries a write until it succeeds, fails permanently, or `isOver`. */
-export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () => boolean): Promise<T> {
+export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () => boolean, retryMs = RETRY_MS): Promise<T> {
   for (;;) {
     try {
       return await write()
     } catch (err) {
       if (isOver() || isPermanent(err)) throw err
-      await sleep(RETRY_MS)
+      await sleep(retryMs)
     }
   }
 }

@@ -84,7 +84,10 @@ export function startAccountEmails({ db, secrets, log, worker, isHeld, transport
     async stop() {
       stopping = true
       await sending.stop()
-      await Promise.race([Promise.all(handedOver.values()), sleep(LAST_REPLIES_MS, undefined, { ref: false })])
+      const answered = new AbortController()
+      const timeout = sleep(LAST_REPLIES_MS, undefined, { signal: answered.signal }).catch(() => {})
+      await Promise.race([Promise.all(handedOver.values()), timeout])
+      answered.abort()
     },
   }
 }

@@ -54,6 +54,7 @@ const takeDue = (tx: Tx) => many<Due>(tx)`
 
 async function checkOne(deps: Deps, due: Due) {
   const { linkHost, projectId, status } = due
+  // Required here: links work by this record alone.
   const record = { ...linkRecord(linkHost, deps.publicUrl), required: true }
   const findings = await findRecords(deps.dns, [record])
   const published = judgeRecord([record], findings)

@@ -10,7 +10,7 @@ export function createCounts() {
     of,
     change(key: string, by: number) {
       const count = of(key) + by
-      if (count) counts.set(key, count)
+      if (count > 0) counts.set(key, count)
       else counts.delete(key)
     },
   }

@@ -25,11 +25,11 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
   if (servers) resolver.setServers(servers)
   const resolve: { [Type in RecordType]: (name: string) => Promise<Answers[Type][]> } = {
     TXT: async (name) => (await resolver.resolveTxt(name)).map((parts) => parts.join('')),
-    MX: (name) => resolver.resolveMx(name),
-    NS: (name) => resolver.resolveNs(name),
-    A: (name) => resolver.resolve4(name),
-    AAAA: (name) => resolver.resolve6(name),
-    CNAME: (name) => resolver.resolveCname(name),
+    MX: async (name) => resolver.resolveMx(name),
+    NS: async (name) => resolver.resolveNs(name),
+    A: async (name) => resolver.resolve4(name),
+    AAAA: async (name) => resolver.resolve6(name),
+    CNAME: async (name) => resolver.resolveCname(name),
   }
   const cache = createCache<string, { outcome: Promise<DnsOutcome<unknown>>; until: number }>({ maxEntries: MAX_CACHED })
   let inFlight = 0

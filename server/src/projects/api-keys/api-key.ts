@@ -112,9 +112,9 @@ export async function changeApiKey(tx: Tx, { projectId, id }: KeyRef, changes: K
 
 /** A new secret for the same key. The one before works until the grace period ends; earlier ones stop at once. */
 export async function rotateApiKey(tx: Tx, secrets: Secrets, { projectId, id }: KeyRef, graceHours: number) {
-  const kind = await maybeScalar<'secret' | 'public'>(
-    tx,
-  )`select kind from api_keys where project_id = ${projectId} and id = ${id} for update`
+  const kind = await maybeScalar<'secret' | 'public'>(tx)`
+    select kind from api_keys where project_id = ${projectId} and id = ${id} for update
+  `
   if (!kind) return undefined
   const key = newSecret(kind)
   await sql`delete from api_key_hashes where project_id = ${projectId} and key_id = ${id} and (valid_until is not null or ${graceHours} = 0)`.execute(

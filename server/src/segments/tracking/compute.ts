@@ -190,9 +190,9 @@ async function selectPage(tx: Tx, projectId: string, segment: ResolvedSegment, {
 
 /** Matches in this process, which also finds the next due time of each contact. */
 async function matchPage(tx: Tx, projectId: string, segment: ResolvedSegment, { after, limit }: Range): Promise<Filled> {
-  const ids = await scalars<string>(
-    tx,
-  )`select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}`
+  const ids = await scalars<string>(tx)`
+    select id from contacts where project_id = ${projectId} and id > ${after} order by id limit ${limit}
+  `
   const checks = ids.map((contactId) => ({ contactId, segmentIds: [segment.id] }))
   return { changes: await recheckContacts(tx, projectId, checks), size: ids.length, end: ids.at(-1) }
 }
