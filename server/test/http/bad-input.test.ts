@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { sql } from 'kysely'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createConformance } from '../support/api/conformance.ts'
 import { type Api, type Document, nameOf, type Operation, type Parameter, readApi, type Schema } from '../support/api/described-api.ts'
 import { fewAtOnce } from '../support/api/few-at-once.ts'
@@ -59,8 +59,18 @@ const isUnbounded = (given: Schema) => {
 const setting = useTwoProjects(sterna)
 const { credentials, fill } = setting
 
-// Quotas have tests of their own; a refused request may write only these.
-const UNCOUNTED = { except: ['attempts'] }
+// Quotas have tests of their own; a refused request may write only attempts. Each test opens a session.
+const UNCOUNTED = { except: ['attempts', 'sessions'] }
+
+/** No test of the group writes anything. Compared once for all of them: that takes longer than most of the tests. */
+function expectNothingWritten() {
+  let before: string
+  beforeAll(async () => {
+    before = await sterna.digest(UNCOUNTED)
+  })
+  afterAll(async () => expect(await sterna.digest(UNCOUNTED)).toBe(before))
+}
+
 beforeEach(() => sql`delete from attempts`.execute(sterna.db))
 
 type Sent = { url?: string; payload?: string | Buffer | Readable; headers?: Record<string, string | undefined> }
@@ -130,6 +140,8 @@ const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(de
 const form = 'application/x-www-form-urlencoded'
 
 describe('every operation with a body refuses', () => {
+  expectNothingWritten()
+
   const MALFORMED = [400, 'VALIDATION_ERROR'] as const
   const WRONG_TYPE = [415, 'UNSUPPORTED_MEDIA_TYPE'] as const
 
@@ -172,7 +184,6 @@ describe('every operation with a body refuses', () => {
   ]
   test.each(BODIES.map(([name, ...rest], turn) => [name, turn, ...rest] as const))('%s', async (_, turn, expected, payload, headers) => {
     const [status, code] = expected
-    const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     const mayBeRefused = (operation: Operation) => payload !== '' || !BODY_OPTIONAL.includes(nameOf(operation))
     const concerned = shareOf(withBody(), turn, 6).filter(mayBeRefused)
@@ -182,11 +193,9 @@ describe('every operation with a body refuses', () => {
       complaints.push(...answer.complaints)
     })
     expect(complaints).toEqual([])
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
   test('one byte more than the limit, with and without a Content-Length', async () => {
-    const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     for (const operation of withBody()) {
       const tooLarge = `{"a":"${'x'.repeat(limitOf(operation) - 7)}"}`
@@ -202,7 +211,6 @@ describe('every operation with a body refuses', () => {
       }
     }
     expect(complaints).toEqual([])
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
   test('is not an empty list of operations', () => {
@@ -254,6 +262,8 @@ const refusesKind = (kind: string) => (schema: Schema) => api.kindsOf(schema)?.h
 const always = () => true
 
 describe('every property of every body refuses, by name,', () => {
+  expectNothingWritten()
+
   // JSON text, because several values do not survive JSON.stringify. Of values with a share, each property gets one.
   test.each<[string, string, (schema: Schema) => boolean, { turn: number; of: number }?]>([
     ['null', 'null', refusesKind('null')],
@@ -280,7 +290,6 @@ describe('every property of every body refuses, by name,', () => {
     ['2^53 + 1 deep inside', '{"a":[{"b":9007199254740993}]}', (schema) => !hasKnownKeys(schema)],
   ])('%s', async (_, json, applies, { turn, of } = { turn: 0, of: 1 }) => {
     const affected = shareOf(properties(), turn, of).filter((property) => applies(property.schema) && !isIgnored(property))
-    const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     await fewAtOnce(affected, async ({ operation, name, valid }) => {
       const others = Object.entries(valid).filter(([other]) => other !== name)
@@ -298,11 +307,9 @@ describe('every property of every body refuses, by name,', () => {
       complaints.push(...answer.complaints)
     })
     expect(complaints).toEqual([])
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
   test('more items or keys than the limit, and a maximum of invalid ones', async () => {
-    const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     const lists = properties().filter(({ schema }) => boundOf(schema) !== undefined)
     expect(lists.map(({ operation, name }) => `${nameOf(operation)} ${name}`)).toEqual(
@@ -321,11 +328,9 @@ describe('every property of every body refuses, by name,', () => {
       }
     }
     expect(complaints).toEqual([])
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
   test('its absence if it is required, also if it is in a prototype or in another case', async () => {
-    const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     const required = properties().filter(({ required }) => required)
     expect(required.length).toBeGreaterThan(8)
@@ -348,7 +353,6 @@ describe('every property of every body refuses, by name,', () => {
     })
     expect(complaints).toEqual([])
     expect(({} as Record<string, unknown>).email).toBeUndefined()
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
   test('the last of two values, not the first', async () => {
@@ -412,6 +416,8 @@ const payloadFor = ({ body }: Operation) =>
   body ? { payload: JSON.stringify(api.sampleObject(api.resolve(body))), headers: JSON_TYPE } : {}
 
 describe('every parameter in a path', () => {
+  expectNothingWritten()
+
   const PATHS: [string, string | ((parameter: { operation: Operation; name: string }) => string)][] = [
     ['a foreign id', ({ operation, name }) => setting.ids[resourceOf(operation.path, name)]!.foreign],
     ['a random id', () => randomUUID()],
@@ -441,7 +447,6 @@ describe('every parameter in a path', () => {
   /** Every route gets these: only its own query decides what they find. */
   const LOOKED_UP = ['a foreign id', 'a random id']
   test.each(PATHS.map(([name, value], turn) => [name, value, turn] as const))('that is %s is not found', async (what, value, turn) => {
-    const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     await fewAtOnce(shareOf(withParameters('path').filter(isId), turn, LOOKED_UP.includes(what) ? 1 : 3), async (parameter) => {
       const { operation, name } = parameter
@@ -451,20 +456,17 @@ describe('every parameter in a path', () => {
       complaints.push(...answer.complaints)
     })
     expect(complaints).toEqual([])
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
   test.each(["a'b", 'a"b', 'a.b', '%2F', '%F0%9F%A6%9C', '__proto__', 'constructor', '%27%3b--', 'x'.repeat(1_500)])(
     'that is a name may be %s without an internal error',
     async (value) => {
-      const before = await sterna.digest(UNCOUNTED)
       const names = withParameters('path').filter((parameter) => !isId(parameter) && parameter.operation.method === 'GET')
       expect(names.length).toBeGreaterThan(2)
       for (const { operation, name } of names) {
         const answer = await sterna.app.inject({ method: 'GET', url: fill(operation, { [name]: value }), headers: credentials(operation) })
         expect([nameOf(operation), answer.statusCode]).toEqual([nameOf(operation), 200])
       }
-      expect(await sterna.digest(UNCOUNTED)).toBe(before)
     },
   )
 
@@ -478,6 +480,8 @@ describe('every parameter in a path', () => {
 })
 
 describe('every parameter in a query', () => {
+  expectNothingWritten()
+
   /** The value alone, after other values and after a second question mark. */
   const ask = async (operation: Operation, query: string) => {
     const cpuMs = startCpuClock()
@@ -509,7 +513,6 @@ describe('every parameter in a query', () => {
 
   /** A value or spelling reaches every n-th parameter: what reads a query is the same code for all of them. */
   const askSome = async (turn: number, of: number, queriesOf: (name: string) => string[]) => {
-    const before = await sterna.digest(UNCOUNTED)
     // Unknown parameters are ignored, so deletions and cancellations happen.
     const writes = ({ method, path }: Operation) => method === 'DELETE' || path.endsWith('/cancel-all')
     const read = withParameters('query').filter((each) => !writes(each.operation))
@@ -519,7 +522,6 @@ describe('every parameter in a query', () => {
         if (answer.statusCode >= 400) expect(isEnvelope(answer.json(), answer.statusCode, answer.headers['x-request-id'])).toBe(true)
       }
     })
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   }
 
   const VALUES = [
@@ -566,6 +568,8 @@ test.each(['/users/%zz', '/%', '/projects/%ff%fe/members'])('%s, which matches n
 // Sockets -------------------------------------------------------------------------------------------------------------
 
 describe('on a socket', () => {
+  expectNothingWritten()
+
   let port: number
   beforeAll(async () => {
     await sterna.app.listen({ port: 0, host: '127.0.0.1' })
@@ -624,14 +628,12 @@ describe('on a socket', () => {
     ['100 kB of many headers', 431, 'HEADERS_TOO_LARGE', `GET /health HTTP/1.1\r\n${HOST}${'A: xxxxxxx\r\n'.repeat(8_500)}\r\n`],
     ['100 kB of a path', 431, 'HEADERS_TOO_LARGE', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\n${HOST}\r\n`],
   ])('%s ends the connection with a JSON error, and the next one works', async (_, status, code, request) => {
-    const before = await sterna.digest(UNCOUNTED)
     const answer = parse(await talk(Buffer.from(request, 'latin1')))
 
     expect([answer.status, answer.body.error?.code]).toEqual([status, code])
     expect(answer.headers).toMatchObject({ 'content-type': 'application/json', connection: 'close' })
     expect(isEnvelope(answer.body, status, answer.body.error.requestId)).toBe(true)
     expect(parse(await talk(`GET /health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)).status).toBe(200)
-    expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
   test('an invalid request has a request id, too', async () => {

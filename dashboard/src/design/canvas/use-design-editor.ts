@@ -9,6 +9,7 @@ import { type DocumentNode, designOf, documentOf, ordered } from '../document/de
 import { designSchema, extensionsFor } from '../document/extensions.ts'
 import { BlockKeys } from './block-keys.ts'
 import { BlockMarks } from './block-marks.ts'
+import { clickIntoText } from './click-into-text.ts'
 import { CanvasPaste, type UploadImages } from './paste.ts'
 import { TypedMenu, typedQuery } from './typed-menu.ts'
 
@@ -87,6 +88,7 @@ function openEditor(element: HTMLElement, { label, design, brand, upload }: Open
     injectCSS: false,
     editorProps: {
       attributes: { class: 'email-canvas', role: 'textbox', 'aria-multiline': 'true', 'aria-label': label, spellcheck: 'true' },
+      handleClick: clickIntoText,
     },
   })
   // In the first text, not around a block that happens to come first.
