@@ -117,9 +117,18 @@ describe('the editor of a design', () => {
     )
     await clickInto(page, 'First')
     await page.keyboard.press('Alt+ArrowDown')
+    // The list follows the canvas a moment later, and a click must not meet a line that moves away.
+    const listed = () =>
+      page
+        .getByRole('list', { name: 'Blocks' })
+        .locator('button:not([aria-label])')
+        .evaluateAll((lines) => lines.map((line) => line.textContent))
+    await expect.poll(async () => (await listed())[1]).toBe('Text: First')
     await page.getByRole('complementary').getByRole('button', { name: 'Button: Go', exact: true }).click()
     await button(page, 'Move up: Button: Go').click()
+    await expect.poll(async () => (await listed()).slice(-2)).toEqual(['Button: Go', 'HTML'])
     await button(page, 'Duplicate: Button: Go').click()
+    await expect.poll(async () => (await listed()).slice(-3)).toEqual(['Button: Go', 'Button: Go', 'HTML'])
     await button(page, 'Delete: Button: Go').click()
 
     expect(await page.evaluate(() => (window as unknown as { attacked?: number }).attacked)).toBeUndefined()

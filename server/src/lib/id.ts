@@ -35,12 +35,15 @@ const VARIANTS = ['8', '9', 'a', 'b']
 const SEQUENCES = Array.from({ length: 0x1000 }, (_, value) => value.toString(16).padStart(3, '0'))
 let timeDigits = ''
 
+/** A clock that was wrong by more than this is followed when it is set back: ids must not be of another time for hours. */
+const MAX_AHEAD_MS = 60_000
+
 /**
- * The sequence of a new millisecond starts at random in its lower half. When it is exhausted, or the clock steps back, the time of the ids
- * runs ahead of the clock. True when the time has changed.
+ * The sequence of a new millisecond starts at random in its lower half. When it is exhausted, or the clock steps back a little, the time of the
+ * ids runs ahead of the clock. True when the time has changed.
  */
 function advance(now: number, random: string) {
-  if (now > lastTime) {
+  if (now > lastTime || now < lastTime - MAX_AHEAD_MS) {
     lastTime = now
     sequence = Number.parseInt(random.slice(16), 16) & 0x7ff
     return true
