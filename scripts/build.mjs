@@ -94,7 +94,7 @@ export async function buildServer(out, more = {}) {
   buildGuides(join(out, 'guides'))
 }
 
-/** Packages of dozens of files each: opening them takes a third of the start time. All others stay outside the bundle. */
+/** Packages of dozens or hundreds of files: opening them took a large part of the start. All others stay outside the bundle. */
 const OF_MANY_FILES = /^(kysely|zod|fastify-type-provider-zod|htmlparser2|domutils|domhandler|domelementtype|dom-serializer|entities)(\/|$)/
 
 const otherPackagesStayOutside = {

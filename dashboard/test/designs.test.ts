@@ -1,5 +1,4 @@
 import type { Editor } from '@tiptap/core'
-import type { NodeSelection } from '@tiptap/pm/state'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { showPage, visitPage } from './support/browser.ts'
@@ -57,9 +56,7 @@ async function clickInto(page: Page, words: string) {
   const place = () =>
     canvas(page).evaluate((element) => {
       const { isFocused, state } = (element as WithEditor).editor
-      // A block that was selected in the list stays selected as a whole.
-      const { $from, node = $from.parent } = state.selection as NodeSelection
-      return isFocused && node.textContent
+      return isFocused && state.selection.$from.parent.textContent
     })
   await expect.poll(place).toBe(words)
 }

@@ -8,7 +8,7 @@ const { environment, sink, workers, startWorker, startLocalWorker, send, statesO
 
 describe('a worker that is asked to stop', () => {
   test('settles the emails it has handed over, and gives the rest back', async () => {
-    // The relay answers about some when they are sent, and about the others not before the worker has stopped.
+    // For some recipients the relay does not answer RCPT TO: their emails are not handed over when the worker stops, however fast it sends.
     sink.script.RCPT = (address) => (address.startsWith('ok') ? new Promise(() => {}) : undefined)
     const first = await startWorker()
     const ids = await send([...addresses('d200', 20), ...addresses('ok', 60)])
