@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
+import './server/test/support/processes/native-sources.mjs'
 import { explainedForks } from './server/test/support/processes/explained-forks.ts'
 
 type Files = Parameters<BaseSequencer['sort']>[0]
@@ -60,8 +61,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** `scripts/build.mjs` builds it before the tests. In watch mode it would go stale, so threads run from the sources there. */
-const bundle = process.argv.includes('run') ? { TEST_BUNDLE: fileURLToPath(new URL('server/dist', import.meta.url)) } : {}
+const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/**
+ * In watch mode the test runner loads every source itself, to notice its changes, and threads run from the sources. In a single run Node
+ * loads the sources of the server, and threads run from the bundle that `scripts/build.mjs` makes before the tests: both take less CPU.
+ */
+const isWatching = !process.argv.includes('run')
+const SOURCES_OF_SERVER = /\/server\/(src|test|chaos)\/(?!.*\.test\.ts$).*\.ts$/
 
 export default defineConfig({
   // The SDK from its sources: its build is only for npm.
@@ -70,8 +77,9 @@ export default defineConfig({
     globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
     sequence: { sequencer: LongestFirst },
     // Pages of the dashboard load the client from its sources, as in dashboard/vite.config.ts: it is not built for tests.
-    alias: { '@sterna/sdk': fileURLToPath(new URL('sdk/src/index.ts', import.meta.url)) },
-    env: bundle,
+    alias: { '@sterna/sdk': pathOf('sdk/src/index.ts') },
+    env: isWatching ? {} : { TEST_BUNDLE: pathOf('server/dist') },
+    server: { deps: { external: isWatching ? [] : [SOURCES_OF_SERVER] } },
     pool: explainedForks,
     testTimeout: 180_000,
     // A busy machine may take seconds for what takes a moment otherwise.
@@ -80,7 +88,7 @@ export default defineConfig({
     // For two cores: a file waits for timers and for the database a quarter of its time.
     maxWorkers: 3,
     // Servers and their answers are garbage soon: collecting it less often takes a twentieth less CPU.
-    execArgv: ['--max-semi-space-size=64'],
+    execArgv: ['--max-semi-space-size=64', '--import', pathOf('server/test/support/processes/native-sources.mjs')],
     // Every file works on a database of its own; reading the sources anew for each would take a sixth of the time of all tests.
     isolate: false,
   },

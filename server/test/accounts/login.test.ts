@@ -174,7 +174,8 @@ describe('X-Forwarded-For', () => {
   const direct = useApp()
 
   test('is ignored when no proxy is trusted', async () => {
-    const { email, password } = await direct.newPerson()
+    const [email, password] = ['direct@example.com', 'correct horse']
+    await direct.call('POST', '/auth/signup', { body: { email, password }, headers: { 'x-forwarded-for': '203.0.113.98' } })
     const guess = (n: number) =>
       direct.call('POST', '/auth/login', {
         body: { email, password: 'wrong password' },

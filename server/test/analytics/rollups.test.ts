@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { rollupSums } from '../../src/analytics/recount.ts'
 import { trimDomains } from '../../src/analytics/trim-domains.ts'
 import { countRows, many, one, transact } from '../../src/db/index.ts'
@@ -11,19 +11,10 @@ import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
 import { noteEmailsRemoved } from '../../src/projects/email-counts.ts'
 import { stayWithinHour } from '../support/clock.ts'
+import { withFailingStatement } from '../support/faults/failing-statements.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
 import { foldEmails } from '../support/fold-emails.ts'
 import { type Campaign, useOutbox } from '../support/outbox.ts'
-
-/** Set by a test to make the process "die" after the facts of a transaction were added, and before it commits. */
-const crashes = vi.hoisted(() => ({ next: false }))
-vi.mock('../../src/lib/crash-point.ts', () => ({
-  crash(place: string) {
-    if (place !== 'facts-added' || !crashes.next) return
-    crashes.next = false
-    throw new Error('killed')
-  },
-}))
 
 const { sterna, newProject, newWorker, newCampaign, claimOf, connectOnce } = useOutbox()
 let worker: Awaited<ReturnType<typeof newWorker>>
@@ -122,11 +113,8 @@ function stepsOf(campaign: Campaign, emails: Emails, pick: (below: number) => nu
       await inTx((tx) => countUnsubscription(tx, { projectId, emailId: id, contactId }))
     },
     () => foldEmails(sterna.db),
-    async () => {
-      crashes.next = true
-      await foldEmails(sterna.db).catch(() => {})
-      crashes.next = false
-    },
+    // As when a worker dies: its connection is lost before a statement or after it.
+    () => withFailingStatement(1 + pick(8), pick(2) ? 'unsent' : 'unanswered', () => foldEmails(sterna.db).catch(() => {})),
   ]
 }
 

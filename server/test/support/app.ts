@@ -24,7 +24,13 @@ export const SECRET_KEY = 'a secret key for tests only: 32+ characters'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape; a wrong field fails the test
 export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }
-export type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
+export type Call = {
+  body?: unknown
+  cookie?: string | undefined
+  key?: string | undefined
+  headers?: Record<string, string>
+  from?: string
+}
 
 /** One database and one app for a test file. Call at the top level; the fields are set before the first test. */
 export function useApp({ isPatient = true, ...building }: Building & { isPatient?: boolean } = {}) {
@@ -144,12 +150,14 @@ export async function joinAsWorker(
 type Sterna = ReturnType<typeof createSterna>
 const PROJECTS_PER_PERSON = 50
 let people = 0
+let signUps = 0
 
 export function createSterna(app: App, db: Pool, secrets: Secrets) {
-  async function call(method: string, url: string, { body, cookie, key, headers = {} }: Call = {}): Promise<Answer> {
+  async function call(method: string, url: string, { body, cookie, key, headers = {}, from }: Call = {}): Promise<Answer> {
     const answer = await app.inject({
       method: method as 'GET',
       url,
+      ...(from ? { remoteAddress: from } : {}),
       ...(body === undefined ? {} : { payload: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -164,9 +172,9 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
 
   type Person = Awaited<ReturnType<typeof newPerson>>
 
-  /** A signed-in person with an address of their own. */
+  /** A signed-in person with an address of their own, from a network of their own: sign-ups from one are limited. */
   async function newPerson({ email = `person${++people}@example.com`, password = 'correct horse', verified = false } = {}) {
-    const answer = await call('POST', '/auth/signup', { body: { email, password } })
+    const answer = await call('POST', '/auth/signup', { body: { email, password }, from: `10.${++signUps >> 8}.${signUps & 255}.1` })
     if (answer.status !== 200) throw new Error(`sign-up failed: ${JSON.stringify(answer.body)}`)
     if (verified) await call('POST', '/auth/verify-email', { body: { token: await tokenFor(email) } })
     const cookie = cookieOf(answer)

@@ -1,5 +1,6 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { isMainThread } from 'node:worker_threads'
 import type { Context } from 'liquidjs'
 import { CHECKED_ALLOCATION, ITEM_SIZE, MAX_HEAP_USED, MAX_INPUT } from './limits.ts'
 
@@ -57,6 +58,7 @@ const HEAP: Heap = {
 export let checkHeap = () => {}
 
 export function limitHeapOfThread() {
+  if (isMainThread) return
   checkHeap = createHeapCheck()
 }
 
