@@ -86,7 +86,7 @@ export default defineConfig({
     expect: { poll: { timeout: 40_000 } },
     hookTimeout: 180_000,
     // For two cores: a file waits for timers and for the database a quarter of its time.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Servers and their answers are garbage soon: collecting it less often takes a twentieth less CPU.
     execArgv: ['--max-semi-space-size=64', '--import', pathOf('server/test/support/processes/native-sources.mjs')],
     // Every file works on a database of its own; reading the sources anew for each would take a sixth of the time of all tests.
