@@ -11,7 +11,9 @@ export type ConnectionOptions = {
 }
 
 export function connect({ baseUrl, fetch = globalThis.fetch, timeoutMs = 30_000, maxRetries = 2 }: ConnectionOptions): Connection {
-  const given = baseUrl ?? globalThis.location?.origin ?? 'http://localhost:3000'
+  // Only browsers have one.
+  const { location } = globalThis as { location?: { origin: string } }
+  const given = baseUrl ?? location?.origin ?? 'http://localhost:3000'
   if (!isUrl(given)) throw new TypeError(`"${given}" is not a base URL such as https://sterna.example.com.`)
   // Browsers refuse a `fetch` that is called as a method of another object.
   return { baseUrl: given.replace(/\/+$/, ''), fetch: (url, init) => fetch(url, init), timeoutMs, maxRetries }

@@ -185,7 +185,7 @@ function fillPath(path: string, params: object = {}): string {
 function queryString(query: object = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
   if (given.length === 0) return ''
-  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+  return `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`
 }
 
 function parseJson(text: string): unknown {

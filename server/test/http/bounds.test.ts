@@ -8,8 +8,9 @@ import { buildApp } from '../../src/app.ts'
 import { SLOW_READS_PER_OWNER } from '../../src/http/limits/slow-reads.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { type Answer, SECRET_KEY, useApp } from '../support/app.ts'
+import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 

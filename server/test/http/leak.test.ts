@@ -8,7 +8,8 @@ import type { App } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { startWorker } from '../../src/worker.ts'
 import { probe } from '../support/api/probe.ts'
-import { type Answer, cookieOf, joinAsWorker, SECRET_KEY, useApp } from '../support/app.ts'
+import { type Answer, cookieOf, joinAsWorker, useApp } from '../support/app.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 
 /** Provides the database and the account emails; the app under test is a second one on it, with its own log. */
 const sterna = useApp()

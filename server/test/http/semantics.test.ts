@@ -10,7 +10,8 @@ import { many } from '../../src/db/index.ts'
 import type { App } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { SECRET_KEY, useSharedApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 
 const sterna = useSharedApp()
 

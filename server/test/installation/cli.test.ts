@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { run } from '../../src/cli.ts'
-import { SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { freePort, type Running, startNode } from '../support/process.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 import { startSesServer } from '../support/servers/ses-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

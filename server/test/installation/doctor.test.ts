@@ -11,9 +11,10 @@ import { checkCertificate, checkHost } from '../../src/doctor/host-checks.ts'
 import { checkReturnPath, sendRoundTrip } from '../../src/doctor/return-path.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { DAY, HOUR } from '../../src/lib/text/units.ts'
-import { SECRET_KEY, useApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { CERTIFICATE, CERTIFIED_HOST, KEY } from '../support/files/certificate.ts'
 import { verifyDomains } from '../support/project.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 import { startDnsServer } from '../support/servers/dns-server.ts'
 
 /** Without a worker: nothing is sent. */

@@ -12,10 +12,11 @@ import { createLog } from '../../src/lib/log.ts'
 import { exportProject } from '../../src/moving/export-project.ts'
 import { importProject } from '../../src/moving/import-project.ts'
 import { movedTables, PROJECT_TABLES } from '../../src/moving/project-tables.ts'
-import { SECRET_KEY, useApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { fillProject, SUPPRESSED, toFill, UNSUBSCRIBED } from '../support/filled-project.ts'
 import { newSendingProject, projectClient } from '../support/project.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sterna-move-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

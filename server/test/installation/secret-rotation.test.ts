@@ -6,9 +6,9 @@ import { findReturnPath, returnPathOf } from '../../src/delivery/message/return-
 import { readClickToken, readOpenToken, tokensFor } from '../../src/delivery/message/tracking-token.ts'
 import { newId } from '../../src/lib/id.ts'
 import { preferenceLinks } from '../../src/preferences/link.ts'
-import { SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { type LocalNode, startLocalNode } from '../support/local-node.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 
 const NEW_KEY = 'the secret key after the rotation'
 

@@ -5,10 +5,11 @@ import { loadConfig } from '../../src/lib/config.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
-import { joinAsWorker, SECRET_KEY } from '../support/app.ts'
+import { joinAsWorker } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort, type Running, spawnNode, waitUntilReady } from '../support/process.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 
 const log = createLog('silent')

@@ -6,9 +6,9 @@ import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { judgeDueProjects } from '../../src/reputation/judge-due.ts'
 import { outcome } from '../support/answers.ts'
-import { SECRET_KEY } from '../support/app.ts'
 import { countEmails, useCountedSending } from '../support/counted-sending.ts'
 import { eventually } from '../support/eventually.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 
 /** Judged by the tests, not by a worker when a minute begins. */
 const { sterna, newProject, merge } = useCountedSending({ env: { AUTO_DISABLE_PROJECTS: 'false' } })

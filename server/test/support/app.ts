@@ -19,8 +19,7 @@ import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
 import { cloneDatabase } from './database.ts'
 import { keepRunning } from './processes/keep-running.ts'
 import { projectClient } from './project.ts'
-
-export const SECRET_KEY = 'a secret key for tests only: 32+ characters'
+import { SECRET_KEY } from './secret-key.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape; a wrong field fails the test
 export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }

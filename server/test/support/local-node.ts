@@ -10,8 +10,9 @@ import { createLog } from '../../src/lib/log.ts'
 import { readMasterKeys } from '../../src/lib/master-key.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
-import { createSterna, SECRET_KEY } from './app.ts'
+import { createSterna } from './app.ts'
 import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
+import { SECRET_KEY } from './secret-key.ts'
 
 const log = createLog('silent')
 

@@ -9,8 +9,8 @@ import { listAccountEmails, readAccountEmail } from '../../src/account-emails/ac
 import { connect } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
-import { SECRET_KEY } from './app.ts'
 import { cloneDatabase } from './database.ts'
+import { SECRET_KEY } from './secret-key.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROBE_BUILD = 'server/dist.probe'

@@ -7,8 +7,9 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { imageUrl, openStorage } from '../../src/uploads/storage.ts'
-import { SECRET_KEY, useApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { type Format, image } from '../support/files/images.ts'
+import { SECRET_KEY } from '../support/secret-key.ts'
 import { startS3Server } from '../support/servers/s3-server.ts'
 
 const bucket = { bucket: 'pictures', region: 'eu-north-1', accessKeyId: 'AKIATEST', secretAccessKey: 'a secret of the bucket/+=' }

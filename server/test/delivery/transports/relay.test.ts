@@ -10,10 +10,11 @@ import { dropOldPauses } from '../../../src/delivery/sender/limits/stored-pauses
 import { diagnose } from '../../../src/doctor/doctor.ts'
 import { newId } from '../../../src/lib/id.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { SECRET_KEY, startApp } from '../../support/app.ts'
+import { startApp } from '../../support/app.ts'
 import { cloneDatabase } from '../../support/database.ts'
 import { until } from '../../support/eventually.ts'
 import { verifyDomains } from '../../support/project.ts'
+import { SECRET_KEY } from '../../support/secret-key.ts'
 import { startSmtpServer } from '../../support/servers/smtp-server.ts'
 
 // What a relay may answer, and whom it concerns: us, a sender domain, a recipient.
