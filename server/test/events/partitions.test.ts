@@ -6,6 +6,7 @@ import { eventLedger } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { createPartitions, dropOldEvents } from '../../src/events/partitions.ts'
 import { recordEvents } from '../../src/events/record.ts'
+import { dropTable } from '../../src/ledger/partitions.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { times } from '../support/times.ts'
@@ -20,6 +21,7 @@ describe('partitions of events', () => {
   beforeAll(async () => {
     database = await cloneDatabase()
     db = connect({ url: database.url, max: 10, log })
+    for (const name of await partitions()) if (name !== 'events_default') await transact(db, (tx) => dropTable(tx, name))
   })
   afterAll(async () => {
     await db.destroy()

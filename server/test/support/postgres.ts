@@ -9,7 +9,11 @@ import { clusterUrl, createCluster, dataFolder } from '../../src/db/embedded/clu
 import { unprivilegedUser } from '../../src/db/embedded/home.ts'
 import { launch, socketFolderFor } from '../../src/db/embedded/postmaster.ts'
 import { birthOf, findServer, killStrays, signalProcess } from '../../src/db/embedded/processes.ts'
+import { connect } from '../../src/db/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
+import { createPartitions } from '../../src/events/partitions.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { createWebhookPartitions } from '../../src/webhook-endpoints/retention.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -30,8 +34,18 @@ export default async function setup(project: TestProject) {
   const server = await throwawayServer(findBinaries())
   await runSql(server.adminUrl, 'create database template_sterna owner sterna')
   await migrate(server.urlOf('template_sterna'))
+  await createAllPartitions(server.urlOf('template_sterna'))
   project.provide('postgres', { adminUrl: server.adminUrl })
   return server.remove
+}
+
+/** Each worker would create them at its start in each clone, which takes a tenth of a second. */
+async function createAllPartitions(url: string) {
+  const log = createLog('error')
+  const db = connect({ url, max: 1, log })
+  await createPartitions(db, log)
+  await createWebhookPartitions(db, log)
+  await db.destroy()
 }
 
 export async function throwawayServer(found: Binaries) {
