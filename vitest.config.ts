@@ -65,10 +65,10 @@ const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /**
  * In watch mode the test runner loads every source itself, to notice its changes, and threads run from the sources. In a single run Node
- * loads the sources of the server, and threads run from the bundle that `scripts/build.mjs` makes before the tests: both take less CPU.
+ * loads the server, the SDK and their tests, and threads run from the bundle that `scripts/build.mjs` makes before: both take less CPU.
  */
 const isWatching = !process.argv.includes('run')
-const SOURCES_OF_SERVER = /\/server\/(src|test|chaos)\/(?!.*\.test\.ts$).*\.ts$/
+const LOADED_BY_NODE = /\/(server|sdk)\/(src|test|chaos)\/.*\.ts$/
 
 export default defineConfig({
   // The SDK from its sources: its build is only for npm.
@@ -79,7 +79,7 @@ export default defineConfig({
     // Pages of the dashboard load the client from its sources, as in dashboard/vite.config.ts: it is not built for tests.
     alias: { '@sterna/sdk': pathOf('sdk/src/index.ts') },
     env: isWatching ? {} : { TEST_BUNDLE: pathOf('server/dist') },
-    server: { deps: { external: isWatching ? [] : [SOURCES_OF_SERVER] } },
+    server: { deps: { external: isWatching ? [] : [LOADED_BY_NODE] } },
     pool: explainedForks,
     testTimeout: 180_000,
     // A busy machine may take seconds for what takes a moment otherwise.
