@@ -48,7 +48,8 @@ describe('claiming', () => {
     await until('all have arrived', () => sink.messages.length >= arrived + ids.length, 60_000)
     workers.pop()
     await worker.stop('SIGTERM') // by then all are settled, and its reads are in the statistics
-    expect(((await walked()) - before) / ids.length).toBeLessThan(10)
+    // 9, and more on a slow machine, where more looks for held emails fit in; 65 when claims read the rows.
+    expect(((await walked()) - before) / ids.length).toBeLessThan(25)
     await inState(ids, 'sent')
   })
 
