@@ -5,7 +5,7 @@ import { newId } from '../../src/lib/id.ts'
 import { until } from '../support/eventually.ts'
 import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
 
-/** Of a campaign: emails already on the wire, or built to keep the connections busy; on a busy machine more until a worker gets its turn. */
+/** Emails of the campaign that were already being sent or built. A busy machine may send more of them before the worker claims again. */
 const MAY_GO_FIRST = { usually: 100, ever: 1_000 }
 
 const { sink, sterna, newProject, workers, startWorker, startLocalWorker, send, inState, copiesOf } = useSmtpSending()
@@ -32,11 +32,13 @@ describe('claiming', () => {
     await sql`delete from emails where id <> all(${ids}::uuid[])`.execute(sterna.db)
     await sql`alter table emails set (autovacuum_enabled = off)`.execute(sterna.db)
     await sql`vacuum full analyze emails`.execute(sterna.db)
+    // Not the index of held emails: a timer reads it, so that a slow machine reads it more often.
     const walked = async () => {
       const { read } = await one(
         sterna.db,
         sql<{ read: number }>`
-          select sum(idx_tup_read)::int as read from pg_stat_user_indexes where relname = 'emails' and indexrelname <> 'emails_queue'
+          select sum(idx_tup_read)::int as read from pg_stat_user_indexes
+          where relname = 'emails' and indexrelname not in ('emails_queue', 'emails_held')
         `,
       )
       return read
@@ -48,8 +50,7 @@ describe('claiming', () => {
     await until('all have arrived', () => sink.messages.length >= arrived + ids.length, 60_000)
     workers.pop()
     await worker.stop('SIGTERM') // by then all are settled, and its reads are in the statistics
-    // 9, and more on a slow machine, where more looks for held emails fit in; 65 when claims read the rows.
-    expect(((await walked()) - before) / ids.length).toBeLessThan(25)
+    expect(((await walked()) - before) / ids.length).toBeLessThan(10)
     await inState(ids, 'sent')
   })
 
