@@ -155,6 +155,7 @@ describe('the editor of a design', () => {
 
     await clickInto(page, 'First')
     await page.keyboard.press('Control+z')
+    await expect.poll(async () => (await listed()).slice(-3)).toEqual(['Button: Go', 'Button: Go', 'HTML'])
     await page.getByText('Not saved', { exact: true }).waitFor()
     await page.keyboard.press('Control+Shift+z')
     await expect.poll(() => page.getByText('Not saved', { exact: true }).count()).toBe(0)

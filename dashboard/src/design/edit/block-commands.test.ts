@@ -1,3 +1,4 @@
+import { history, undo } from '@tiptap/pm/history'
 import { Node } from '@tiptap/pm/model'
 import { EditorState, TextSelection } from '@tiptap/pm/state'
 import { describe, expect, test } from 'vitest'
@@ -15,7 +16,7 @@ const columns = (id: string, ...contents: unknown[][]) => ({
 
 function stateOf(...content: unknown[]) {
   const doc = Node.fromJSON(schema, { type: 'doc', content })
-  let state = EditorState.create({ doc })
+  let state = EditorState.create({ doc, plugins: [history()] })
   return {
     get state() {
       return state
@@ -48,6 +49,16 @@ describe('a block', () => {
     expect(editor.run((state, dispatch) => moveBlock('up', state, editor.at('d'), dispatch))).toBe(false)
     editor.run((state, dispatch) => moveBlock('up', state, editor.at('row'), dispatch))
     expect(editor.shown).toBe('b|d|c|a')
+  })
+
+  test('is moved, copied and deleted by changes that are undone one by one, however quickly they follow', () => {
+    const editor = stateOf(text('a'), text('b'), text('c'))
+    editor.run((state, dispatch) => moveBlock('up', state, editor.at('c'), dispatch))
+    editor.run((state, dispatch) => duplicateBlock(state, editor.at('c'), dispatch))
+    editor.run((state, dispatch) => deleteBlock(state, editor.at('c'), dispatch))
+    const shown = [editor.shown]
+    while (editor.run(undo)) shown.push(editor.shown)
+    expect(shown).toEqual(['a|c|b', 'a|c|c|b', 'a|c|b', 'a|b|c'])
   })
 
   test('is copied below itself and deleted; the last of a column leaves an empty text', () => {

@@ -1,8 +1,11 @@
+import { closeHistory } from '@tiptap/pm/history'
 import { Fragment, type Node } from '@tiptap/pm/model'
 import { type EditorState, NodeSelection, Selection, TextSelection, type Transaction } from '@tiptap/pm/state'
 import type { PlacedBlock } from './chosen-block.ts'
 
 type Dispatch = (tr: Transaction) => void
+
+// Moves, copies and deletions are undone one by one: `closeHistory` keeps the history from joining those within half a second.
 
 /** The nodes beside a block, in its parent. */
 function siblingsOf({ doc }: EditorState, pos: number) {
@@ -34,7 +37,7 @@ export function moveBlock(direction: 'up' | 'down', state: EditorState, { pos, n
   if (selection instanceof NodeSelection && selection.from === pos) tr.setSelection(NodeSelection.create(tr.doc, moved))
   else if (isInside) tr.setSelection(TextSelection.between(shifted(selection.anchor), shifted(selection.head)))
   else tr.setSelection(NodeSelection.create(tr.doc, moved))
-  dispatch(tr.scrollIntoView())
+  dispatch(closeHistory(tr.scrollIntoView()))
   return true
 }
 
@@ -42,7 +45,7 @@ export function moveBlock(direction: 'up' | 'down', state: EditorState, { pos, n
 export function duplicateBlock(state: EditorState, { pos, node }: PlacedBlock, dispatch: Dispatch): boolean {
   const after = pos + node.nodeSize
   const tr = state.tr.insert(after, node)
-  dispatch(tr.setSelection(NodeSelection.create(tr.doc, after)).scrollIntoView())
+  dispatch(closeHistory(tr.setSelection(NodeSelection.create(tr.doc, after)).scrollIntoView()))
   return true
 }
 
@@ -51,7 +54,7 @@ export function deleteBlock(state: EditorState, { pos, node }: PlacedBlock, disp
   const { parent } = siblingsOf(state, pos)
   const paragraph = state.schema.nodes.paragraph!.create()
   const tr = parent.childCount === 1 ? state.tr.replaceWith(pos, pos + node.nodeSize, paragraph) : state.tr.delete(pos, pos + node.nodeSize)
-  dispatch(tr.setSelection(Selection.near(tr.doc.resolve(Math.min(pos, tr.doc.content.size)))).scrollIntoView())
+  dispatch(closeHistory(tr.setSelection(Selection.near(tr.doc.resolve(Math.min(pos, tr.doc.content.size)))).scrollIntoView()))
   return true
 }
 
@@ -89,6 +92,6 @@ export function setColumnCount(state: EditorState, { pos, node }: PlacedBlock, c
   while (kept.length < count) kept.push(column!.create(null, paragraph!.create()))
   const changed = node.type.create({ ...node.attrs, widths: undefined }, kept)
   const tr = state.tr.replaceWith(pos, pos + node.nodeSize, changed)
-  dispatch(tr.setSelection(NodeSelection.create(tr.doc, pos)))
+  dispatch(closeHistory(tr.setSelection(NodeSelection.create(tr.doc, pos))))
   return true
 }
