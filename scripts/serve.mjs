@@ -4,6 +4,7 @@ const { start } = await import('../server/dist/main.js')
 try {
   await start(process.env)
 } catch (err) {
+  // A configuration error is printed without a stack trace.
   console.error(err?.constructor?.name === 'ConfigError' ? `\n${err.message}\n` : err)
   process.exit(1)
 }

@@ -1,16 +1,8 @@
 import { buildStale } from './build.mjs'
 
 stopWithNpm()
-process.setSourceMapsEnabled(true)
 await buildStale()
-const { start } = await import('../server/dist/main.js')
-try {
-  await start(process.env)
-} catch (err) {
-  // A configuration error is printed without a stack trace.
-  console.error(err?.constructor?.name === 'ConfigError' ? `\n${err.message}\n` : err)
-  process.exit(1)
-}
+await import('./serve.mjs')
 
 /**
  * npm forwards signals to its child, which is this process (`exec` in package.json: a shell in between would swallow them), but a killed npm

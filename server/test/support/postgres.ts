@@ -49,7 +49,7 @@ async function createAllPartitions(url: string) {
 }
 
 export async function throwawayServer(found: Binaries) {
-  const folder = newTestFolder(hasRoomInMemory() ? MEMORY : tmpdir())
+  const folder = newTestFolder()
   const removeNow = () => destroyTestFolder(folder)
   // Ctrl-C ends vitest without a teardown.
   process.once('exit', removeNow)
@@ -94,7 +94,7 @@ export async function runSql(url: string, statement: string) {
 }
 
 /** Readable for all users: PostgreSQL runs as another user when the tests run as root. */
-export function newTestFolder(parent = tmpdir()) {
+export function newTestFolder(parent = hasRoomInMemory() ? MEMORY : tmpdir()) {
   // The pid tells later runs whether it is still in use.
   const folder = realpathSync(mkdtempSync(join(parent, `${PREFIX}${process.pid}-`)))
   chmodSync(folder, 0o755)

@@ -16,7 +16,8 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROBE_BUILD = 'server/dist.probe'
 /** The product; with the probe routes; with the fake SNS; measuring itself; or a worker with short intervals. */
 const ENTRIES = {
-  product: ['scripts/start.mjs'],
+  // The test runner has built it: to look for changed sources takes a tenth of the CPU of a start.
+  product: [process.env.TEST_BUNDLE ? 'scripts/serve.mjs' : 'scripts/start.mjs'],
   probe: [`${PROBE_BUILD}/node.js`],
   notified: ['server/chaos/notified.mjs'],
   measured: ['server/chaos/measured.mjs'],
