@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { attachEmbedded, startEmbedded } from '../src/db/embedded/embedded.ts'
 import { findHome } from '../src/db/embedded/home.ts'
@@ -10,6 +12,7 @@ import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '.
 import { builtProcess } from './build-processes.ts'
 import { until } from './until.ts'
 
+const SEED_MS = 120_000
 const SERVING_MS = 60_000
 const GONE_MS = 20_000
 const AGAIN_MS = 100
@@ -34,13 +37,21 @@ const SMALL_POOL = { DATABASE_POOL_SIZE: '6' }
 
 let seed: Promise<string> | undefined
 
-/** A folder with a migrated database, which the clusters of this process copy: creating one takes seconds. */
-async function makeSeed() {
-  const folder = newTestFolder()
-  process.once('exit', () => destroyTestFolder(folder))
-  const embedded = await startEmbedded({ dataDir: folder, log: createLog('silent') })
+/** A folder with a migrated database, which clusters copy: creating one takes seconds. The processes of a test run share it. */
+async function findSeed() {
+  const parent = process.env.SEED_PARENT ?? newTestFolder()
+  const [folder, draft] = [join(parent, 'seed'), join(parent, 'draft')]
+  if (!process.env.SEED_PARENT) process.once('exit', () => destroyTestFolder(parent))
+  try {
+    mkdirSync(draft)
+  } catch {
+    await until('another process has created the database', SEED_MS, () => existsSync(folder))
+    return folder
+  }
+  const embedded = await startEmbedded({ dataDir: draft, log: createLog('silent') })
   await migrate(embedded.url)
   await embedded.stop()
+  renameSync(draft, folder)
   return folder
 }
 
@@ -74,7 +85,7 @@ export async function startCluster({
   commitsAreFast = false,
 }: Plan = {}): Promise<Cluster> {
   if (worker === 'sender' && names.length) await builtProcess('sender')
-  seed ??= makeSeed()
+  seed ??= findSeed()
   const folder = newTestFolder()
   execFileSync('cp', ['-a', `${await seed}/.`, folder])
   const problems: string[] = []

@@ -36,7 +36,13 @@ export default async function setup(project: TestProject) {
   await migrate(server.urlOf('template_sterna'))
   await createAllPartitions(server.urlOf('template_sterna'))
   project.provide('postgres', { adminUrl: server.adminUrl })
-  return server.remove
+  // For the crash tests, whose nodes start servers of their own.
+  const seedParent = newTestFolder()
+  process.env.SEED_PARENT = seedParent
+  return async () => {
+    await server.remove()
+    destroyTestFolder(seedParent)
+  }
 }
 
 /** Each worker would create them at its start in each clone, which takes a tenth of a second. */
