@@ -2,6 +2,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll } from 'vitest'
 import { listAccountEmails, readAccountEmail } from '../../src/account-emails/account-email.ts'
+import { startWorkerAgenda } from '../../src/agenda.ts'
 import { buildApp, type Parts } from '../../src/app.ts'
 import { connect, many, type Pool } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
@@ -108,6 +109,9 @@ type Building = Parts & {
   timing?: Partial<SenderTiming>
 }
 
+/** Tests wait for what the worker does. */
+const AGENDA_INTERVALS = { idleMs: 50, busyMs: 50 }
+
 export async function startApp(url: string, building: Building = {}) {
   const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, timing: given = {}, ...parts } = building
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, SANDBOX_DELIVERIES: 'false', ...env })
@@ -116,7 +120,8 @@ export async function startApp(url: string, building: Building = {}) {
   const deps: Deps = { config, db, secrets: deriveSecrets(env.SECRET_KEY ?? SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })
   const presence = await joinAsWorker(deps, url)
-  const worker = withWorker ? await startWorker(deps, { url, presence, intervals, timing, withSchedule: false }) : undefined
+  const agenda = withWorker ? startWorkerAgenda(db, AGENDA_INTERVALS) : undefined
+  const worker = agenda && (await startWorker(deps, { url, presence, intervals, timing, agenda, withSchedule: false }))
   return {
     app,
     deps,
@@ -124,6 +129,7 @@ export async function startApp(url: string, building: Building = {}) {
     async close() {
       await app.close()
       await worker?.stop()
+      await agenda?.stop()
       await presence.leave()
       await db.destroy()
     },
