@@ -3,10 +3,6 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Crash tests of which every run has some: all of them would take half a minute more. `npm run chaos` has each, with more faults. */
-const DRAWN = ['feedback', 'neighbours', 'relay', 'submission', 'track']
-const MAX_DRAWN = 2
-
 /** More failures than this are no coincidence. */
 const MAX_REPEATED = 6
 const repeated = []
@@ -25,8 +21,7 @@ report()
  * Tests with random input are not repeated: other input would hide the failure.
  */
 function runAll() {
-  const asked = process.argv.slice(2)
-  const code = run(['--reporter=default', '--reporter=./scripts/failed-files.mjs', ...(asked.length ? asked : withoutSomeCrashTests())])
+  const code = run(['--reporter=default', '--reporter=./scripts/failed-files.mjs', ...process.argv.slice(2)])
   const files = code === 0 ? [] : repeatable()
   if (!files.length) return code
   console.log(`\nThese files failed and run once more, alone:\n${files.join('\n')}\n`)
@@ -36,13 +31,6 @@ function runAll() {
     `\nPassed alone, after a failure beside other files (above). Please mend the tests, they depend on the machine:\n${files.join('\n')}\n`,
   )
   return 0
-}
-
-function withoutSomeCrashTests() {
-  const left = [...DRAWN]
-  for (let n = 0; n < MAX_DRAWN; n++) left.splice(Math.floor(Math.random() * left.length), 1)
-  console.log(`Crash tests that this run leaves out: ${left.join(', ')}`)
-  return left.map((name) => `--exclude=server/chaos/${name}.test.ts`)
 }
 
 /** npm, which runs this script, finds the command. */

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { anyCharacter } from '../../test/support/any-character.ts'
 import type { Attachment, ComposedMessage, MessageFields } from './compose.ts'
 
 /** Messages for tests: an ordinary one, and arbitrary ones with everything that can break a message. */
@@ -80,7 +81,7 @@ const joined = (pieces: fc.Arbitrary<string>, maxLength: number) => fc.array(pie
 const anyText = (maxLength: number) =>
   fc.oneof(
     joined(nastyPiece, maxLength),
-    fc.string({ unit: 'binary', maxLength: maxLength * 8 }),
+    fc.string({ unit: anyCharacter, maxLength: maxLength * 8 }),
     fc.string({ unit: 'grapheme', maxLength: maxLength * 4 }),
     fc.lorem({ maxCount: maxLength }),
   )

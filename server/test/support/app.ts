@@ -16,7 +16,7 @@ import { createLog, type Log } from '../../src/lib/log.ts'
 import { deriveSecrets, type Secrets } from '../../src/lib/secrets.ts'
 import { countsOfSql } from '../../src/projects/email-counts.ts'
 import { startWorker, type WorkerIntervals } from '../../src/worker.ts'
-import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
+import { CHEAP_PARTS, QUICK_AGENDA, QUICK_TIMING } from './cheap-parts.ts'
 import { cloneDatabase } from './database.ts'
 import { keepRunning } from './processes/keep-running.ts'
 import { projectClient } from './project.ts'
@@ -109,9 +109,6 @@ type Building = Parts & {
   timing?: Partial<SenderTiming>
 }
 
-/** Tests wait for what the worker does. */
-const AGENDA_INTERVALS = { idleMs: 50, busyMs: 50 }
-
 export async function startApp(url: string, building: Building = {}) {
   const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, timing: given = {}, ...parts } = building
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, SANDBOX_DELIVERIES: 'false', ...env })
@@ -120,7 +117,7 @@ export async function startApp(url: string, building: Building = {}) {
   const deps: Deps = { config, db, secrets: deriveSecrets(env.SECRET_KEY ?? SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })
   const presence = await joinAsWorker(deps, url)
-  const agenda = withWorker ? startWorkerAgenda(db, AGENDA_INTERVALS) : undefined
+  const agenda = withWorker ? startWorkerAgenda(db, QUICK_AGENDA) : undefined
   const worker = agenda && (await startWorker(deps, { url, presence, intervals, timing, agenda, withSchedule: false }))
   return {
     app,

@@ -23,3 +23,6 @@ export const CHEAP_PARTS = {
 
 /** A refused recipient is held for ten seconds before the refusal stands; many tests wait for the end of a refused email. */
 export const QUICK_TIMING = { refusals: { ...REFUSAL_TIMING, holdMs: 500 } }
+
+/** Tests wait for what a worker finds on its agenda. */
+export const QUICK_AGENDA = { idleMs: 50, busyMs: 50 }

@@ -1,3 +1,4 @@
+import { startWorkerAgenda } from '../../src/agenda.ts'
 import { buildApp } from '../../src/app.ts'
 import { connect } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
@@ -11,7 +12,7 @@ import { readMasterKeys } from '../../src/lib/master-key.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
 import { createSterna } from './app.ts'
-import { CHEAP_PARTS, QUICK_TIMING } from './cheap-parts.ts'
+import { CHEAP_PARTS, QUICK_AGENDA, QUICK_TIMING } from './cheap-parts.ts'
 import { SECRET_KEY } from './secret-key.ts'
 
 const log = createLog('silent')
@@ -39,12 +40,12 @@ export async function startLocalNode(
     announce: () => announce({ url, kind, transport, log }),
     follow: syncWithTransport,
   })
-  const worker =
-    role === 'api' ? undefined : await startWorker(deps, { url, presence, timing: { ...QUICK_TIMING, ...timing }, withSchedule: false })
+  const agenda = role === 'api' ? undefined : startWorkerAgenda(db, QUICK_AGENDA)
+  const worker = agenda && (await startWorker(deps, { url, presence, agenda, timing: { ...QUICK_TIMING, ...timing }, withSchedule: false }))
   return {
     ...createSterna(app, db, deps.secrets),
     async stop() {
-      await Promise.all([app.close(), worker?.stop()])
+      await Promise.all([app.close(), worker?.stop(), agenda?.stop()])
       await presence.leave()
       await db.destroy()
     },

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readCondition } from '../../../../server/src/conditions/schema.ts'
 import { treeAt as acceptedTree } from '../../../../server/test/conditions/arbitraries.ts'
+import { anyCharacter } from '../../../../server/test/support/any-character.ts'
 import { printCondition, readConditionText, readTreeText } from '../condition-text.ts'
 import { catalogOf, FIELD_GROUPS, type FieldChoice, type FieldType, searchFields } from './fields.ts'
 import {
@@ -138,7 +139,7 @@ test('most of what the API accepts has inputs', () => {
 
 const TYPES: FieldType[] = ['string', 'number', 'date', 'boolean']
 const typedText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.string({ unit: anyCharacter, maxLength: 8 }),
   fc.constantFrom(
     '',
     ' ',

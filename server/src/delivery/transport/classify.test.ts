@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../test/support/any-character.ts'
 import { startCpuClock } from '../../../test/support/faults/cpu-clock.ts'
 import { classify, fingerprintOf, waitBeforeRetry } from './classify.ts'
 import type { Stage } from './transport.ts'
@@ -206,7 +207,7 @@ describe('a reply', () => {
 
   test('is classified for every code and text, and a temporary code never fails the email', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: 'binary' }), (code, text) => {
+      fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: anyCharacter }), (code, text) => {
         const { action, unknownRecipient } = classify({ is: 'refused', at: 'recipient', code, response: `${code} ${text}` }, BOB)
         if (code < 500) expect(action).toBe('retry')
         else expect(['retry', 'fail']).toContain(action)
