@@ -40,10 +40,12 @@ let seed: Promise<string> | undefined
 /** A folder with a migrated database, which clusters copy: creating one takes seconds. The processes of a test run share it. */
 async function findSeed() {
   const parent = process.env.SEED_PARENT ?? newTestFolder()
-  const [folder, draft] = [join(parent, 'seed'), join(parent, 'draft')]
+  const folder = join(parent, 'seed')
+  const draft = join(parent, 'draft')
   if (!process.env.SEED_PARENT) process.once('exit', () => destroyTestFolder(parent))
   try {
-    mkdirSync(draft)
+    // Whoever creates this folder creates the database.
+    mkdirSync(join(parent, 'taken'))
   } catch {
     await until('another process has created the database', SEED_MS, () => existsSync(folder))
     return folder

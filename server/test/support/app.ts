@@ -219,15 +219,18 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
   }
 
   let tables: string[] | undefined
-  /** All rows of all tables as text: equal digests mean that nothing was written. */
+  /** The number of rows and a hash of all of them, by table: equal digests mean that nothing was written. */
   async function digest({ except = [] as string[] } = {}) {
     tables ??= (await many(db, TABLES)).map(({ name }) => name)
     // One statement: some tests take a hundred digests.
     const contents = tables
       .filter((name) => !except.includes(name))
-      .map((name) => sql`select ${name}::text as name, array_agg(t.row order by t.row) as rows from (${rowsOf(name)}) as t`)
-    const found = await many(db, sql<{ name: string; rows: string[] | null }>`${sql.join(contents, sql` union all `)}`)
-    return JSON.stringify(found.sort((a, b) => a.name.localeCompare(b.name)))
+      .map(
+        (name) =>
+          sql`select ${name}::text as name, count(*)::text as rows, sum(hashtextextended(t.row, 0)) as hash from (${rowsOf(name)}) as t`,
+      )
+    const found = await many(db, sql<{ name: string; rows: string; hash: string | null }>`${sql.join(contents, sql` union all `)}`)
+    return JSON.stringify(found.map(({ name, rows, hash }) => [name, rows, hash]).sort())
   }
 
   return { app, db, secrets, call, newPerson, sharedOwner, newProject, accountEmailsTo, tokenFor, digest }
@@ -242,25 +245,25 @@ const TABLES = sql<{ name: string }>`
 
 /** Tables that are not compared row by row: a job may add up counts at any time, heartbeats and uses of keys change, and two tables have large columns. */
 const DIGEST_QUERIES: Record<string, Rows> = {
-  attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments order by 1`,
-  sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages order by 1`,
+  attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments`,
+  sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages`,
   api_key_uses: sql`select '' as row where false`,
   senders: sql`select '' as row where false`,
   contact_counts: sql`
     select (project_id, sum(total), sum(subscribed))::text as row
     from (select project_id, total, subscribed from contact_counts union all select project_id, total, subscribed from contact_count_deltas) as c
-    group by project_id having (sum(total), sum(subscribed)) <> (0, 0) order by 1
+    group by project_id having (sum(total), sum(subscribed)) <> (0, 0)
   `,
   contact_count_deltas: sql`select '' as row where false`,
   event_counts: sql`
     select (project_id, name, day, sum(count))::text as row
     from (select project_id, name, day, count from event_counts union all select project_id, name, day, count from event_count_deltas) as c
-    group by project_id, name, day having sum(count) <> 0 order by 1
+    group by project_id, name, day having sum(count) <> 0
   `,
   email_counts: sql`
     select (project_id, kind, hour, sum(n))::text as row
     from (select project_id, kind, hour, count as n from email_counts union all select project_id, kind, hour, n from ${countsOfSql()} as l) as c
-    group by project_id, kind, hour having sum(n) <> 0 order by 1
+    group by project_id, kind, hour having sum(n) <> 0
   `,
   usage_periods: sql`select '' as row where false`,
   reputations: sql`select '' as row where false`,
@@ -268,7 +271,7 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   activity_counts: sql`
     select (project_id, type, day, sum(count))::text as row
     from (select project_id, type, day, count from activity_counts union all select project_id, type, day, count from activity_count_deltas) as c
-    group by project_id, type, day having sum(count) <> 0 order by 1
+    group by project_id, type, day having sum(count) <> 0
   `,
   activity_count_deltas: sql`select '' as row where false`,
   ledger_checks: sql`select '' as row where false`,
@@ -285,12 +288,12 @@ const DIGEST_QUERIES: Record<string, Rows> = {
     from (
       select project_id, workflow_id, subject_id, kind, n from workflow_figures
       union all select project_id, workflow_id, subject_id, kind, n from workflow_tallies) as f
-    group by project_id, workflow_id, subject_id, kind having sum(n) <> 0 order by 1
+    group by project_id, workflow_id, subject_id, kind having sum(n) <> 0
   `,
   workflow_tallies: sql`select '' as row where false`,
 }
 
-const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`
+const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t`
 
 /** `name=value` as the browser sends it back. */
 export const cookieOf = (answer: Answer) => String(answer.headers['set-cookie'] ?? '').split(';')[0]!
