@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
-import { countRows, type Db, many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { type Db, many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { auditSystem } from '../http/audit.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
 import { tellOwners } from '../projects/suspensions.ts'
@@ -40,12 +40,12 @@ export async function checkBacklogs(db: Pool, deps: AccountEmailDeps, max = MAX_
     if ((await countWaiting(db, key, max + 1)) > max) await transact(db, (tx) => switchOff(tx, deps, key, 'backlog'))
 }
 
-async function countWaiting(db: Db, { projectId, id }: EndpointKey, upTo: number) {
+/** In one statement: after its first attempt a delivery goes from its batch to a row of its own. */
+function countWaiting(db: Db, { projectId, id }: EndpointKey, upTo: number) {
   const which = sql`project_id = ${projectId} and endpoint_id = ${id}`
-  const tried = await countRows(db, sql`select from webhook_deliveries where ${which} and status = 'pending' limit ${upTo}`)
-  const first = await scalar<number>(db)`
-    select coalesce(sum(size), 0)::int from (select size from webhook_batches where ${which} limit ${upTo}) as batches`
-  return tried + first
+  return scalar<number>(db)`
+    select (select count(*)::int from (select from webhook_deliveries where ${which} and status = 'pending' limit ${upTo}) as tried)
+      + (select coalesce(sum(size), 0)::int from (select size from webhook_batches where ${which} limit ${upTo}) as batches)`
 }
 
 /** Enabled endpoints with deliveries that wait. */
