@@ -36,7 +36,7 @@ const TASKS = {
 export type WorkerTask = keyof typeof TASKS
 export type WorkerAgenda = Agenda<WorkerTask>
 
-/** For tests, whose intervals are short anyway. */
+/** For tests of a worker that has little to do. */
 export const EVERYTHING_DUE: WorkerAgenda = { isDue: () => true }
 
 const INTERVALS = { idleMs: 1_000, busyMs: 250 }

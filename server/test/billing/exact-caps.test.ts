@@ -233,11 +233,11 @@ describe('recipients of campaigns', () => {
     expect(await stateOf(project)).toEqual([{ total: 0, reason: null, reserved: 4 }])
     await sql`update contacts set subscribed = true where project_id = ${project.id}`.execute(sterna.db)
     const isBetweenPages = sql`new.id = ${sql.lit(key.id)} and new.total_recipients = 4 and new.reserved is null and new.reserved_for = 'page'`
-    await wake(key)
-    const { page } = await whileSleeping(sterna.db, { table: 'campaigns', when: isBetweenPages }, async () => ({
-      started: { page: freezeNextPage(sterna.db, key, createLog('silent')) },
-      meanwhile: async () => {},
-    }))
+    const { page } = await whileSleeping(sterna.db, { table: 'campaigns', when: isBetweenPages }, async () => {
+      // Now, and not before: the worker may be first to write the page.
+      await wake(key)
+      return { started: { page: freezeNextPage(sterna.db, key, createLog('silent')) }, meanwhile: async () => {} }
+    })
     await page
     const frozen = sql`select 1 from campaigns where project_id = ${project.id} and frozen_at is not null`
     await eventually(async () => expect(await many(sterna.db, frozen)).toHaveLength(1))
