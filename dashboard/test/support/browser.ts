@@ -5,6 +5,9 @@ export const PASSWORD = 'four unrelated words'
 export const PHONE = { viewport: { width: 375, height: 812 } }
 export const TABLET = { viewport: { width: 820, height: 1180 } }
 
+/** Responses to failed requests, in full, to explain a failure. */
+export const refusals: string[] = []
+
 /**
  * `errors` gets exceptions, console errors, violations of the content security policy, and failed requests such as `404 GET /contacts/x`.
  * A journey that provokes one takes it out again.
@@ -20,7 +23,14 @@ export async function openContext(browser: Browser, baseURL: string, errors: str
   })
   context.on('response', (response) => {
     const request = response.request()
-    if (response.status() >= 400) errors.push(`${response.status()} ${request.method()} ${new URL(response.url()).pathname}`)
+    if (response.status() < 400) return
+    const line = `${response.status()} ${request.method()} ${new URL(response.url()).pathname}`
+    errors.push(line)
+    // A page that is left takes the texts of its responses with it.
+    response.text().then(
+      (text) => refusals.push(`${line}: ${text}`),
+      () => {},
+    )
   })
   context.on('requestfailed', (request) => {
     // A page that is left, or a file that is saved, ends its requests.

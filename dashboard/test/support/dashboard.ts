@@ -1,6 +1,6 @@
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { newProject, openPage, signUp } from './browser.ts'
+import { newProject, openPage, refusals, signUp } from './browser.ts'
 import { installation, pageErrors } from './installation.ts'
 
 export { OWNER } from './installation.ts'
@@ -17,7 +17,7 @@ export function startDashboard() {
   afterEach(async () => {
     const others = browser.contexts().filter((context) => context !== owner)
     await Promise.all(others.map((context) => context.close()))
-    expect(pageErrors.splice(0)).toEqual([])
+    expect(pageErrors.splice(0), refusals.splice(0).join('\n')).toEqual([])
   })
   afterAll(async () => {
     await ownerPage?.close()
