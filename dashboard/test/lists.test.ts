@@ -65,7 +65,7 @@ test('a list is used without a mouse: rows, selection, panel, menu, filter, new 
     await untilClosed(page, role)
   }
   await close('menu')
-  // The focus goes back in a task of its own: until then it would close what the next key opens.
+  // A closed menu returns the focus in a later task. After the next key, that would close the popover which the key opens.
   const focusedButton = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent)
   await expect.poll(focusedButton).toBe('Actions for grace@example.com')
   await page.keyboard.press('f')

@@ -44,7 +44,7 @@ async function findSeed() {
   const draft = join(parent, 'draft')
   if (!process.env.SEED_PARENT) process.once('exit', () => destroyTestFolder(parent))
   try {
-    // Whoever creates this folder creates the database.
+    // The process that creates this folder creates the database, and the others wait for it.
     mkdirSync(join(parent, 'taken'))
   } catch {
     await until('another process has created the database', SEED_MS, () => existsSync(folder))

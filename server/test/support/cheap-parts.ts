@@ -24,5 +24,5 @@ export const CHEAP_PARTS = {
 /** A refused recipient is held for ten seconds before the refusal stands; many tests wait for the end of a refused email. */
 export const QUICK_TIMING = { refusals: { ...REFUSAL_TIMING, holdMs: 500 } }
 
-/** Tests wait for what a worker finds on its agenda. */
+/** How often a worker reads its agenda: tests wait for what it finds there. */
 export const QUICK_AGENDA = { idleMs: 50, busyMs: 50 }

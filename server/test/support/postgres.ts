@@ -23,7 +23,7 @@ declare module 'vitest' {
 
 const PREFIX = 'sterna-test-'
 const MEMORY = '/dev/shm'
-/** Far more than the databases of a run, whose files take some 500 MB. */
+/** Far more than the files of the databases and servers of a run. */
 const MEMORY_BYTES = 4 * 2 ** 30
 /** No fsync: no data outlives the run. */
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 300, shared_buffers: '128MB' }
@@ -36,7 +36,7 @@ export default async function setup(project: TestProject) {
   await migrate(server.urlOf('template_sterna'))
   await createAllPartitions(server.urlOf('template_sterna'))
   project.provide('postgres', { adminUrl: server.adminUrl })
-  // For the crash tests, whose nodes start servers of their own.
+  // The crash tests start servers of their own, from copies of one folder, which the first of them creates in here.
   const seedParent = newTestFolder()
   process.env.SEED_PARENT = seedParent
   return async () => {
