@@ -74,7 +74,7 @@ export default defineConfig({
   // The SDK from its sources: its build is only for npm.
   test: {
     include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/{src,test}/**/*.test.{ts,tsx}'],
-    globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
+    globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts', 'server/test/support/processes/unpack-browser.ts'],
     sequence: { sequencer: LongestFirst },
     // Pages of the dashboard load the client from its sources, as in dashboard/vite.config.ts: it is not built for tests.
     alias: { '@sterna/sdk': pathOf('sdk/src/index.ts') },

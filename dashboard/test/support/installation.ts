@@ -17,7 +17,9 @@ export const pageErrors: string[] = []
 export const installation = keepRunning(start, stop)
 
 async function start(): Promise<Installation> {
-  const [sterna, browser] = await Promise.all([startSterna(), launchBrowser()])
+  // First, since nothing else would stop the server if it failed. The browser ends with this process.
+  const browser = await launchBrowser()
+  const sterna = await startSterna()
   const owner = await openContext(browser, sterna.url, pageErrors, { viewport: { width: 1280, height: 800 } })
   const page = await owner.newPage()
   await signUp(page, OWNER)

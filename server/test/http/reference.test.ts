@@ -20,7 +20,8 @@ let request: BrowserContext['request']
 const problems: string[] = []
 
 beforeAll(async () => {
-  ;[sterna, browser] = await Promise.all([startSterna(), launchBrowser()])
+  browser = await launchBrowser()
+  sterna = await startSterna()
   await openPage()
 })
 afterEach(() => expect(problems.splice(0)).toEqual([]))
