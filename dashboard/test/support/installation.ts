@@ -17,13 +17,13 @@ export const pageErrors: string[] = []
 export const installation = keepRunning(start, stop)
 
 async function start(): Promise<Installation> {
-  // First, since nothing else would stop the server if it failed. The browser ends with this process.
+  // The browser first: it ends with this process, and a server would run on if starting the browser failed.
   const browser = await launchBrowser()
   const sterna = await startSterna()
-  const owner = await openContext(browser, sterna.url, pageErrors, { viewport: { width: 1280, height: 800 } })
-  const page = await owner.newPage()
-  await signUp(page, OWNER)
-  await page.close()
+  const owner = await openOwner(browser, sterna.url).catch((err) => {
+    sterna.kill()
+    throw err
+  })
   // The test runner ends its processes by this signal half a second before it kills them.
   const endNow = () => {
     sterna.kill()
@@ -31,6 +31,14 @@ async function start(): Promise<Installation> {
   }
   process.once('SIGTERM', endNow)
   return { sterna, browser, owner, endNow }
+}
+
+async function openOwner(browser: Browser, url: string) {
+  const owner = await openContext(browser, url, pageErrors, { viewport: { width: 1280, height: 800 } })
+  const page = await owner.newPage()
+  await signUp(page, OWNER)
+  await page.close()
+  return owner
 }
 
 async function stop({ sterna, browser, endNow }: Installation) {
