@@ -6,10 +6,10 @@ import { migrate } from '../src/db/migrate.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { startSmtpServer } from '../test/support/servers/smtp-server.ts'
-import { median } from './neighbours-check.ts'
-import { type KeptNode, keepNode } from './nodes.ts'
-import { newProject, verifyDomain } from './project.ts'
-import { until } from './until.ts'
+import { median } from './neighbours/neighbours-check.ts'
+import { type KeptNode, keepNode } from './nodes/nodes.ts'
+import { newProject, verifyDomain } from './support/project.ts'
+import { until } from './support/until.ts'
 
 type Plan = { sends: number; say: (line: string) => void }
 type Tenant = { id: string; secret: string; domain: string }

@@ -5,10 +5,10 @@ import { connect, one } from '../src/db/index.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
-import { post } from './load.ts'
-import { type KeptNode, keepNode } from './nodes.ts'
-import { newProject, verifyDomain } from './project.ts'
-import { until } from './until.ts'
+import { type KeptNode, keepNode } from './nodes/nodes.ts'
+import { post } from './support/load.ts'
+import { newProject, verifyDomain } from './support/project.ts'
+import { until } from './support/until.ts'
 
 type Plan = { perSecond: number; rounds: number; say: (line: string) => void }
 

@@ -11,10 +11,10 @@ import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
 import { noteEmailsRemoved } from '../../src/projects/email-counts.ts'
 import { stayWithinHour } from '../support/clock.ts'
+import { foldEmails } from '../support/delivery/fold-emails.ts'
+import { type Campaign, useOutbox } from '../support/delivery/outbox.ts'
 import { withFailingStatement } from '../support/faults/failing-statements.ts'
 import { whileSleeping } from '../support/faults/sleeping-writes.ts'
-import { foldEmails } from '../support/fold-emails.ts'
-import { type Campaign, useOutbox } from '../support/outbox.ts'
 
 const { sterna, newProject, newWorker, newCampaign, claimOf, connectOnce } = useOutbox()
 let worker: Awaited<ReturnType<typeof newWorker>>

@@ -11,7 +11,7 @@ import { WIPERS } from '../../src/wipers.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { stayWithinHour } from '../support/clock.ts'
-import { countEmails, useCountedSending } from '../support/counted-sending.ts'
+import { countEmails, useCountedSending } from '../support/delivery/counted-sending.ts'
 import { startStripeServer } from '../support/servers/stripe-server.ts'
 
 const env: Record<string, string> = {}

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { useSharedApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
-import { importCounts } from './import-counts.ts'
+import { importCounts } from './import/counts.ts'
 
 const sterna = useSharedApp()
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())

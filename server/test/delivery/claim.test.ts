@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many, one } from '../../src/db/index.ts'
 import { newId } from '../../src/lib/id.ts'
+import { addresses, useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { until } from '../support/eventually.ts'
-import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
 
 /** Emails of the campaign that were being sent or built; at most those of a worker, and of a claim that has begun. */
 const MAY_GO_FIRST = { usually: 100, ever: 2 * 192 }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { addresses, useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { until } from '../support/eventually.ts'
-import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
 
 const { project, sterna, workers, startWorker, startLocalWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
 

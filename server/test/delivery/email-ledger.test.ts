@@ -21,9 +21,9 @@ import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import type { Interaction } from '../../src/opens-clicks/judge.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
+import { foldEmails } from '../support/delivery/fold-emails.ts'
+import { type Campaign, useOutbox } from '../support/delivery/outbox.ts'
 import { eventually } from '../support/eventually.ts'
-import { foldEmails } from '../support/fold-emails.ts'
-import { type Campaign, useOutbox } from '../support/outbox.ts'
 
 const { sterna, newProject, newWorker, newCampaign, claimOf } = useOutbox()
 

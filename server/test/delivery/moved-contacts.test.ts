@@ -4,8 +4,8 @@ import { many, one, transact } from '../../src/db/index.ts'
 import { recordFeedback } from '../../src/delivery/feedback/record.ts'
 import { resolveUnknown } from '../../src/delivery/outbox/evidence.ts'
 import { outcome } from '../support/answers.ts'
+import { useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { eventually, until } from '../support/eventually.ts'
-import { useSmtpSending } from '../support/smtp-sending.ts'
 import { times } from '../support/times.ts'
 
 const { sterna, sink, newProject, startLocalWorker } = useSmtpSending()

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { addresses, useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { until } from '../support/eventually.ts'
 import { startSmtpServer } from '../support/servers/smtp-server.ts'
-import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
 
 const { sterna, sink, project, startLocalWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
 

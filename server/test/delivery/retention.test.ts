@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { dropOldAttachments } from '../../src/delivery/outbox/retention.ts'
-import { useSmtpSending } from '../support/smtp-sending.ts'
+import { useSmtpSending } from '../support/delivery/smtp-sending.ts'
 
 const { sterna, project, send } = useSmtpSending()
 

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
 import { explainEmail } from '../../src/delivery/emails/explain.ts'
+import { addresses, FROM, useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { until } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
-import { addresses, FROM, useSmtpSending } from '../support/smtp-sending.ts'
 
 const { sterna, sink, project, environment, send, rowsOf, inState, copiesOf } = useSmtpSending({ sharedWorker: true })
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { SENDER_TIMING } from '../../src/delivery/sender/timing.ts'
+import { addresses, useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { until } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
-import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
 
 const { environment, sink, workers, startWorker, startLocalWorker, send, statesOf, inState, copiesOf } = useSmtpSending()
 

@@ -14,7 +14,7 @@ import { createVerifier } from '../../src/delivery/sender/verify.ts'
 import { NIL_ID } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createOwners } from '../../src/projects/owner.ts'
-import { useOutbox } from '../support/outbox.ts'
+import { useOutbox } from '../support/delivery/outbox.ts'
 
 // The statements that hold and judge refusals, in the order of settlement.
 

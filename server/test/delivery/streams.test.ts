@@ -20,8 +20,8 @@ import {
 import { expireQueued } from '../../src/delivery/sender/expire.ts'
 import { passGate } from '../../src/delivery/sender/gate.ts'
 import { idTime, newId } from '../../src/lib/id.ts'
+import { type Campaign, useOutbox } from '../support/delivery/outbox.ts'
 import { until } from '../support/eventually.ts'
-import { type Campaign, useOutbox } from '../support/outbox.ts'
 
 const { sterna, project, newProject, newWorker, newCampaign, rowsOf, statesOf, claimOf, connectOnce, databaseTime } = useOutbox()
 

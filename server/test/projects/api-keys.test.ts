@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
+import { ADA, times, useSecondNode, useSending } from '../support/delivery/sending.ts'
 import { eventually } from '../support/eventually.ts'
-import { ADA, times, useSecondNode, useSending } from '../support/sending.ts'
 
 const { sterna, newProject } = useSending()
 /** Another node on the same database. */

@@ -6,7 +6,7 @@ import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { judgeDueProjects } from '../../src/reputation/judge-due.ts'
 import { outcome } from '../support/answers.ts'
-import { countEmails, useCountedSending } from '../support/counted-sending.ts'
+import { countEmails, useCountedSending } from '../support/delivery/counted-sending.ts'
 import { eventually } from '../support/eventually.ts'
 import { SECRET_KEY } from '../support/secret-key.ts'
 

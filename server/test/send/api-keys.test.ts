@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { useSecondNode, useSending } from '../support/sending.ts'
+import { useSecondNode, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, newProject, quiet, expectNothingOf } = useSending()
 /** Another node on the same database. */

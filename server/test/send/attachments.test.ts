@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { issues, outcome } from '../support/answers.ts'
 import { startApp } from '../support/app.ts'
-import { base64, ENV, file, times, useSending } from '../support/sending.ts'
+import { base64, ENV, file, times, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, quiet, busy, expectNothingOf, expectRefused } = useSending()
 

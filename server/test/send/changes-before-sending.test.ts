@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { outcome } from '../support/answers.ts'
+import { ADA, file, type Project, useHeldEmails, useSending } from '../support/delivery/sending.ts'
 import { eventually } from '../support/eventually.ts'
-import { ADA, file, type Project, useHeldEmails, useSending } from '../support/sending.ts'
 
 const { sterna, newProject, busy } = useSending()
 const { hold, release } = useHeldEmails(sterna)

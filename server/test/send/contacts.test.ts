@@ -7,7 +7,7 @@ import { type ContactUpsert, mergeUpserts, toUpsert, upsertContacts } from '../.
 import { many, transact } from '../../src/db/index.ts'
 import { newId } from '../../src/lib/id.ts'
 import { outcome } from '../support/answers.ts'
-import { ADA, BOB, times, useHeldEmails, useSending } from '../support/sending.ts'
+import { ADA, BOB, times, useHeldEmails, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
 const { hold, release } = useHeldEmails(sterna)

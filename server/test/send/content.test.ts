@@ -4,8 +4,8 @@ import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { issues, outcome } from '../support/answers.ts'
+import { ADA, BOB, file, times, useSending } from '../support/delivery/sending.ts'
 import { startCpuClock } from '../support/faults/cpu-clock.ts'
-import { ADA, BOB, file, times, useSending } from '../support/sending.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import PostalMime, { decodeWords } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { ADA, BOB, file, times, useSending } from '../support/sending.ts'
+import { ADA, BOB, file, times, useSending } from '../support/delivery/sending.ts'
 
 const { busy, expectRefused } = useSending()
 

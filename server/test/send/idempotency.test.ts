@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { ADA, BOB, TIME, times, useSecondNode, useSending } from '../support/sending.ts'
+import { ADA, BOB, TIME, times, useSecondNode, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, newProject, quiet, expectNothingOf } = useSending()
 /** Another node on the same database. */

@@ -7,7 +7,7 @@ import { selectEmailIds, selectEmails } from '../../src/delivery/emails/email-id
 import { emailMatchesSql } from '../../src/delivery/emails/filter.ts'
 import { outcome } from '../support/answers.ts'
 import type { Answer } from '../support/app.ts'
-import { type Email, type Project, times, useHeldEmails, useSending } from '../support/sending.ts'
+import { type Email, type Project, times, useHeldEmails, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, newProject, quiet } = useSending()
 const { hold } = useHeldEmails(sterna)

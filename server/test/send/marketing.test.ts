@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { ADA, BOB, type Project, times, useSending } from '../support/sending.ts'
+import { ADA, BOB, type Project, times, useSending } from '../support/delivery/sending.ts'
 
 const { newProject, expectNothingOf } = useSending()
 

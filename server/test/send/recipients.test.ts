@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
+import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/delivery/sending.ts'
 import { eventually } from '../support/eventually.ts'
-import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/sending.ts'
 
 const { newProject, busy, expectRefused, sterna } = useSending()
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { ADA, BOB, times, useSecondNode, useSending } from '../support/sending.ts'
+import { ADA, BOB, times, useSecondNode, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, newProject } = useSending()
 const second = useSecondNode(sterna)

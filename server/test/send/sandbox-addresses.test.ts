@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createSandboxTransport } from '../../src/delivery/transport/sandbox.ts'
 import { loadConfig } from '../../src/lib/config.ts'
+import { ADA, TIME, useSending } from '../support/delivery/sending.ts'
 import { eventually } from '../support/eventually.ts'
-import { ADA, TIME, useSending } from '../support/sending.ts'
 
 const { sterna, newProject, busy } = useSending()
 

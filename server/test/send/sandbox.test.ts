@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { outcome } from '../support/answers.ts'
-import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/sending.ts'
+import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, newProject, quiet } = useSending()
 

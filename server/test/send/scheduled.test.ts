@@ -3,9 +3,9 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
 import { dropExpiredKeys } from '../../src/http/idempotency.ts'
 import { issues, outcome } from '../support/answers.ts'
-import { countEmails } from '../support/counted-sending.ts'
+import { countEmails } from '../support/delivery/counted-sending.ts'
+import { ADA, BOB, times, useSending } from '../support/delivery/sending.ts'
 import { eventually } from '../support/eventually.ts'
-import { ADA, BOB, times, useSending } from '../support/sending.ts'
 
 const { sterna, newProject } = useSending()
 type Project = Awaited<ReturnType<typeof newProject>>

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
-import { BOB, type Project, useHeldEmails, useSending } from '../support/sending.ts'
+import { BOB, type Project, useHeldEmails, useSending } from '../support/delivery/sending.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
 const { hold, release } = useHeldEmails(sterna)

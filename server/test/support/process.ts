@@ -19,8 +19,8 @@ const ENTRIES = {
   // The test runner has built it: to look for changed sources takes a tenth of the CPU of a start.
   product: [process.env.TEST_BUNDLE ? 'scripts/serve.mjs' : 'scripts/start.mjs'],
   probe: [`${PROBE_BUILD}/node.js`],
-  notified: ['server/chaos/notified.mjs'],
-  measured: ['server/chaos/measured.mjs'],
+  notified: ['server/chaos/nodes/notified.mjs'],
+  measured: ['server/chaos/nodes/measured.mjs'],
   sender: ['server/chaos/dist/sender.js'],
 }
 export type Entry = keyof typeof ENTRIES

@@ -7,7 +7,7 @@ import { PRIORITIES } from '../../../src/delivery/outbox/streams/stream-of.ts'
 import { CONNECTIONS } from '../../../src/delivery/sender/limits/slots.ts'
 import { createSecondGate } from '../../../src/delivery/sender/second-gate.ts'
 import { newId } from '../../../src/lib/id.ts'
-import { addresses, useSmtpSending } from '../../support/smtp-sending.ts'
+import { addresses, useSmtpSending } from '../../support/delivery/smtp-sending.ts'
 
 const { sink, sterna, startLocalWorker, send, inState, rowsOf } = useSmtpSending()
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
+import { addresses, useSmtpSending } from '../../support/delivery/smtp-sending.ts'
 import { until } from '../../support/eventually.ts'
-import { addresses, useSmtpSending } from '../../support/smtp-sending.ts'
 import { times } from '../../support/times.ts'
 
 const SLOTS = 16

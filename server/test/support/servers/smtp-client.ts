@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 type Delivery = { from?: string; to: string | string[]; message: string | Buffer }
@@ -64,7 +63,10 @@ export async function connectSmtp(port: number, host = '127.0.0.1') {
     say,
     sendBody,
     deliver,
-    closed: () => (closed ? Promise.resolve() : once(socket, 'close')),
+    /** Resolves on a reset as well: a server that hangs up on a client that is writing may cause one. */
+    async closed() {
+      while (!closed) await new Promise<void>((resolve) => waiting.push(resolve))
+    },
     end: () => socket.destroy(),
   }
 }

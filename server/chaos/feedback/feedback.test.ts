@@ -1,0 +1,20 @@
+import { afterAll, expect, test } from 'vitest'
+import { destroyClusters } from '../nodes/nodes.ts'
+import { readSeed } from '../support/random.ts'
+import { feedbackUnderFaults } from './feedback.ts'
+
+/** Drawn from all kinds by the seed; `npm run chaos` has every kind. */
+const FAULTS = 2
+const WITHIN_MS = 120_000
+const seed = readSeed()
+
+afterAll(destroyClusters)
+
+test(`every provider notification is applied once, in any order, whichever process is killed (SEED=${seed})`, {
+  timeout: 300_000,
+}, async () => {
+  const run = await feedbackUnderFaults({ seed, mails: 200, perSecond: 400, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
+  expect(run.problems).toEqual([])
+  expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
+  expect(run.survivors()).toEqual([])
+})
