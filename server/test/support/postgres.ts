@@ -25,8 +25,15 @@ const PREFIX = 'sterna-test-'
 const MEMORY = '/dev/shm'
 /** Far more than the files of the databases and servers of a run. */
 const MEMORY_BYTES = 4 * 2 ** 30
-/** No fsync: no data outlives the run. */
-const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 300, shared_buffers: '128MB' }
+/** No fsync and no vacuum: no data outlives the run. */
+const SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  max_connections: 300,
+  shared_buffers: '128MB',
+}
 
 /** One server for the whole run; test files clone its migrated template, see `database.ts`. */
 export default async function setup(project: TestProject) {
