@@ -376,6 +376,8 @@ function tableOf(head: string[], rows: string[][]) {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
+const countEach = (names: string[]) => [...new Set(names)].map((name) => [name, names.filter((other) => other === name).length] as const)
+
 function rowsOfDeaths(deaths: string[]): Row[] {
   const places = [...new Set(deaths.map((death) => death.split(':')[0]!))].sort()
   return places.map((place) => [
@@ -399,7 +401,9 @@ function report(command: string, what: string, run: Run, more: Row[]) {
     ['lost', run.lost],
     ['duplicates', run.duplicates],
     ['longest time without any response', seconds(run.longestSilenceMs)],
-    ['longest time a client tried until it was acknowledged', seconds(run.longestWaitMs)],
+    ['longest time a client tried until it was acknowledged', seconds(run.longestWait.ms)],
+    ...countEach(run.longestWait.failures).map(([failure, count]): Row => [`· before: ${failure}`, count]),
+    ['longest time the process of the clients stood still', seconds(run.longestStallMs)],
     ['problems', run.problems.length],
   ]
   return `${machine()}

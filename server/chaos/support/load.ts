@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from './random.ts'
@@ -23,10 +24,13 @@ type Options<C extends Call, Ack> = {
   judge: (answer: Answer) => Verdict<Ack>
 }
 
+type Trying = { startedAt: number; failures: string[] }
+
 /** Each client has one connection to each node and one call at a time. */
 const CLIENTS = 64
 const PATIENCE_MS = 5_000
 const BACK_OFF_MS = { first: 10, most: 500 }
+const STALL_RESOLUTION_MS = 10
 /** After an outage clients catch up on at most this much. */
 const MAX_DEBT_MS = 1_000
 /** A longer time without any response counts as an outage. */
@@ -42,7 +46,10 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
   const sent = new Map<string, Sent<C, Ack>>()
   const wrong: string[] = []
   const counts: Counts = { acknowledged: 0, failures: 0, retriedCalls: 0 }
-  const waits = { longestSilenceMs: 0, longestWaitMs: 0, outagesMs: 0 }
+  /** `failures`: what the attempts of the longest wait met. A stall is a time in which the process of the clients did nothing. */
+  const waits = { longestSilenceMs: 0, longestWait: { ms: 0, failures: [] as string[] }, outagesMs: 0, longestStallMs: 0 }
+  const stalls = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS })
+  stalls.enable()
   let lastAckAt = performance.now()
   let due = performance.now()
   let stopping = false
@@ -60,6 +67,7 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
 
   async function deliver(client: number) {
     const record: Sent<C, Ack> = { call: next(), attempts: 0 }
+    const failures: string[] = []
     const hangUpMs = random.chance(HASTY.share) ? random.between(0, HASTY.withinMs) : undefined
     const fickle = random.chance(fickleShare)
     sent.set(record.call.key, record)
@@ -69,16 +77,17 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
       // The next attempt goes to the next node: an idempotency key holds on all of them.
       const url = urls[(client + record.attempts++) % urls.length]!
       if (record.attempts === 2) counts.retriedCalls++
-      const answer = await post(agent, url, record.call, hasty ? hangUpMs : PATIENCE_MS).catch(() => undefined)
-      const verdict = answer && answer.status !== 503 ? judge(answer) : 'again'
-      if (verdict !== 'again') return settle(record, verdict, startedAt)
+      const answer = await post(agent, url, record.call, hasty ? hangUpMs : PATIENCE_MS).catch((err: Error) => err)
+      const verdict = answer instanceof Error || answer.status === 503 ? 'again' : judge(answer)
+      if (verdict !== 'again') return settle(record, verdict, { startedAt, failures })
       if (!hasty) counts.failures++
+      failures.push(describeFailure(answer))
       if (fickle) return
-      if (!hasty) await sleep(Math.min(BACK_OFF_MS.first * 2 ** record.attempts, BACK_OFF_MS.most))
+      if (!hasty) await sleep(backOffMs(record.attempts))
     }
   }
 
-  function settle(record: Sent<C, Ack>, verdict: Exclude<Verdict<Ack>, 'again'>, startedAt: number) {
+  function settle(record: Sent<C, Ack>, verdict: Exclude<Verdict<Ack>, 'again'>, { startedAt, failures }: Trying) {
     if ('wrong' in verdict) return void wrong.push(`${record.call.key}: ${verdict.wrong}`)
     record.ack = verdict.acknowledged
     counts.acknowledged++
@@ -86,7 +95,7 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
     const silenceMs = now - lastAckAt
     if (silenceMs > OUTAGE_MS) waits.outagesMs += silenceMs
     waits.longestSilenceMs = Math.max(waits.longestSilenceMs, silenceMs)
-    waits.longestWaitMs = Math.max(waits.longestWaitMs, now - startedAt)
+    if (now - startedAt > waits.longestWait.ms) waits.longestWait = { ms: now - startedAt, failures }
     lastAckAt = now
   }
 
@@ -102,9 +111,19 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
       giveUpAt = performance.now() + withinMs
       await Promise.all(working)
       agent.destroy()
+      stalls.disable()
+      waits.longestStallMs = stalls.max / 1e6
     },
   }
 }
+
+/** Before the next attempt of a call, which had so many. */
+export const backOffMs = (attempts: number) => Math.min(BACK_OFF_MS.first * 2 ** attempts, BACK_OFF_MS.most)
+
+const describeFailure = (answer: Answer | Error) =>
+  answer instanceof Error
+    ? ((answer as NodeJS.ErrnoException).code ?? answer.message)
+    : `${answer.status} ${answer.body?.error?.message ?? 'without an error'}`
 
 export function post(agent: Agent, url: string, { path, headers, body }: Call, patienceMs = PATIENCE_MS) {
   return new Promise<Answer>((resolve, reject) => {

@@ -1,7 +1,10 @@
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { many, type Pool } from '../../src/db/index.ts'
 import { every } from '../../src/lib/concurrency/every.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { backOffMs, post } from '../support/load.ts'
 import type { Random } from '../support/random.ts'
 import { judgeTrack } from '../track/track.ts'
 
@@ -29,7 +32,6 @@ const EARLY_SHARE = 0.4
 const AROUND_MS = 20
 /** Time that a request takes until its event exists. */
 const LEAD_MS = 8
-const PATIENCE_MS = 5_000
 const ATTEMPTS = 20
 
 /** Answers waits, most of them when their time is over: the event and the timeout compete. */
@@ -37,6 +39,7 @@ export function raceWaits({ db, projectId, publicKey, urls, random, event, delay
   const known = new Set<string>()
   const timers = new Set<NodeJS.Timeout>()
   const answering = new Set<Promise<unknown>>()
+  const agent = new Agent({ keepAlive: true })
   /** When a client knew of an event, in milliseconds. */
   const acknowledged = new Map<string, number>()
 
@@ -81,19 +84,15 @@ export function raceWaits({ db, projectId, publicKey, urls, random, event, delay
 
   /** Repeated with the same key, on any node, as long as there is no response. */
   async function answer(key: string, email: string) {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const response = await fetch(`${random.pick(urls)}/v1/track`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${publicKey}`, 'idempotency-key': `answer ${key}` },
-        body: JSON.stringify({ email, event }),
-        signal: AbortSignal.timeout(PATIENCE_MS),
-      }).catch(() => undefined)
-      const body = await response?.json().catch(() => undefined)
-      const verdict = response && body && response.status < 500 ? judgeTrack({ status: response.status, body }) : 'again'
+    const headers = { authorization: `Bearer ${publicKey}`, 'idempotency-key': `answer ${key}` }
+    const call = { key, path: '/v1/track', headers, body: { email, event } }
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const response = await post(agent, random.pick(urls), call).catch(() => undefined)
+      const verdict = response && response.status < 500 ? judgeTrack(response) : 'again'
       // The clock of this process is that of the database. A request under way with the same key is answered later.
       if (verdict !== 'again' && 'acknowledged' in verdict) acknowledged.set(verdict.acknowledged.event, Date.now() + 1)
       if (verdict !== 'again') return
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await sleep(backOffMs(attempt))
     }
   }
 
@@ -104,6 +103,7 @@ export function raceWaits({ db, projectId, publicKey, urls, random, event, delay
       await looking.stop()
       for (const timer of timers) clearTimeout(timer)
       await Promise.all(answering)
+      agent.destroy()
     },
   }
 }
