@@ -376,7 +376,9 @@ function tableOf(head: string[], rows: string[][]) {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
-const countEach = (names: string[]) => [...new Set(names)].map((name) => [name, names.filter((other) => other === name).length] as const)
+function countEach(names: string[]) {
+  return [...new Set(names)].map((name): Row => [name, names.filter((other) => other === name).length])
+}
 
 function rowsOfDeaths(deaths: string[]): Row[] {
   const places = [...new Set(deaths.map((death) => death.split(':')[0]!))].sort()
@@ -402,7 +404,7 @@ function report(command: string, what: string, run: Run, more: Row[]) {
     ['duplicates', run.duplicates],
     ['longest time without any response', seconds(run.longestSilenceMs)],
     ['longest time a client tried until it was acknowledged', seconds(run.longestWait.ms)],
-    ...countEach(run.longestWait.failures).map(([failure, count]): Row => [`· before: ${failure}`, count]),
+    ...countEach(run.longestWait.failures).map(([failure, count]): Row => [`· before that: ${failure}`, count]),
     ['longest time the process of the clients stood still', seconds(run.longestStallMs)],
     ['problems', run.problems.length],
   ]
