@@ -6,23 +6,25 @@ import type { Page } from 'playwright-core'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 type WithAxe = { axe: { configure: (spec: Spec) => void; run: (context: Document, options: RunOptions) => Promise<AxeResults> } }
 
+/** Three texts of each look are enough for a journey: for all texts it took as long as all other rules together. */
+type ContrastOf = 'every text' | 'texts of each look'
+
 /** Marks the texts whose contrast is checked. */
 const CHECKED = 'data-contrast-checked'
 
 /**
  * Violations of any rule of axe. Evaluated by the browser's protocol, which no CSP restricts. Frames hold emails, which have no scripts:
- * axe would only wait for them. Style sheets and media are not loaded once more, for a rule about sound. Contrast is checked for three texts
- * of each look: for all of them it took as long as all other rules together.
+ * axe would only wait for them. Style sheets and media are not loaded once more, for a rule about sound.
  */
-async function axeViolations(page: Page) {
-  if (!(await page.evaluate(() => 'axe' in window))) {
-    await page.evaluate(AXE)
+async function axeViolations(page: Page, contrastOf: ContrastOf) {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE)
+  if (contrastOf === 'texts of each look') {
     await page.evaluate((mark) => {
       const { axe } = window as unknown as WithAxe
       axe.configure({ rules: [{ id: 'color-contrast', selector: `[${mark}]` }] })
     }, CHECKED)
+    await page.evaluate(markThreeTextsOfEachLook, CHECKED)
   }
-  await page.evaluate(markThreeTextsOfEachLook, CHECKED)
   const { violations } = await page.evaluate(() =>
     (window as unknown as WithAxe).axe.run(document, {
       iframes: false,
@@ -86,8 +88,8 @@ const PHONE_UP_TO = 640
  * What is wrong with the page on screen: accessibility problems, a content wider than the screen, a cut title, a list too long, a
  * frame that may run scripts or reach the dashboard, a text of a tenant that was read as HTML.
  */
-export async function findPageProblems(page: Page, name: string): Promise<string[]> {
-  const violations = await axeViolations(page)
+export async function findPageProblems(page: Page, name: string, contrastOf: ContrastOf = 'texts of each look'): Promise<string[]> {
+  const violations = await axeViolations(page, contrastOf)
   const { width, screen, isTitleCut, rows, openFrames, injected } = await page.evaluate(() => {
     const title = document.querySelector('h1')
     return {

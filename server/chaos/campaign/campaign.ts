@@ -113,6 +113,8 @@ export async function campaignUnderFaults({
         const sizes = { main: contacts, halted: HALTED.contacts, scheduled: SCHEDULED_CONTACTS, others: OTHER_CONTACTS }
         const readers = await seedContacts(db, { projectId: project.id, sizes, evidence, random })
         await slowFreezes(db)
+        const last = readers[0]!
+        await deferEmailTo(db, last)
         // Separate sequences: the speed of one must not change the others.
         const randomOf = (offset: number) => createRandom(plan.seed + offset)
         const client = campaignClient({ urls: [main.url, api.url], secret: project.secret, random: randomOf(10) })
@@ -123,7 +125,12 @@ export async function campaignUnderFaults({
         await until('the campaign has started', STARTS_MS, async () => (await statusOf(db, campaign.id)) === 'SENDING')
         const feed = evidence ? feedEvidence(db, project.id, sink.tail) : undefined
         const editing = every(EDIT_MS, 'edit what was frozen', () => edit(client, campaign, edits), createLog('silent'))
-        const waking = every(DUE_MS, 'make deferred emails due', () => makeDue(db, project.id), createLog('silent'))
+        const waking = every(
+          DUE_MS,
+          'make deferred emails due',
+          () => makeDue(db, project.id, { except: isOver ? '' : last }),
+          createLog('silent'),
+        )
         const isAhead = async () =>
           !isOver && (await shareSent(db, campaign.id)) > UNDER_FAULTS * Math.min(1, (progress.faults + 1) / plan.faults)
         const pacing = every(
@@ -144,8 +151,9 @@ export async function campaignUnderFaults({
           next: changeCalls({ publicKey: project.public, random, readers }),
           judge: judgeChange,
           async enough() {
+            const status = await until('the database is back', STARTS_MS, () => statusOf(db, campaign.id))
             isOver = true
-            if ((await statusOf(db, campaign.id)) !== 'SENDING') throw new Error('the campaign ended before the last fault')
+            if (status !== 'SENDING') throw new Error(`the campaign was ${status} before the last fault`)
           },
           async settle() {
             isOver = true
@@ -204,6 +212,17 @@ function keepPace({ client, id, ratePerMinute, isAhead }: Pace) {
     if (ahead !== wasAhead) await client.expectOk('PUT', `/campaigns/${id}/rate`, { ratePerMinute: ahead ? 1 : ratePerMinute })
     wasAhead = ahead
   }
+}
+
+/** The email to this address waits until it is made due: the campaign cannot end before the last fault, however slowly its pace is changed. */
+async function deferEmailTo(db: Db, address: string) {
+  await sql`
+    create function defer_email() returns trigger language plpgsql as
+    ${sql.lit(`begin new.state := 'deferred'; new.due_at := now() + interval '1 day'; return new; end`)}
+  `.execute(db)
+  await sql`create trigger defer_email before insert on emails for each row when (new.to_address = ${sql.lit(address)}) execute function defer_email()`.execute(
+    db,
+  )
 }
 
 /** A kill between two pages, or within one, needs a page that takes some time. */
@@ -275,8 +294,11 @@ async function edit(client: CampaignClient, { id, segmentId, templateId }: Main,
   edits.done++
 }
 
-const makeDue = (db: Pool, projectId: string) =>
-  sql`update emails set due_at = now() where project_id = ${projectId} and state = 'deferred' and due_at > now()`.execute(db)
+const makeDue = (db: Pool, projectId: string, { except }: { except: string }) =>
+  sql`
+    update emails set due_at = now()
+    where project_id = ${projectId} and state = 'deferred' and due_at > now() and to_address <> ${except}
+  `.execute(db)
 
 /** Undefined while the database is away. */
 const statusOf = (db: Pool, id: string) =>
