@@ -10,13 +10,15 @@ type Page = { name: string; text: string }
 const readPage = (name: string): Page => ({ name, text: readFileSync(join(ROOT, name), 'utf8') })
 const listFiles = (folder: string) =>
   (readdirSync(join(ROOT, folder), { recursive: true }) as string[])
-    .filter((file) => !/(^|\/)(node_modules|dist|data)\//.test(file))
+    .filter((file) => !/(^|\/)(node_modules|dist)\//.test(file))
     .map((file) => join(folder, file))
 
 const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'sdk/README.md', 'dashboard/README.md']
   .concat(listFiles('docs').filter((file) => file.endsWith('.md')))
   .map(readPage)
-const files = ['server', 'dashboard', 'sdk', 'bench', 'scripts', 'docs'].flatMap(listFiles)
+const files = ['server', 'dashboard', 'sdk', 'bench', 'scripts', 'docs']
+  .flatMap(listFiles)
+  .filter((file) => !file.startsWith('bench/data/'))
 
 const FILE = /`([\w@-][\w@./-]*\.(?:tsx?|mjs|sql|txt|json|md))`/g
 
