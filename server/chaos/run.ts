@@ -405,7 +405,7 @@ function report(command: string, what: string, run: Run, more: Row[]) {
     ['longest time without any response', seconds(run.longestSilenceMs)],
     ['longest time a client tried until it was acknowledged', seconds(run.longestWait.ms)],
     ...countEach(run.longestWait.failures).map(([failure, count]): Row => [`· before that: ${failure}`, count]),
-    ['longest time the process of the clients stood still', seconds(run.longestStallMs)],
+    ['longest turn of the event loop that the clients share', seconds(run.longestTurnMs)],
     ['problems', run.problems.length],
   ]
   return `${machine()}

@@ -24,13 +24,13 @@ type Options<C extends Call, Ack> = {
   judge: (answer: Answer) => Verdict<Ack>
 }
 
-type Trying = { startedAt: number; failures: string[] }
+type Attempts = { startedAt: number; failures: string[] }
 
 /** Each client has one connection to each node and one call at a time. */
 const CLIENTS = 64
 const PATIENCE_MS = 5_000
 const BACK_OFF_MS = { first: 10, most: 500 }
-const STALL_RESOLUTION_MS = 10
+const TURN_RESOLUTION_MS = 10
 /** After an outage clients catch up on at most this much. */
 const MAX_DEBT_MS = 1_000
 /** A longer time without any response counts as an outage. */
@@ -46,10 +46,10 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
   const sent = new Map<string, Sent<C, Ack>>()
   const wrong: string[] = []
   const counts: Counts = { acknowledged: 0, failures: 0, retriedCalls: 0 }
-  /** `failures`: what the attempts of the longest wait met. A stall is a time in which the process of the clients did nothing. */
-  const waits = { longestSilenceMs: 0, longestWait: { ms: 0, failures: [] as string[] }, outagesMs: 0, longestStallMs: 0 }
-  const stalls = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS })
-  stalls.enable()
+  /** `failures`: of the attempts of the longest wait. `longestTurnMs`: of the event loop that the clients share, which delays their timers. */
+  const waits = { longestSilenceMs: 0, longestWait: { ms: 0, failures: [] as string[] }, outagesMs: 0, longestTurnMs: 0 }
+  const turns = monitorEventLoopDelay({ resolution: TURN_RESOLUTION_MS })
+  turns.enable()
   let lastAckAt = performance.now()
   let due = performance.now()
   let stopping = false
@@ -87,7 +87,7 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
     }
   }
 
-  function settle(record: Sent<C, Ack>, verdict: Exclude<Verdict<Ack>, 'again'>, { startedAt, failures }: Trying) {
+  function settle(record: Sent<C, Ack>, verdict: Exclude<Verdict<Ack>, 'again'>, { startedAt, failures }: Attempts) {
     if ('wrong' in verdict) return void wrong.push(`${record.call.key}: ${verdict.wrong}`)
     record.ack = verdict.acknowledged
     counts.acknowledged++
@@ -111,13 +111,13 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
       giveUpAt = performance.now() + withinMs
       await Promise.all(working)
       agent.destroy()
-      stalls.disable()
-      waits.longestStallMs = stalls.max / 1e6
+      turns.disable()
+      waits.longestTurnMs = turns.max / 1e6
     },
   }
 }
 
-/** Before the next attempt of a call, which had so many. */
+/** Pause before the next attempt of a call. */
 export const backOffMs = (attempts: number) => Math.min(BACK_OFF_MS.first * 2 ** attempts, BACK_OFF_MS.most)
 
 const describeFailure = (answer: Answer | Error) =>
