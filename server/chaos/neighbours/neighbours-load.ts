@@ -3,16 +3,18 @@ import { text } from 'node:stream/consumers'
 import type { Random } from '../support/random.ts'
 
 type Project = { url: string; secret: string; public: string; domain: string }
-/** A request of a neighbour and its response. Status 0: there was none. */
-type Answered = { what: string; ms: number; status: number }
+/** A request of a neighbour and its response. Status 0: there was none. `refusal`: its message. */
+export type Answered = { what: string; ms: number; status: number; refusal: string }
 type Accepted = { id: string; at: number }
 type Call = { what: string; method: string; key: string; body?: object }
 
 const PATIENCE_MS = 60_000
 const CONTACTS = 200
 
-/** Projects that send, track and read at a steady rate, however long the responses take. */
-export function startNeighbours({ projects, perSecond, random }: { projects: Project[]; perSecond: number; random: Random }) {
+type Load = { projects: Project[]; perSecond: number; random: Random; mostPending?: number | undefined }
+
+/** Projects that send, track and read at a steady rate, however long the responses take, unless `mostPending` are awaited. */
+export function startNeighbours({ projects, perSecond, random, mostPending = Number.POSITIVE_INFINITY }: Load) {
   const agent = new Agent({ keepAlive: true })
   const pending = new Set<Promise<unknown>>()
   let answers: Answered[] = []
@@ -34,13 +36,15 @@ export function startNeighbours({ projects, perSecond, random }: { projects: Pro
   async function ask(project: Project, { what, method, key, body }: Call) {
     const startedAt = performance.now()
     const answer = await call(agent, project.url + what, { method, key, body }).catch(() => ({ status: 0, content: '' }))
-    answers.push({ what, ms: performance.now() - startedAt, status: answer.status })
+    const refusal = /"message":"([^"]*)/.exec(answer.content)?.[1] ?? ''
+    answers.push({ what, ms: performance.now() - startedAt, status: answer.status, refusal })
     const id = what === '/v1/send' && answer.status === 200 && JSON.parse(answer.content).data.emails[0].email
     if (id) emails.push({ id, at: Date.now() })
   }
 
   let turn = 0
   const timer = setInterval(() => {
+    if (pending.size >= mostPending) return
     const project = projects[turn % projects.length]!
     const asked = ask(project, calls[Math.floor(turn++ / projects.length) % calls.length]!(project))
     pending.add(asked)

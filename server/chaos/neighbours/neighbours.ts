@@ -18,7 +18,7 @@ import { createRandom } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { ATTACK_NAMES, type Attacker, type AttackName, type Order, type Outcome } from './attacks.ts'
 import { cells, columns, judgeStructure, judgeTimes, type Measured, median, type Phase } from './neighbours-check.ts'
-import { type Neighbours, startNeighbours } from './neighbours-load.ts'
+import { type Answered, type Neighbours, startNeighbours } from './neighbours-load.ts'
 import type { Besieger, SiegeOrder, SiegeOutcome } from './sieges.ts'
 
 type Plan = {
@@ -31,6 +31,10 @@ type Plan = {
   /** How long neighbours are watched after the last request of an attack. */
   lastsMs: number
   attacks?: AttackName[]
+  /** Instead of the embedded database. */
+  databaseUrl?: string
+  /** Requests of neighbours in progress at a time; more than that are not made. Without it their pace does not depend on the answers. */
+  mostPending?: number
   say?: (line: string) => void
 }
 
@@ -53,7 +57,7 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
   const smtpPort = await freePort()
   const submission = { SMTP_SUBMISSION_PORT: String(smtpPort), SMTP_SUBMISSION_HOST: '127.0.0.1' }
   const env = { ...submission, SMTP_URL: relay.url, PUBLIC_URL: 'http://mail.chaos.example', METER_FILE: meterFile }
-  const cluster = await startCluster({ env, entry: 'measured', single: true, commitsAreFast: true })
+  const cluster = await startCluster({ env, entry: 'measured', single: true, commitsAreFast: true, databaseUrl: plan.databaseUrl })
   const db = connect({ url: cluster.databaseUrl, max: 2, log: createLog('silent') })
   const { url } = cluster.main
   const setUp = async (name: string) => {
@@ -67,7 +71,12 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
     const projects = []
     for (const name of NEIGHBOURS) projects.push(await setUp(name))
     const attacking = await startAttacker({ ...attacker, smtpPort })
-    const neighbours = startNeighbours({ projects, perSecond: PER_SECOND, random: createRandom(plan.seed) })
+    const neighbours = startNeighbours({
+      projects,
+      perSecond: PER_SECOND,
+      random: createRandom(plan.seed),
+      mostPending: plan.mostPending,
+    })
     const scene: Scene = { db, relay, neighbours, attackerId: attacker.id, meter: meterOf(cluster.main, meterFile) }
     // Caches fill and code gets compiled before the idle phase is measured.
     await measure(scene, () => sleep(plan.idleMs / 2, undefined))
@@ -180,11 +189,11 @@ async function measure({ db, relay, neighbours, attackerId, meter }: Scene, work
   }
 }
 
-function countRefused(answers: { what: string; status: number }[]) {
+function countRefused(answers: Answered[]) {
   const refused: Record<string, number> = {}
-  for (const { what, status } of answers) {
+  for (const { what, status, refusal } of answers) {
     if (status >= 200 && status < 300) continue
-    const how = `${what} ${status || 'no answer'}`
+    const how = `${what} ${status || 'no answer'} ${refusal}`
     refused[how] = (refused[how] ?? 0) + 1
   }
   return refused

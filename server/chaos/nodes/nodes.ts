@@ -57,6 +57,11 @@ async function findSeed() {
   return folder
 }
 
+async function copySeed(folder: string) {
+  seed ??= findSeed()
+  execFileSync('cp', ['-a', `${await seed}/.`, folder])
+}
+
 const running = new Set<Cluster>()
 /** For a test that timed out. */
 export const destroyClusters = () => Promise.all([...running].map((cluster) => cluster.destroy()))
@@ -72,6 +77,8 @@ type Plan = {
   single?: boolean
   /** For a suite with a long preparation, which calls `slowCommits` itself afterwards. */
   commitsAreFast?: boolean
+  /** A database that is used instead of the embedded one, with fast commits. */
+  databaseUrl?: string | undefined
 }
 
 /**
@@ -85,11 +92,11 @@ export async function startCluster({
   worker = 'sender',
   single = false,
   commitsAreFast = false,
+  databaseUrl,
 }: Plan = {}): Promise<Cluster> {
   if (worker === 'sender' && names.length) await builtProcess('sender')
-  seed ??= findSeed()
   const folder = newTestFolder()
-  execFileSync('cp', ['-a', `${await seed}/.`, folder])
+  if (!databaseUrl) await copySeed(folder)
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
   const nodes: KeptNode[] = []
@@ -123,10 +130,11 @@ export async function startCluster({
   }
 
   try {
-    const main = await keep('main', { ROLE: names.length ? 'api' : 'all', DATA_DIR: folder })
-    home = findHome(folder)!
-    const { url } = (await attachEmbedded(folder))!
-    if (!commitsAreFast) await slowCommits(url)
+    const database: Record<string, string> = databaseUrl ? { DATABASE_URL: databaseUrl } : {}
+    const main = await keep('main', { ROLE: names.length ? 'api' : 'all', DATA_DIR: folder, ...database })
+    if (!databaseUrl) home = findHome(folder)!
+    const url = databaseUrl ?? (await attachEmbedded(folder))!.url
+    if (!commitsAreFast && !databaseUrl) await slowCommits(url)
     const [api, ...workers] = await Promise.all([
       single ? main : keep('api', { ROLE: 'api', DATABASE_URL: url }),
       ...names.map((name) => keep(name, { ROLE: 'worker', DATABASE_URL: url }, worker)),
