@@ -29,7 +29,7 @@ const isWanted = (name: string) => wanted.length === 0 || wanted.some((part) => 
 async function shoot(page: Page, name: string, path: string) {
   if (!isWanted(name)) return
   await visitPage(page, path)
-  problems.push(...(await findPageProblems(page, name, 'every text')))
+  problems.push(...(await findPageProblems(page, name)))
   await page.screenshot({ path: join(OUT, `${name}.png`) })
 }
 
@@ -49,7 +49,7 @@ async function shootOpened(page: Page, name: string, path: string, keys: string)
   await page.keyboard.press(keys)
   const dialog = page.getByRole('dialog')
   await dialog.waitFor()
-  problems.push(...(await findPageProblems(page, name, 'every text')))
+  problems.push(...(await findPageProblems(page, name)))
   await page.screenshot({ path: join(OUT, `${name}.png`) })
   // The page behind an open dialog has no headings for those who cannot see it, and for the next visit.
   await page.keyboard.press('Escape')
@@ -64,7 +64,7 @@ async function shootImport(page: Page, name: string, project: string) {
   await page.getByLabel('Choose a file').setInputFiles({ name: 'customers.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
   await page.getByRole('button', { name: 'Check the file' }).click()
   await page.getByText('Invalid rows').first().waitFor()
-  problems.push(...(await findPageProblems(page, name, 'every text')))
+  problems.push(...(await findPageProblems(page, name)))
   await page.screenshot({ path: join(OUT, `${name}.png`), fullPage: true })
 }
 

@@ -45,17 +45,9 @@ test('a trigger says what starts the workflow', () => {
   expect(describeTrigger(schedule, NAMES.segments)).toBe('0 9 * * 1 (Europe/Berlin), members of Customers')
 })
 
-test.each([
-  ['SEND_EMAIL', true],
-  ['DELAY', false],
-  ['WAIT_FOR_EVENT', true],
-  ['CONDITION', false],
-  ['UPDATE_CONTACT', true],
-  ['WEBHOOK', true],
-  ['EXIT', false],
-] as const)('of new steps, %s says that something is missing: %s', (type, isMissing) => {
-  const { config } = addableSteps({ isOpenEnd: true }).find((step) => step.type === type)!
-  expect(STEP_VIEWS[type].problem?.(config) !== undefined).toBe(isMissing)
+test('new steps say what is missing, and those that need nothing more do not', () => {
+  const missing = addableSteps({ isOpenEnd: true }).filter(({ type, config }) => STEP_VIEWS[type].problem?.(config))
+  expect(missing.map(({ type }) => type)).toEqual(['SEND_EMAIL', 'WAIT_FOR_EVENT', 'UPDATE_CONTACT', 'WEBHOOK'])
 })
 
 test('a condition that is typed as JSON is checked before it is saved', () => {
