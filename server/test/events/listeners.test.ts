@@ -85,18 +85,25 @@ describe('listeners', () => {
 
   test('can change and remove their topics without an effect on others', async () => {
     const project = await newProject()
+    const seen = new Set<string | null>()
+    /** Of events since the last call: a worker may at any time remove the reactions that no listener waits for any more. */
+    async function newReactions() {
+      const found = (await reactions(project)).filter(({ eventId }) => !seen.has(eventId))
+      for (const { eventId } of found) seen.add(eventId)
+      return found.map(({ name }) => name).sort()
+    }
     await listen(project, ['event:a', 'event:b'], 'one')
     await listen(project, ['event:b'], 'two')
     await listen(project, ['event:c'], 'one')
     for (const name of ['a', 'b', 'c']) await project.trackEvent(name)
-    expect(await reactionNames(project)).toEqual(['b', 'c'])
+    expect(await newReactions()).toEqual(['b', 'c'])
     await listen(project, [], 'two')
     for (const name of ['a', 'b', 'c']) await project.trackEvent(name)
-    expect(await reactionNames(project)).toEqual(['b', 'c', 'c'])
+    expect(await newReactions()).toEqual(['c'])
     await listen(project, ['event:c'], 'one')
     await listen(project, [], 'one')
     await project.trackEvent('c')
-    expect(await reactionNames(project)).toEqual(['b', 'c', 'c'])
+    expect(await newReactions()).toEqual([])
   })
 
   test('get reactions to imports and bulk jobs', async () => {

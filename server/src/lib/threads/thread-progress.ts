@@ -47,7 +47,9 @@ export function isOverrun(work: TimedWork, limitMs: number, cpuMs: () => number 
   return work.sample.spentMs + usedMs - work.sample.cpuMs > limitMs || work.spentMs > MAX_STARVED * limitMs
 }
 
-const sampleOf = ({ spentMs }: TimedWork, cpuMs: number | undefined) => (cpuMs === undefined ? undefined : { spentMs, cpuMs })
+/** The first look may be late, since the thread waited for a core: then no more of that time counts than work takes without a look. */
+const sampleOf = ({ spentMs }: TimedWork, cpuMs: number | undefined) =>
+  cpuMs === undefined ? undefined : { spentMs: Math.min(spentMs, SAMPLED_AFTER_MS), cpuMs }
 
 let known: number | undefined
 

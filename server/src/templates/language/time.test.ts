@@ -19,6 +19,11 @@ test.skipIf(!isLinux)('a render that waits for a core is not over its limit', ()
   expect(compile(LOOP, { html: true })({})).toBe('12345678910')
 })
 
+test.skipIf(!isLinux)('a render that waits for a core right at its start is not over its limit', () => {
+  slowDown(500)
+  expect(compile('{{ 1 }}{{ 2 }}', { html: true })({})).toBe('12')
+})
+
 test.skipIf(!isLinux)('a render that waits for something else ends all the same', () => {
   slowDown(1_000)
   expect(() => compile(LOOP, { html: true })({})).toThrow('Rendering took too long.')
