@@ -10,6 +10,7 @@ type Files = Parameters<BaseSequencer['sort']>[0]
 /** Rough seconds of files by their folder, until a run has measured them: vitest keeps the times of the last run in node_modules. */
 const ROUGHLY: [folder: string, seconds: number][] = [
   ['server/chaos/', 20],
+  ['dashboard/test/pages', 60],
   ['dashboard/test/', 20],
   ['server/test/jobs/', 15],
   ['server/test/installation/', 12],
@@ -18,18 +19,24 @@ const ROUGHLY: [folder: string, seconds: number][] = [
 ]
 const OTHER_SECONDS = 3
 
-/** Files that share something which takes long to start run one after the other, in this order: it stops when no file uses it. */
-const SHARES: ((file: string) => boolean)[] = [
-  (file) => file.includes('/dashboard/test/'),
-  (file) => /\buse(SharedApp|Events)\(\)/.test(readFileSync(file, 'utf8')),
-]
-const orderOf = ({ moduleId }: Files[number]) => {
-  const found = SHARES.findIndex((isOne) => isOne(moduleId))
-  return found < 0 ? SHARES.length : found
-}
+const isJourney = (file: string) => file.includes('/dashboard/test/') || /\blaunchBrowser\b/.test(readFileSync(file, 'utf8'))
+const isUnitTest = (file: string) => file.includes('/src/')
 
 /**
- * The longest files first: one that begins last would run on with one core idle. Before them those that share a browser or an app.
+ * Groups of files, which run one after the other. Those that share an app come together: it stops when no file uses it. So do journeys, which
+ * share a browser; they come late, because the client of the browser makes every promise of its process more expensive from then on. Short
+ * unit tests are last: they fill both cores until the last journey has ended.
+ */
+const GROUPS: ((file: string) => boolean)[] = [
+  (file) => /\buse(SharedApp|Events)\(\)/.test(readFileSync(file, 'utf8')),
+  (file) => !isJourney(file) && !isUnitTest(file),
+  isJourney,
+  isUnitTest,
+]
+const groupOf = ({ moduleId }: Files[number]) => GROUPS.findIndex((isIn) => isIn(moduleId))
+
+/**
+ * The longest files of each group first: one that begins last would run on with one core idle.
  * The crash tests slow each other down, so they are spread over the whole run.
  */
 class LongestFirst extends BaseSequencer {
@@ -38,10 +45,10 @@ class LongestFirst extends BaseSequencer {
     const isCrashTest = ({ moduleId }: Files[number]) => moduleId.includes('/chaos/')
     const crash = sorted.filter(isCrashTest)
     const seconds = new Map(files.map((file) => [file, this.secondsOf(file)]))
-    const order = new Map(files.map((file) => [file, orderOf(file)]))
+    const group = new Map(files.map((file) => [file, groupOf(file)]))
     const others = sorted
       .filter((file) => !isCrashTest(file))
-      .toSorted((a, b) => order.get(a)! - order.get(b)! || seconds.get(b)! - seconds.get(a)!)
+      .toSorted((a, b) => group.get(a)! - group.get(b)! || seconds.get(b)! - seconds.get(a)!)
     const apart = others.reduce((sum, file) => sum + seconds.get(file)!, 0) / crash.length
     const spread: Files = []
     let [passed, placed] = [0, 0]

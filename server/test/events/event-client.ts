@@ -58,7 +58,7 @@ export function useEvents(sterna = useSharedApp()) {
       jobsDone: () =>
         expect
           .poll(() => many(sterna.db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${id}`), {
-            interval: 10,
+            interval: 40,
           })
           .toEqual([]),
     }
