@@ -4,6 +4,8 @@ const [command] = process.argv.slice(2)
 process.env.STERNA_COMMAND ??= 'npx sterna'
 if (command === 'start') await import('../scripts/serve.mjs')
 else {
+  const { mapStacks } = await import('../server/dist/map-stacks.js')
+  mapStacks()
   const { run } = await import('../server/dist/cli.js')
   process.exitCode = await run(process.argv.slice(2), process.env)
 }

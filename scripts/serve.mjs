@@ -1,5 +1,6 @@
 // Starts a build that is complete, as in the image: unlike `npm start` it builds nothing and needs no sources.
-process.setSourceMapsEnabled(true)
+const { mapStacks } = await import('../server/dist/map-stacks.js')
+mapStacks()
 const { start } = await import('../server/dist/main.js')
 try {
   await start(process.env)

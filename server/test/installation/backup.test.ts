@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
 import { startNode } from '../support/process.ts'
+import { runCommand } from '../support/processes/run-command.ts'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const folder = newTestFolder()
 afterAll(() => destroyTestFolder(folder))
 
@@ -19,14 +16,14 @@ type Answer = { status: number; body: any }
 const WITHOUT_KEY = { SECRET_KEY: '' }
 
 async function sterna(dataDir: string, ...args: string[]) {
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir }
-  const { stdout } = await promisify(execFile)(process.execPath, ['scripts/cli.mjs', ...args], { cwd: ROOT, env })
-  return stdout
+  const { code, output } = await runCommand(args, { DATA_DIR: dataDir })
+  if (code !== 0) throw new Error(output)
+  return output
 }
 const failureOf = (running: Promise<unknown>) =>
   running.then(
     () => '',
-    (err: { stderr: string }) => err.stderr,
+    (err: Error) => err.message,
   )
 
 test('an installation is backed up while it runs, and its copy knows what was committed and sends nothing until told to', async () => {

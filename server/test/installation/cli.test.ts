@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { run } from '../../src/cli.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { freePort, type Running, startNode } from '../support/process.ts'
+import { runCommand } from '../support/processes/run-command.ts'
 import { SECRET_KEY } from '../support/secret-key.ts'
 import { startSesServer } from '../support/servers/ses-server.ts'
 
@@ -36,20 +36,7 @@ function runInShell(args: string[], env: Record<string, string> = {}): Promise<E
   })
 }
 
-/** In this process, one at a time: they print to the same console. */
-async function sterna(args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  const printed = { log: '', error: '' }
-  const spies = (['log', 'error'] as const).map((how) =>
-    vi.spyOn(console, how).mockImplementation((line: string) => {
-      printed[how] += `${line}\n`
-    }),
-  )
-  try {
-    return { code: await run(args, { ...settings(), ...env }), output: printed.log + printed.error }
-  } finally {
-    for (const spy of spies) spy.mockRestore()
-  }
-}
+const sterna = (args: string[], env: Record<string, string> = {}): Promise<Ended> => runCommand(args, { ...settings(), ...env })
 
 const field = (output: string, name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(output)?.[1] ?? ''
 
@@ -63,7 +50,7 @@ test('an account and a project made on the command line work at once in the runn
   })
   expect(login.status).toBe(200)
 
-  const project = await runInShell(['project', 'create', '--name', 'From the shell', '--owner', 'ops@example.com'])
+  const project = await sterna(['project', 'create', '--name', 'From the shell', '--owner', 'ops@example.com'])
   expect(project.output).toMatch(/^public {2}pk_[0-9a-f]{64}$/m)
   expect(project.output).toMatch(/^secret {2}sk_[0-9a-f]{64}$/m)
   const cookie = login.headers.get('set-cookie')!.split(';')[0]!
@@ -210,22 +197,20 @@ test('doctor asks Amazon SES whether it may send, and how fast', async () => {
   const ses = await startSesServer()
   // Not the one of the running node, which is a sandbox.
   const fresh = await cloneDatabase()
-  const env = {
-    DATABASE_URL: fresh.url,
-    MAIL_FROM: 'mail@example.com',
-    SES_REGION: 'eu-central-1',
-    AWS_SECRET_ACCESS_KEY: 'secret',
-    AWS_EC2_METADATA_DISABLED: 'true',
-  }
-  const known = { ...env, SES_ENDPOINT: ses.url, AWS_ACCESS_KEY_ID: 'AKIDTEST' }
+  const env = { DATABASE_URL: fresh.url, MAIL_FROM: 'mail@example.com', SES_REGION: 'eu-central-1' }
+  const known = { ...env, SES_ENDPOINT: ses.url }
   const topic = { SNS_TOPIC_ARNS: 'arn:aws:sns:eu-central-1:123456789012:sterna' }
-  const [good, stranger, nobody] = await Promise.all([
-    runInShell(['doctor'], { ...known, ...topic }),
-    runInShell(['doctor'], { ...known, AWS_ACCESS_KEY_ID: 'AKIDOTHER' }),
-    runInShell(['doctor'], { ...known, SES_ENDPOINT: 'http://127.0.0.1:1' }),
-  ])
+  // The AWS SDK reads its credentials from the process.
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDTEST')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+  const good = await sterna(['doctor'], { ...known, ...topic })
+  const nobody = await sterna(['doctor'], { ...known, SES_ENDPOINT: 'http://127.0.0.1:1' })
   ses.account.SendQuota.SentLast24Hours = 50_000
-  const { output: usedUp } = await runInShell(['doctor'], known)
+  const { output: usedUp } = await sterna(['doctor'], known)
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDOTHER')
+  const stranger = await sterna(['doctor'], known)
+  vi.unstubAllEnvs()
   ses.stop()
   await fresh.drop()
   expect(good).toMatchObject({ code: 0, output: expect.stringMatching(/^ok {4}ses: allows 1000 .*\nok {4}sns: accepts arn/m) })

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { run } from '../../src/cli.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
 import { findReturnPath, returnPathOf } from '../../src/delivery/message/return-path.ts'
 import { readClickToken, readOpenToken, tokensFor } from '../../src/delivery/message/tracking-token.ts'
@@ -8,6 +7,7 @@ import { newId } from '../../src/lib/id.ts'
 import { preferenceLinks } from '../../src/preferences/link.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { type LocalNode, startLocalNode } from '../support/local-node.ts'
+import { runCommand } from '../support/processes/run-command.ts'
 import { SECRET_KEY } from '../support/secret-key.ts'
 
 const NEW_KEY = 'the secret key after the rotation'
@@ -26,13 +26,7 @@ async function withNode<T>(env: Record<string, string>, work: (node: LocalNode) 
   return work(node).finally(() => node.stop())
 }
 
-/** In this process, one at a time: it prints to the console. */
-async function sterna(args: string[], env: Record<string, string>) {
-  const lines: string[] = []
-  const spies = (['log', 'error'] as const).map((how) => vi.spyOn(console, how).mockImplementation((line) => void lines.push(line)))
-  const code = await run(args, { DATABASE_URL: database.url, ...env }).finally(() => spies.map((spy) => spy.mockRestore()))
-  return { code, output: lines.join('\n') }
-}
+const sterna = (args: string[], env: Record<string, string>) => runCommand(args, { DATABASE_URL: database.url, ...env })
 
 /** One of everything that a key has made. */
 async function makeValues(node: LocalNode) {
