@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { addDays } from '../../src/analytics/period.ts'
 import { many } from '../../src/db/index.ts'
 import { NIL_ID, newId } from '../../src/lib/id.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { stayWithinDay, today } from '../support/clock.ts'
 
-const sterna = useApp({ withWorker: false })
+const sterna = useSharedApp()
 let project: Awaited<ReturnType<typeof sterna.newProject>>
 const get = async (path: string) => (await project.call('GET', `/analytics/${path}`)).body
 const [CAMPAIGN, TEMPLATE] = [newId(), newId()]

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { contactLedger, countContacts } from '../../src/contacts/counts.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 import { stayWithinDay, today } from '../support/clock.ts'
 
-const sterna = useApp({ withWorker: false })
+const sterna = useSharedApp()
 
 test('the growth of contacts is counted by day and source, and equals a recount', async () => {
   await stayWithinDay()

@@ -58,7 +58,8 @@ describe('bodies', () => {
     const { sk } = await sterna.newProject()
     const headers = (count: number) => Array.from({ length: count }, (_, n) => `"x${n}":0`).join()
     const send = (text: string) => sterna.call('POST', '/v1/send', { key: sk, body: `{"to":"a@example.com","headers":{${text}}}` })
-    expect((await send(headers(3_000_000))).status).toBe(413)
+    // Equal names, because three million different ones take half a second: values are counted before they are parsed.
+    expect((await send(`${'"x1000000":0,'.repeat(3_000_000)}"x":0`)).status).toBe(413)
     const fewer = await send(headers(50_000))
     expect([fewer.status, fewer.body.error.errors]).toEqual([422, [{ field: 'headers', message: 'At most 50 keys.', code: 'too_big' }]])
   })

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { many, type Tx } from '../../src/db/index.ts'
 import { inScanTurn, scanContacts } from '../../src/projects/scans.ts'
-import { useApp } from '../support/app.ts'
+import { useSharedApp } from '../support/app.ts'
 
-const sterna = useApp({ withWorker: false })
+const sterna = useSharedApp()
 
 /** Two projects of one owner, and one of another. */
 let own: string[]

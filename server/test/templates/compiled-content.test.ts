@@ -89,8 +89,9 @@ type OnBuilt = (requests: BuildRequest[]) => unknown
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const signer = { domain: 'shop.example', selector: 'sterna', key: privateKey }
 
+const record = `v=DKIM1; k=rsa; p=${publicKey.export({ type: 'spki', format: 'der' }).toString('base64')}`
+
 async function expectVerified(requests: BuildRequest[]) {
-  const record = `v=DKIM1; k=rsa; p=${publicKey.export({ type: 'spki', format: 'der' }).toString('base64')}`
   for (const request of requests) {
     const { results } = await dkimVerify(bytesOf(build({ ...request, signer })), { resolver: async () => [[record]], minBitLength: 1024 })
     expect(results[0]?.status).toMatchObject({ result: 'pass', aligned: 'shop.example' })

@@ -19,10 +19,19 @@ export function createConformance(document: Document) {
   const ajv = new Ajv2020({ strict: false, formats: FORMATS })
   ajv.addSchema({ ...document, $id: 'api' })
   const compiled = new WeakMap<Schema, ValidateFunction>()
+  /** By their text: every operation has the schema of the error envelope, and to compile one takes a millisecond. */
+  const byText = new Map<string, ValidateFunction>()
 
   /** References in the schema point into the document. */
+  function compile(schema: Schema) {
+    const text = JSON.stringify(schema).replaceAll('"#/', '"api#/')
+    const validate = byText.get(text) ?? ajv.compile(JSON.parse(text))
+    byText.set(text, validate)
+    return validate
+  }
+
   function validatorOf(schema: Schema) {
-    const known = compiled.get(schema) ?? ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')))
+    const known = compiled.get(schema) ?? compile(schema)
     compiled.set(schema, known)
     return known
   }
