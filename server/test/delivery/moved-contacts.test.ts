@@ -8,7 +8,7 @@ import { useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { eventually, until } from '../support/eventually.ts'
 import { times } from '../support/times.ts'
 
-const { sterna, sink, newProject } = useSmtpSending({ sharedWorker: true })
+const { sterna, sink, newProject, startLocalWorker } = useSmtpSending()
 
 type Contact = { id: string; email: string; subscribed: boolean }
 let projects = 0
@@ -29,14 +29,12 @@ async function useProject() {
     expect(outcome(answer)).toEqual([200])
   }
 
-  /** A campaign to all contacts whose recipients are written, and which was paused before the worker could send to any of them. */
+  /** A campaign to all contacts whose recipients are written, and which is paused. Starts the worker. */
   async function pausedCampaign(more: object = {}): Promise<string> {
     const content = { name: 'News', subject: 'Hello', body: '<p>Dear {{ email }}</p>', from, audienceType: 'ALL' }
     const campaignId = (await call('POST', '/campaigns', { ...content, ...more })).body.data.id
-    // To the worker it looks as if the project was being reset: it begins with the campaign after its pause. A worker for each test takes longer.
-    await sql`insert into project_wipes (project_id, requested_at) values (${id}, 'infinity')`.execute(sterna.db)
     for (const action of ['send', 'pause']) expect(outcome(await call('POST', `/campaigns/${campaignId}/${action}`))).toEqual([200])
-    await sql`delete from project_wipes where project_id = ${id}`.execute(sterna.db)
+    await startLocalWorker()
     await until('recipients are written', async () =>
       (await many(sterna.db, sql`select 1 from campaigns where id = ${campaignId} and frozen_at is not null`)).at(0),
     )
@@ -239,6 +237,7 @@ test('an email by request keeps the address that was given', async () => {
   const { call, from, at, contact, move, retryNow, waiting, arrived, emailOf } = await useProject()
   const x = await contact('t451once+given')
   await call('POST', '/v1/send', { to: x.email, from, subject: 'Hi', body: '<p>Hi</p>' })
+  await startLocalWorker()
   await waiting(x)
   await move(x, 'new')
   await retryNow()
@@ -264,6 +263,7 @@ test('an email of a workflow follows the contact of the execution, and keeps a c
   }
   await call('PATCH', `/workflows/${workflow.id}`, { enabled: true })
   await call('POST', `/workflows/${workflow.id}/executions`, { contactId: x.id })
+  await startLocalWorker()
   await waiting(x)
   await waiting(custom)
   await move(x, 'x2')
