@@ -97,7 +97,7 @@ export async function buildServer(out, more = {}) {
 /** Packages of dozens or hundreds of files: opening them took a large part of the start. All others stay outside the bundle. */
 const OF_MANY_FILES = /^(kysely|zod|fastify-type-provider-zod|htmlparser2|domutils|domhandler|domelementtype|dom-serializer|entities)(\/|$)/
 
-const otherPackagesStayOutside = {
+export const otherPackagesStayOutside = {
   name: 'other-packages-stay-outside',
   setup(build) {
     build.onResolve({ filter: /^[^./]/ }, ({ path }) => (OF_MANY_FILES.test(path) ? undefined : { path, external: true }))
