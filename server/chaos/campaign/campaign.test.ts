@@ -19,7 +19,7 @@ test(`a campaign reaches its recipients once and balances, whatever is killed, f
     few: true,
     calmMs: 200,
     withinMs: WITHIN_MS,
-    contacts: 400,
+    contacts: 800,
     lastsSeconds: 8,
     halted: 2,
     scheduled: 2,

@@ -26,7 +26,7 @@ type CampaignPlan = Plan & {
   contacts: number
   /** Time that the campaign is spread over. If the faults take longer, its rate is lowered until they catch up. */
   lastsSeconds: number
-  /** Two workers, fewer contacts of other campaigns, and only the kinds of faults in `FEW`. */
+  /** Two workers, and only the kinds of faults in `FEW`. */
   few?: boolean
   /** Campaigns that are paused, resumed and cancelled at random moments. */
   halted: number
@@ -42,9 +42,6 @@ const DOMAIN = 'chaos.example'
 /** Three pages of a freeze at least, however few contacts match. */
 const OTHER_CONTACTS = 11_000
 const HALTED = { contacts: 300, lastsSeconds: 6 }
-const FEW_HALTED = 150
-/** With fewer emails, a worker reaches its crash point as soon. */
-const FEW_PASSES = 15
 const SCHEDULED_CONTACTS = 40
 /** Makes a page of a freeze slow enough to be interrupted; far from the time limit of a page. */
 const FREEZE_PAGE_SECONDS = 0.3
@@ -104,7 +101,7 @@ export async function campaignUnderFaults({
       flow: FLOW,
       start: () => startCluster({ env: { SMTP_URL: sink.url, PUBLIC_URL }, workers: WORKERS.slice(0, few ? 2 : undefined) }),
       faults(cluster, random) {
-        const nemesis = mailFaults(cluster, random, sink.reset, few ? { lastPass: FEW_PASSES } : {})
+        const nemesis = mailFaults(cluster, random, sink.reset)
         awake = nemesis.awake
         deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
         return countFaults(few ? onlyFew(nemesis.faults) : nemesis.faults, () => progress.faults++)
@@ -113,7 +110,7 @@ export async function campaignUnderFaults({
         const project = await newProject(main.url)
         const db = connect({ url: databaseUrl, max: 4, log: createLog('silent') })
         await verifyDomain(db, main.url, { ...project, domain: DOMAIN })
-        const sizes = { main: contacts, halted: few ? FEW_HALTED : HALTED.contacts, scheduled: SCHEDULED_CONTACTS, others: OTHER_CONTACTS }
+        const sizes = { main: contacts, halted: HALTED.contacts, scheduled: SCHEDULED_CONTACTS, others: OTHER_CONTACTS }
         const readers = await seedContacts(db, { projectId: project.id, sizes, evidence, random })
         await slowFreezes(db)
         const last = readers[0]!
@@ -148,7 +145,7 @@ export async function campaignUnderFaults({
           random: randomOf(12),
           count: halted,
           isOver: () => isOver,
-          start: () => startHalted({ client, started, contacts: sizes.halted }),
+          start: () => startHalted(client, started),
         }).catch((err: Error) => void edits.wrong.push(err.message))
         return {
           next: changeCalls({ publicKey: project.public, random, readers }),
@@ -267,8 +264,8 @@ async function startMain({ client, ratePerMinute }: { client: CampaignClient; ra
   return { id, segmentId, templateId }
 }
 
-async function startHalted({ client, started, contacts }: { client: CampaignClient; started: Started[]; contacts: number }) {
-  const ratePerMinute = Math.ceil((contacts / HALTED.lastsSeconds) * 60)
+async function startHalted(client: CampaignClient, started: Started[]) {
+  const ratePerMinute = Math.ceil((HALTED.contacts / HALTED.lastsSeconds) * 60)
   const audience = { audienceType: 'FILTERED', audienceCondition: inGroup('halted') }
   const id = await create(client, { ...content('halted'), ...audience, ratePerMinute })
   await send(client, id)

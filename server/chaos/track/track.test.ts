@@ -7,7 +7,7 @@ import { trackUnderFaults } from './track.ts'
 const FAULTS = 2
 const WITHIN_MS = 200_000
 /** Some calls are under way at any moment; more would only slow down the tests beside this one. */
-const PER_SECOND = 60
+const PER_SECOND = 100
 const seed = readSeed()
 
 afterAll(destroyClusters)
