@@ -82,24 +82,14 @@ export async function buildServer(out, more = {}) {
         ...more,
       }).map(([out, source]) => [out, join(ROOT, `server/${source}.ts`)]),
     ),
+    ...BUNDLE,
     outdir: out,
-    bundle: true,
-    splitting: true,
-    plugins: [somePackagesStayOutside],
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
     // Comments and indentation took 15 MB of the memory of a node; stacks name lines of the sources. Short lines, for stacks that do not.
     minifyWhitespace: true,
     lineLimit: 160,
     sourcemap: true,
     // Not needed to find a line: half of the size of the package.
     sourcesContent: false,
-    // For CommonJS packages.
-    banner: {
-      js: `import { createRequire as createBundleRequire } from 'node:module';const require = createBundleRequire(import.meta.url);`,
-    },
-    define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
     logLevel: 'warning',
   })
   rmSync(join(out, 'migrations'), { recursive: true, force: true })
@@ -130,6 +120,21 @@ const somePackagesStayOutside = {
 /** A package that is bundled may need another version than the server: from the bundle Node would find that of the server. */
 const isSameForServer = (path, importer) =>
   createRequire(importer).resolve(path) === createRequire(join(ROOT, 'server/package.json')).resolve(path)
+
+/** How programs for Node are bundled: the server, and the processes that crash tests start. */
+export const BUNDLE = {
+  bundle: true,
+  splitting: true,
+  plugins: [somePackagesStayOutside],
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+  // For CommonJS packages.
+  banner: {
+    js: `import { createRequire as createBundleRequire } from 'node:module';const require = createBundleRequire(import.meta.url);`,
+  },
+  define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
+}
 
 async function buildDashboard(out) {
   const { build } = await import('vite')

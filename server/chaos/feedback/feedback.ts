@@ -24,6 +24,8 @@ const SENT_MS = 120_000
 const APPLIED_MS = 120_000
 /** Share of emails whose row is not committed when their first notification arrives. */
 const LATE_SHARE = 0.02
+/** In a short run, too. */
+const LEAST_LATE = 4
 
 /** Reports on the same emails twice: in order without faults, and in random order while nodes and their database are killed. */
 export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: Plan & { mails: number; perSecond: number }) {
@@ -131,7 +133,11 @@ const forgetOutcomes = (db: Db, mails: EmailIds[]) =>
 
 /** Hides rows, as if they were committed after their first notification. */
 async function hide(db: Db, { mails }: Project, random: Random) {
-  const ids = mails.filter(() => random.chance(LATE_SHARE)).map(({ id }) => id)
+  const count = Math.max(LEAST_LATE, Math.round(mails.length * LATE_SHARE))
+  const ids = random
+    .shuffle(mails)
+    .slice(0, count)
+    .map(({ id }) => id)
   await sql`create table late_emails as select * from emails where id = any(${ids}::uuid[])`.execute(db)
   await sql`delete from emails where id = any(${ids}::uuid[])`.execute(db)
   return { show: () => sql`insert into emails select * from late_emails`.execute(db) }

@@ -22,6 +22,8 @@ export type SendAck = { emails: string[] }
 type MailPlan = Plan & {
   evidence?: boolean
   perSecond?: number
+  /** Two workers. */
+  few?: boolean
   /** Emails that fall due at one moment, beside those of the load. */
   scheduled?: number
 }
@@ -31,6 +33,8 @@ const PUBLIC_URL = 'http://mail.chaos.example'
 const WORKERS = ['worker1', 'worker2', 'worker3']
 const MAX_RECIPIENTS = 3
 const SETTLE_MS = 180_000
+/** With fewer emails, a worker reaches its crash point as soon. */
+const FEW_PASSES = 15
 /** Requests that must succeed between two faults, each with up to three emails. */
 const FLOW = 40
 const REFUSED = 'p550'
@@ -50,7 +54,7 @@ const BEHAVIOURS: [number, string][] = [
 /** Only evidence ends these before the ten minutes that a reply may take. */
 const HANGING: [number, string] = [0.005, 'hang-dot']
 
-export async function mailUnderFaults({ evidence = true, perSecond = 60, scheduled = 0, ...plan }: MailPlan) {
+export async function mailUnderFaults({ evidence = true, perSecond = 60, few = false, scheduled = 0, ...plan }: MailPlan) {
   const sink = await startSinkProcess()
   const all: ReceivedMessage[] = []
   const received = () => {
@@ -64,9 +68,9 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, schedul
     const { broken, ...run } = await runUnderFaults<SendCall, SendAck>(plan, {
       perSecond,
       flow: FLOW,
-      start: () => startCluster({ env: { SMTP_URL: sink.url, PUBLIC_URL }, workers: WORKERS }),
+      start: () => startCluster({ env: { SMTP_URL: sink.url, PUBLIC_URL }, workers: WORKERS.slice(0, few ? 2 : undefined) }),
       faults(cluster, random) {
-        const nemesis = mailFaults(cluster, random, sink.reset)
+        const nemesis = mailFaults(cluster, random, sink.reset, few ? { lastPass: FEW_PASSES } : {})
         awake = nemesis.awake
         deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
         return nemesis.faults

@@ -2,18 +2,23 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type OutputFile } from 'esbuild'
+import { onceInRun } from './once-in-run.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 let built: Promise<void> | undefined
 
-/** The file of a process that suites start, as JavaScript: starting from the sources takes three times as long. */
+/**
+ * The file of a process that suites start, as JavaScript: starting from the sources takes three times as long. In watch mode the sources may
+ * have changed since another process built it.
+ */
 export async function builtProcess(name: 'sender' | 'sink' | 'attacker' | 'overload-client') {
-  built ??= buildProcesses()
+  built ??= process.env.TEST_BUNDLE ? onceInRun('build', buildProcesses) : buildProcesses()
   await built
   return pathOf(`../dist/${name}.js`)
 }
 
 async function buildProcesses() {
+  const { BUNDLE } = await import(new URL('../../../scripts/build.mjs', import.meta.url).href)
   const { outputFiles } = await build({
     entryPoints: {
       sender: pathOf('./sender.ts'),
@@ -22,12 +27,10 @@ async function buildProcesses() {
       'overload-client': pathOf('../overload/overload-client.ts'),
       'build-thread': pathOf('../../src/delivery/message/build-thread.ts'),
     },
+    ...BUNDLE,
+    // Parts of an older build would stay in the folder.
+    splitting: false,
     outdir: pathOf('../dist'),
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
     logLevel: 'warning',
     write: false,
   })

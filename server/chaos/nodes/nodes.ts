@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { attachEmbedded, startEmbedded } from '../../src/db/embedded/embedded.ts'
@@ -11,8 +10,8 @@ import { destroyTestFolder, newTestFolder, runSql } from '../../test/support/pos
 import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '../../test/support/process.ts'
 import { until } from '../support/until.ts'
 import { builtProcess } from './build-processes.ts'
+import { onceInRun } from './once-in-run.ts'
 
-const SEED_MS = 120_000
 const SERVING_MS = 60_000
 const GONE_MS = 20_000
 const AGAIN_MS = 100
@@ -41,19 +40,12 @@ let seed: Promise<string> | undefined
 async function findSeed() {
   const parent = process.env.SEED_PARENT ?? newTestFolder()
   const folder = join(parent, 'seed')
-  const draft = join(parent, 'draft')
   if (!process.env.SEED_PARENT) process.once('exit', () => destroyTestFolder(parent))
-  try {
-    // The process that creates this folder creates the database, and the others wait for it.
-    mkdirSync(join(parent, 'taken'))
-  } catch {
-    await until('another process has created the database', SEED_MS, () => existsSync(folder))
-    return folder
-  }
-  const embedded = await startEmbedded({ dataDir: draft, log: createLog('silent') })
-  await migrate(embedded.url)
-  await embedded.stop()
-  renameSync(draft, folder)
+  await onceInRun('seed', async () => {
+    const embedded = await startEmbedded({ dataDir: folder, log: createLog('silent') })
+    await migrate(embedded.url)
+    await embedded.stop()
+  })
   return folder
 }
 

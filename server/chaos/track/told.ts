@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { connect, many } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -12,6 +13,8 @@ import { until } from '../support/until.ts'
 export const TOLD_ENV = { WEBHOOK_ALLOW_PRIVATE: '127.0.0.1/32' }
 
 const SETTLE_MS = 180_000
+/** Each look writes and reads four tables. */
+const LOOK_EVERY_MS = 100
 /** Of the deliveries, the share whose first attempt goes wrong: hangs, drips, or one of these ways in turn. */
 const BAD_SHARE = 0.02
 const BAD: [name: string, answer: (res: ServerResponse) => void][] = [
@@ -144,6 +147,7 @@ function isSigned(secret: string, { headers }: IncomingMessage, body: string) {
 export async function settleTold(databaseUrl: string, projectId: string) {
   const db = connect({ url: databaseUrl, max: 1, log: createLog('silent') })
   const isDone = async () => {
+    await sleep(LOOK_EVERY_MS)
     await sql`update webhook_deliveries set due_at = now() where project_id = ${projectId} and due_at > now() + interval '20 seconds'`.execute(
       db,
     )
