@@ -34,7 +34,7 @@ async function buildProcesses() {
     logLevel: 'warning',
     write: false,
   })
-  for (const file of outputFiles) put(file)
+  for (const file of outputFiles!) put(file)
   // A worker is ready once the database has all migrations.
   cpSync(pathOf('../../src/db/migrations'), pathOf('../dist/migrations'), { recursive: true })
   const current = readdirSync(pathOf('../../src/db/migrations'))
