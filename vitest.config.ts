@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 import './server/test/support/processes/native-sources.mjs'
 import { explainedForks } from './server/test/support/processes/explained-forks.ts'
+import { FEW_OPTIMIZATIONS } from './server/test/support/processes/few-optimizations.ts'
 
 type Files = Parameters<BaseSequencer['sort']>[0]
 
@@ -95,7 +96,7 @@ export default defineConfig({
     // For two cores: a file waits for timers and for the database a quarter of its time.
     maxWorkers: 4,
     // Servers and their answers are garbage soon: collecting it less often takes a twentieth less CPU.
-    execArgv: ['--max-semi-space-size=64', '--import', pathOf('server/test/support/processes/native-sources.mjs')],
+    execArgv: [FEW_OPTIMIZATIONS, '--max-semi-space-size=64', '--import', pathOf('server/test/support/processes/native-sources.mjs')],
     // Every file works on a database of its own; reading the sources anew for each would take a sixth of the time of all tests.
     isolate: false,
   },

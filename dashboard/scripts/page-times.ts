@@ -79,7 +79,10 @@ ${sorted.map(([name, ms]) => `| ${name} | ${Math.round(ms)} |`).join('\n')}
 }
 
 const data = mkdtempSync(join(tmpdir(), 'sterna-page-times-'))
-const [sterna, browser] = await Promise.all([startNode({ DATA_DIR: data, RATE_LIMIT_PER_MINUTE: '0' }), launchBrowser()])
+const [sterna, browser] = await Promise.all([
+  startNode({ DATA_DIR: data, RATE_LIMIT_PER_MINUTE: '0' }),
+  launchBrowser({ isMeasured: true }),
+])
 const errors: string[] = []
 try {
   const page = await openPage(browser, sterna.url, errors, { viewport: { width: 1440, height: 900 } })
