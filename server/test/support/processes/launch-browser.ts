@@ -6,7 +6,7 @@ import { unpackBrowser } from './unpack-browser.ts'
 /** A closing page must not end the browser, and the browser's own security must be on. */
 const UNWANTED = ['--single-process', '--disable-web-security']
 
-/** For measurements, pages run with V8 as users have it. */
+/** `isMeasured`: with V8 as users have it, for scripts that measure pages. */
 export async function launchBrowser({ isMeasured = false } = {}): Promise<Browser> {
   // Without WebGL, which no page uses: drawing by an emulated graphics card takes more time than the pages.
   sparticuz.setGraphicsMode = false
