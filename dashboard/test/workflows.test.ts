@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { afterAll, expect, test } from 'vitest'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, OWNER, rows, startDashboard, typeShortcut } from './support/dashboard.ts'
@@ -15,6 +16,19 @@ afterAll(async () => {
   const { page } = await openAnyProject()
   await page.evaluate(() => localStorage.removeItem('sterna.workflow-view'))
 })
+
+/** Requests to the address get no answer until the function that it returns is called. */
+async function holdRequests(page: Page, url: string) {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route(url, async (route) => {
+    await released
+    await route.continue()
+  })
+  return release
+}
 
 test('a workflow is built, tried, turned on, entered by an event, followed, cancelled and explained', async () => {
   const { page, project } = await openProject()
@@ -44,8 +58,15 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
   expect(await button(page, 'Save').isDisabled()).toBe(true)
   await button(page, 'Template: Choose a template').click()
   await page.getByPlaceholder('Search templates').fill('hel')
+  const release = await holdRequests(page, '**/templates/*')
   await page.getByRole('option', { name: /^Hello/ }).click()
-  await add('Send an email', 'Wait some time')
+  // A template that is loaded while a menu is open below it does not move the menu.
+  await button(page, 'Add a step after Send an email').click()
+  const menuItem = page.getByRole('menuitem', { name: 'Wait some time' })
+  await menuItem.waitFor()
+  release()
+  await page.getByTitle('Preview of Hello').waitFor({ state: 'attached' })
+  await menuItem.click()
   await page.getByLabel('Wait', { exact: true }).fill('2')
   await add('Wait some time', 'Branch')
   await button(page, 'Field: Subscribed').click()
