@@ -142,7 +142,7 @@ describe('the domain', () => {
       await all
       return found
     }
-    // These lookups end after a second. On a busy machine any verification may take as long; one that waits for them always does.
+    // These lookups end after four seconds. On a busy machine any verification may take as long; one that waits for them always does.
     let ended = await endedBefore(0)
     for (let attempt = 1; ended > 0 && attempt < 5; attempt++) ended = await endedBefore(attempt)
     expect(ended).toBe(0)

@@ -12,9 +12,11 @@ type Answers = { TXT: string; MX: MxRecord; NS: string; A: string; AAAA: string;
 export type RecordType = keyof Answers
 export type Dns = ReturnType<typeof createDns>
 
-// A second try waits twice as long: a server that does not reply is given up after about 4.5 s, also when the caller has timed out before.
-const TRY_MS = 1_500
-const TRIES = 2
+// Each try waits twice as long as the one before. The first waits for TRY_MS; once a server has answered three lookups, for five times its
+// usual time, but at least 250 ms. So a server that is silent about one name is given up after four seconds or more, also when the caller
+// has timed out before: a name that has to be looked up elsewhere may take that long, even when known names are answered at once.
+const TRY_MS = 500
+const TRIES = 4
 const MAX_IN_FLIGHT = 1_000
 const MAX_CACHED = 10_000
 const KEEP_MS = { found: MINUTE, none: MINUTE, missing: MINUTE, unknown: 5_000 }

@@ -13,7 +13,7 @@ type Records = {
   PTR?: string[]
 }
 /** A function gives each query an answer of its own. */
-type Known = Records | Fault | ((type: string) => Records)
+type Known = Records | Fault | ((type: string) => Records | Fault)
 type Fault = 'servfail' | 'refused' | 'hang' | 'garbage' | 'truncated' | 'loop'
 
 const AUTHORITATIVE = 0x0400
