@@ -11,7 +11,7 @@ type Files = Parameters<BaseSequencer['sort']>[0]
 /** Rough seconds of files by their folder, until a run has measured them: vitest keeps the times of the last run in node_modules. */
 const ROUGHLY: [folder: string, seconds: number][] = [
   ['server/chaos/', 20],
-  ['dashboard/test/pages', 60],
+  ['dashboard/test/pages', 90],
   ['dashboard/test/', 20],
   ['server/test/jobs/', 15],
   ['server/test/installation/', 12],

@@ -1,92 +1,46 @@
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
-import { expect, test } from 'vitest'
-import { newProject, PHONE, resize, shapeOf, showPage, TABLET, visitPage } from './support/browser.ts'
-import { findPageProblems, linksOf } from './support/checks.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { newProject, PHONE, showPage, TABLET } from './support/browser.ts'
+import { checkPages, findDeadLinks, inParts, type Links, linksToOtherRoutes } from './support/check-pages.ts'
+import { findPageProblems } from './support/checks.ts'
 import { heading, startDashboard } from './support/dashboard.ts'
 import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from './support/pages.ts'
 import { seedHostileTexts, seedProject } from './support/seed.ts'
 
 const { open, openProject, openAsOwner } = startDashboard()
 
-/** One link of every route that some page links to, by its shape. */
-type Links = Map<string, { path: string; from: string }>
-type Checked = { paths: (readonly [name: string, path: string])[]; links: Links; thenOn?: { width: number; height: number } }
-
-/** Each page as it is opened, and once more on the screen that it is `thenOn`. */
-async function checkPages(page: Page, how: string, { paths, links, thenOn }: Checked) {
-  const problems: string[] = []
-  const times = new Map<string, number>()
-  const openedOn = page.viewportSize()!
-  for (const [name, path] of paths) {
-    times.set(name, await visitPage(page, path))
-    problems.push(...(await findPageProblems(page, `${name}, ${how}`)))
-    if (thenOn) {
-      await resize(page, thenOn)
-      problems.push(...(await findPageProblems(page, `${name}, ${how}, then ${thenOn.width} px wide`)))
-      await resize(page, openedOn)
-    }
-    for (const link of await linksOf(page)) links.set(shapeOf(link), { path: link, from: `${name}, ${how}` })
-  }
-  return { problems, times }
-}
-
-test('no page has an accessibility problem, a dead link, a content wider than its screen or HTML of a tenant, in light and in dark', async () => {
-  const { page, project: empty } = await openProject()
-  const full = await newProject(page, 'Full')
-  const phone = await open({ ...PHONE, colorScheme: 'dark', storageState: await page.context().storageState() })
-  const signedOut = await open({ ...PHONE, colorScheme: 'dark' })
-
+// Each page once in light, in empty-pages.test.ts, and once in dark, on three screens in all: every combination would take three times as long.
+describe('in dark, on a phone and on a tablet, no page of a full project has an accessibility problem, a content wider than its screen or HTML of a tenant', () => {
   const links: Links = new Map()
-  const emptyPages = Object.entries(PAGES).map(([name, path]) => [`${name}, empty`, fillPath(path, empty.id)] as const)
-  async function checkEmpty() {
-    await showPage(page, `/app/p/${empty.id}/emails`)
-    return checkPages(page, 'light', { paths: emptyPages, links })
-  }
-  async function checkFull() {
-    const { ids } = await seedProject(page, full, 30)
-    await seedHostileTexts(page, full, ids.contact)
-    const paths = Object.entries({ ...PAGES, ...FULL_ONLY }).map(([name, path]) => [name, fillPath(path, full.id, ids)] as const)
+  let page: Page
+  let full: { id: string }
+  let ids: Record<string, string>
+  beforeAll(async () => {
+    ;({ page } = await openProject())
+    const project = await newProject(page, 'Full')
+    ids = (await seedProject(page, project, 30)).ids
+    await seedHostileTexts(page, project, ids.contact!)
+    full = project
+  })
+
+  test.each(inParts({ ...PAGES, ...FULL_ONLY }))('$name', async ({ part }) => {
+    const phone = await open({ ...PHONE, colorScheme: 'dark', storageState: await page.context().storageState() })
     await showPage(phone, `/app/p/${full.id}/emails`)
-    return { paths, ...(await checkPages(phone, 'dark, on a phone', { paths, links, thenOn: TABLET.viewport })) }
-  }
-  // Each page once in light and once in dark, on three screens in all: every combination would take three times as long.
-  const [light, dark, visitor] = await Promise.all([
-    checkEmpty(),
-    checkFull(),
-    checkPages(signedOut, 'signed out', { paths: Object.entries(SIGNED_OUT), links }),
-  ])
-  expect([...light.problems, ...dark.problems, ...visitor.problems]).toEqual([])
-  printTimes(light.times)
+    const paths = part.map(([name, path]) => [name, fillPath(path, full.id, ids)] as const)
+    expect((await checkPages(phone, 'dark, on a phone', { paths, links, thenOn: TABLET.viewport })).problems).toEqual([])
+  })
 
-  const opened = new Set([...emptyPages, ...dark.paths, ...Object.entries(SIGNED_OUT)].map(([, path]) => shapeOf(path.replace(/\?.*/, ''))))
-  const others = [...links.values()].filter(({ path }) => !opened.has(shapeOf(path.replace(/\?.*/, ''))))
-  expect(await findDeadLinks(page, others)).toEqual([])
+  test('signed out', async () => {
+    const visitor = await open({ ...PHONE, colorScheme: 'dark' })
+    expect((await checkPages(visitor, 'signed out', { paths: Object.entries(SIGNED_OUT), links })).problems).toEqual([])
+  })
 
-  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]))
-  expect(stored.match(/[sp]k_[0-9a-f]{8}/)).toBe(null)
+  test('and none has a dead link', async () => {
+    expect(links.size).toBeGreaterThan(50)
+    expect(await findDeadLinks(page, linksToOtherRoutes(links))).toEqual([])
+  })
 })
-
-/** For people who compare them: a limit would fail on a busy machine. */
-function printTimes(times: Map<string, number>) {
-  const sorted = [...times].filter(([, ms]) => ms > 0).sort(([, a], [, b]) => a - b)
-  const [median, slowest] = [sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!]
-  process.stdout.write(`page change: median ${Math.round(median[1])} ms, slowest ${Math.round(slowest[1])} ms (${slowest[0]})\n`)
-}
-
-/** Routes that no check has opened. The server answers any path of the dashboard, so only the page says that there is none. */
-async function findDeadLinks(page: Page, links: { path: string; from: string }[]) {
-  const dead: string[] = []
-  for (const { path, from } of links) {
-    if (!path.startsWith('/app')) {
-      if (!(await page.context().request.get(path)).ok()) dead.push(`${path} on ${from}`)
-      continue
-    }
-    await showPage(page, path)
-    if ((await page.getByRole('heading', { level: 1 }).textContent()) === 'Not found') dead.push(`${path} on ${from}`)
-  }
-  return dead
-}
 
 test('a project with hundreds of fields shows at most 200 rows of each list, and finds the others', async () => {
   const { page, project } = await openProject()

@@ -45,7 +45,8 @@ export async function start(env: Record<string, string | undefined>, parts: Part
   const started: Started = { undo: [], cancel: new AbortController() }
   const starting = boot(config, log, started, parts)
   const stop = stopper(starting, started, log)
-  exitOnSignals(stop, () => started.database?.abort(), { log, withinMs: DRAIN_MS + config.shutdownDelayMs })
+  const byNpm = env.npm_lifecycle_event !== undefined
+  exitOnSignals(stop, () => started.database?.abort(), { log, byNpm, withinMs: DRAIN_MS + config.shutdownDelayMs })
   try {
     await starting
   } catch (err) {
@@ -202,11 +203,15 @@ function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
   return once(run)
 }
 
-/** Ctrl-C reaches this process from the terminal and again from npm: signals this close together count as one. */
+/** A supervisor may pass on a signal that this process has, too: signals this close together count as one. */
 const SAME_SIGNAL_MS = 500
 
-/** The first signal drains within a deadline; the second exits at once. */
-function exitOnSignals(stop: () => Promise<void>, abort: () => void, { log, withinMs }: { log: Log; withinMs: number }) {
+/**
+ * The first signal drains within a deadline; the second exits at once. Started by npm, the third: Ctrl-C reaches this process from the
+ * terminal and again from npm, on a busy machine seconds later.
+ */
+function exitOnSignals(stop: () => Promise<void>, abort: () => void, options: { log: Log; byNpm: boolean; withinMs: number }) {
+  const { log, byNpm, withinMs } = options
   const exitNow = () => {
     abort()
     process.exit(1)
@@ -220,10 +225,13 @@ function exitOnSignals(stop: () => Promise<void>, abort: () => void, { log, with
     stop().then(() => process.exit(code))
   }
   let stopping = false
+  let signals = 0
   let signalledAt = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (stopping && performance.now() - signalledAt < SAME_SIGNAL_MS) return
+      signals++
+      const isSame = performance.now() - signalledAt < SAME_SIGNAL_MS || (byNpm && signals === 2)
+      if (stopping && isSame) return
       if (stopping) exitNow()
       stopping = true
       signalledAt = performance.now()

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { birthOf, findServer } from '../../src/db/embedded/processes.ts'
@@ -23,7 +25,7 @@ afterEach(() => {
 afterAll(() => destroyTestFolder(folder))
 
 /** As a newcomer does, in a process group of its own, as a terminal would have it. */
-async function npmStart(shell: string) {
+async function npmStart(shell: string, settings: Record<string, string> = {}) {
   let output = ''
   const child = spawn('npm', ['start'], {
     cwd: ROOT,
@@ -34,10 +36,12 @@ async function npmStart(shell: string) {
       DATA_DIR: dataDir,
       PORT: String(await freePort()),
       npm_config_script_shell: shell,
+      ...settings,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   npm = child
+  const exited = once(child, 'exit')
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text))
   const readPid = () => (output.includes('Sterna is ready') ? Number(/"pid":(\d+)/.exec(output)?.[1]) : 0)
   await expect.poll(readPid, PATIENCE).toBeGreaterThan(0)
@@ -45,7 +49,7 @@ async function npmStart(shell: string) {
   server = { pid, birth: birthOf(pid) }
   const postgres = findServer(join(dataDir, 'postgres'))!
   expect(birthOf(postgres)).toBeDefined()
-  return { npm: child, output: () => output, isRunning: () => [pid, postgres].filter((each) => birthOf(each)) }
+  return { npm: child, exited, output: () => output, isRunning: () => [pid, postgres].filter((each) => birthOf(each)) }
 }
 
 test.each([
@@ -61,11 +65,16 @@ test.each([
   expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false)
 })
 
-test('Ctrl-C, which reaches the server from the terminal and from npm, ends it in order', async () => {
-  const started = await npmStart('/bin/sh')
+test('Ctrl-C, which reaches the server from the terminal and from npm, ends it in order, however late npm passes it on', async () => {
+  const started = await npmStart('/bin/sh', { SHUTDOWN_DELAY_SECONDS: '3' })
+  started.npm.kill('SIGSTOP')
   process.kill(-started.npm.pid!, 'SIGINT')
+  await expect.poll(started.output, PATIENCE).toMatch(/"msg":"stopping"/)
+  // Longer than the time in which two signals always count as one.
+  await sleep(1_000)
+  started.npm.kill('SIGCONT')
   await expect.poll(started.isRunning, PATIENCE).toEqual([])
-  expect(started.output()).toMatch(/"msg":"stopping"/)
   expect(started.output()).not.toMatch(/did not stop|could not stop/)
   expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false)
+  expect(await started.exited).toEqual([0, null])
 })
