@@ -3,7 +3,7 @@ import type { Random } from '../support/random.ts'
 
 const PATIENCE_MS = 5_000
 const BACK_OFF_MS = 100
-const GIVE_UP_MS = 60_000
+const GIVE_UP_MS = 150_000
 
 export type CampaignClient = ReturnType<typeof campaignClient>
 // biome-ignore lint/suspicious/noExplicitAny: a response may be anything; the caller reads the fields it needs

@@ -9,7 +9,7 @@ import type { CampaignClient } from './campaign-client.ts'
 export type Halt = { campaignId: string; from: number; to: number }
 type Options = { client: CampaignClient; db: Pool; random: Random; count: number; start: () => Promise<string>; isOver: () => boolean }
 
-const BEGINS_MS = 60_000
+const BEGINS_MS = 150_000
 /** Time that a campaign is sent between two pauses, and time of a pause. */
 const RUNS_MS = 1_200
 const PAUSED_MS = 1_500

@@ -11,7 +11,7 @@ const seed = readSeed()
 afterAll(destroyClusters)
 
 test(`a campaign reaches its recipients once and balances, whatever is killed, frozen, edited or paused (SEED=${seed})`, {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const run = await campaignUnderFaults({
     seed,

@@ -52,7 +52,7 @@ const UNSUBSCRIBING_SHARE = 0.6
 const MOST_UNSUBSCRIBED_SHARE = 0.3
 const EDIT_MS = 700
 const DUE_MS = 250
-const STARTS_MS = 60_000
+const STARTS_MS = 150_000
 const SETTLE_MS = 400_000
 /** Emails that got no reply end by evidence, but their connections wait for ten minutes, and a worker has about a hundred. */
 const FREE_MS = 20_000

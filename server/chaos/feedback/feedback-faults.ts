@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 /** Crash points between two durable steps of a notification. */
 const API_PLACES = ['notification-written', 'notification-kept']
 const WORKER_PLACE = 'notifications-applied'
-const SERVES_WITHIN_MS = 60_000
+const SERVES_WITHIN_MS = 150_000
 
 /** Faults of the API nodes that store notifications, the workers that apply them, and their database. */
 export function feedbackFaults({ main, api, workers, home, databaseUrl }: Cluster, random: Random): Faults {

@@ -15,7 +15,7 @@ const seed = readSeed()
 afterAll(destroyClusters)
 
 test(`every provider notification is applied once, in any order, whichever process is killed (SEED=${seed})`, {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const run = await feedbackUnderFaults({ seed, mails: MAILS, perSecond: PER_SECOND, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
   expect(run.problems).toEqual([])

@@ -11,7 +11,7 @@ const SENDER_PLACES = ['claimed', 'rendered', 'body-sent', 'marked', 'handed-ove
 const API_PLACES = ['keys-taken', 'written', 'committed']
 /** Longer than other workers take to recover its emails and resolve their outcomes. */
 const FREEZE_MS = { least: 9_000, most: 12_000 }
-const STOPS_WITHIN_MS = 60_000
+const STOPS_WITHIN_MS = 150_000
 const STOPPED_MS = 1_000
 
 /** Crash points of workers, and the last pass at which a worker may end there. */

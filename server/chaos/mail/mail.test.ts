@@ -12,7 +12,7 @@ const seed = readSeed()
 
 afterAll(destroyClusters)
 
-test(`every accepted email arrives exactly once, whichever process is killed or frozen (SEED=${seed})`, { timeout: 300_000 }, async () => {
+test(`every accepted email arrives exactly once, whichever process is killed or frozen (SEED=${seed})`, { timeout: 600_000 }, async () => {
   const run = await mailUnderFaults({ seed, faults: FAULTS, few: true, perSecond: PER_SECOND, calmMs: 300, withinMs: WITHIN_MS })
   expect(run.problems).toEqual([])
   expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)

@@ -17,7 +17,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test(`only the attacking project is refused, and the others' emails leave (SEED=${seed})`, { timeout: 300_000 }, async () => {
+test(`only the attacking project is refused, and the others' emails leave (SEED=${seed})`, { timeout: 600_000 }, async () => {
   // Its time limits are longer than those of the embedded one: a busy machine must not be taken for an attack.
   database = await cloneDatabase()
   const run = await neighboursUnderAttack({

@@ -18,8 +18,8 @@ type Fault = {
 }
 export type Faults = Record<string, Fault>
 
-const FAULT_MS = 60_000
-const RECOVERY_MS = 60_000
+const FAULT_MS = 150_000
+const RECOVERY_MS = 150_000
 /** Calls that must succeed between two faults, unless a suite says otherwise: a load that has stopped proves nothing. */
 const FLOW = 100
 

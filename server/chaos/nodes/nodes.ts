@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 import { builtProcess } from './build-processes.ts'
 import { onceInRun } from './once-in-run.ts'
 
-const SERVING_MS = 60_000
+const SERVING_MS = 150_000
 const GONE_MS = 20_000
 const AGAIN_MS = 100
 const OUTPUT_TAIL = 2_000

@@ -17,7 +17,7 @@ type Plan = { seed: number; faults: number; messages: number; connections: numbe
 
 const DOMAIN = 'chaos.example'
 const FLOW = 10
-const RECOVERY_MS = 60_000
+const RECOVERY_MS = 150_000
 const TO = 'reader@example.com'
 
 const letter = (n: number | string, body = 'Hello\r\n', more = '') =>

@@ -11,7 +11,7 @@ const seed = readSeed()
 afterAll(destroyClusters)
 
 test(`each contact takes one path through a workflow, with one email per visit, whatever is killed (SEED=${seed})`, {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const run = await workflowUnderFaults({
     seed,

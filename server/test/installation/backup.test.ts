@@ -26,7 +26,9 @@ const failureOf = (running: Promise<unknown>) =>
     (err: Error) => err.message,
   )
 
-test('an installation is backed up while it runs, and its copy knows what was committed and sends nothing until told to', async () => {
+test('an installation is backed up while it runs, and its copy knows what was committed and sends nothing until told to', {
+  timeout: 600_000,
+}, async () => {
   const [before, after, backup] = ['before', 'after', 'backup'].map((name) => join(folder, name)) as [string, string, string]
   const node = await startNode({ ...WITHOUT_KEY, DATA_DIR: before })
   await sterna(before, 'user', 'create', '--email', 'ann@shop.example', '--password', 'a good password')

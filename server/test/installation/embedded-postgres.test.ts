@@ -30,7 +30,7 @@ import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
 const IS_ROOT = process.getuid?.() === 0
 const SERVER_USER = IS_ROOT ? unprivilegedUser() : undefined
 const PLATFORM = `${process.platform}-${process.arch}`
-const DEADLINE_MS = 60_000
+const DEADLINE_MS = 150_000
 
 /** Where it is unless root cannot have it there. */
 const homeOf = (dataDir: string) => join(dataDir, 'postgres')

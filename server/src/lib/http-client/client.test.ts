@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { CERTIFICATE, KEY } from '../../../test/support/files/certificate.ts'
 import { createHttpClient } from './client.ts'
 import { type HttpOutcome, httpTarget } from './connection.ts'
@@ -223,7 +223,7 @@ describe('connections', () => {
     await askWith(client, call)
     for (let n = 0; n < 2; n++) await askWith(client, call, false)
     expect(seen.connections).toBe(3)
-    await vi.waitFor(() => expect(sockets.size).toBe(1))
+    await expect.poll(() => sockets.size).toBe(1)
   })
 
   test.each([
@@ -237,7 +237,7 @@ describe('connections', () => {
     const client = createHttpClient()
     for (let n = 0; n < 2; n++) expect(told(await askWith(client, call))).toEqual([200, undefined])
     expect(seen).toEqual({ connections: 2, requests: 2 })
-    await vi.waitFor(() => expect(sockets.size).toBe(0), { timeout: 5_000 })
+    await expect.poll(() => sockets.size).toBe(0)
   })
 
   test.each<[string, (socket: Socket) => void]>([
@@ -265,16 +265,16 @@ describe('connections', () => {
   test('are closed when they are idle for long, or the host says something that nobody asked for', async () => {
     const { call } = await counting((socket) => socket.write(OK))
     await askWith(createHttpClient({ idleMs: 50 }), call)
-    await vi.waitFor(() => expect(sockets.size).toBe(0), { timeout: 5_000 })
+    await expect.poll(() => sockets.size).toBe(0)
     await askWith(createHttpClient(), call)
     for (const socket of sockets) socket.write(reply('408 Too slow'))
-    await vi.waitFor(() => expect(sockets.size).toBe(0))
+    await expect.poll(() => sockets.size).toBe(0)
   })
 
   test('read only some of interim replies without end', async () => {
     const port = await serve(repeat(reply('102 Processing')))
-    void askWith(createHttpClient(), { port, timeoutMs: 5_000 })
-    await vi.waitUntil(() => sockets.size)
+    void askWith(createHttpClient(), { port, timeoutMs: 30_000 })
+    await expect.poll(() => sockets.size).toBe(1)
     const [socket] = sockets
     // The host cannot write any more: nobody reads.
     for (let before = -1; before !== socket!.bytesWritten || !before; await sleep(200)) before = socket!.bytesWritten
