@@ -59,7 +59,7 @@ const isHeldByOther = sql`exists (
   select from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.id <> h.contact_id)`
 
 const markStatement = fixedStatement(
-  ({ emails, count, worker }: { emails: string; count: number; worker: number }) => sql<{ id: string }>`${prepared}
+  ({ emails, count, worker }: { emails: string; count: number; worker: number }) => sql<{ id: string; attempts: number }>`${prepared}
     with emails_to_mark as materialized (
       select * from ${fewRows(
         sql`jsonb_to_recordset(${emails}::jsonb)
@@ -76,7 +76,7 @@ const markStatement = fixedStatement(
     ), held as materialized (
       select e.project_id, e.id, e.contact_id, e.follows_contact, m."toAddress", m."needsConsent", m.subject
       from emails_to_mark m join emails e on e.project_id = m."projectId" and e.id = m.id
-      where e.attempts = m.attempts
+      where e.attempts = m.attempts and e.handed_over_at is null
         -- One expression, or the planner scans the index of everything this worker has held lately.
         and case when e.state = 'sending' then e.worker end = ${worker}
         and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
@@ -96,12 +96,15 @@ const markStatement = fixedStatement(
     update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject), to_address = a."toAddress",
       follows_contact = false
     from allowed a where e.project_id = a.project_id and e.id = a.id
-    returning e.id`,
+    returning e.id, e.attempts`,
 )
+
+const attemptOf = ({ id, attempts }: { id: string; attempts: number }) => `${id} ${attempts}`
 
 async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
   // A single statement is its own transaction, committed when its result arrives.
   const marked = await many(db, markStatement({ emails: JSON.stringify(emails), count: emails.length, worker }))
-  const ours = new Set(marked.map(({ id }) => id))
-  return emails.map(({ id }) => ({ value: ours.has(id) }))
+  // A worker that lost its lease may have an earlier attempt of the same email in hand: only the one that is marked leaves, and once.
+  const unused = new Set(marked.map(attemptOf))
+  return emails.map((email) => ({ value: unused.delete(attemptOf(email)) }))
 }

@@ -87,13 +87,15 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
 
 /** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
 async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming) {
-  const ending = settlements.filter(({ refusal }) => !refusal)
+  // Of several attempts of one email, the accepted one counts: the statement would take any.
+  const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
+  const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
   const ended = ending.length
     ? await many(db, settleStatement({ rows: JSON.stringify(rowsOf(ending)), count: ending.length }, partsFor(ending)))
     : []
   const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
-  if (ending.length < settlements.length)
+  if (settlements.some(({ refusal }) => refusal))
     for (const { id } of (await transactAtOnce(db, [holdSql(settlements, timing)]))[0]) settled.add(id)
   // An email that was given up, or that evidence has settled already. The first changes a counter back, which takes a lock and more statements.
   const late = settlements.filter(({ id, state }) => state === 'sent' && !settled.has(id))
