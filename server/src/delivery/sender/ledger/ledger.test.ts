@@ -66,6 +66,18 @@ describe('held emails', () => {
     expect(heldIds()).toEqual([])
   })
 
+  test('stay held when an earlier attempt of the same email ends', () => {
+    const { hold, release, heldIds } = start()
+    const [earlier] = emails(1) as [LedgerEmail]
+    const later = { ...earlier }
+    hold(earlier)
+    hold(later)
+    release(earlier)
+    expect(heldIds()).toEqual([later.id])
+    release(later)
+    expect(heldIds()).toEqual([])
+  })
+
   test('of an abandoned build are released, and no longer count as being built', () => {
     const { startBuilding, abandonBuild, heldIds, roomFor } = start()
     const many = Array.from({ length: 20 }, (_, index) => emails(4, `project ${index}`)).flat()

@@ -50,15 +50,17 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
   }
 
   function hold(email: Email) {
-    release(email)
+    const earlier = held.get(email.id)
+    if (earlier) release(earlier)
     held.set(email.id, email)
     count(email)
   }
 
-  function release({ id }: Email) {
-    const email = held.get(id)
-    held.delete(id)
-    if (email) count(email)
+  /** Not a later attempt of the same email, which this worker may have claimed after it lost this one. */
+  function release(email: Email) {
+    if (held.get(email.id) !== email) return
+    held.delete(email.id)
+    count(email)
   }
 
   return {
