@@ -29,7 +29,7 @@ type Suite<C extends Call, Ack> = {
   }>
 }
 
-const DRAIN_MS = 30_000
+const DRAIN_MS = 120_000
 const MAX_WRONG_SHOWN = 10
 
 /** Starts the product, loads it at a steady rate while its processes are killed, and compares the responses with the database. */
