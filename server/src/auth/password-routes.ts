@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { scalar, transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import type { createQuotaCounter } from '../http/limits/quotas.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -29,8 +30,8 @@ export function passwordRoutes(
   { db, secrets, config: { publicUrl, transportKind } }: Deps,
   { passwords, port, attempts, findUser }: Parts,
 ) {
-  const visitor = routesOf(app, { tags: ['Accounts'], caller: 'visitor' })
-  const session = routesOf(app, { tags: ['Accounts'], caller: 'session' })
+  const visitor = routesOf(app, { tags: ['Accounts'], caller: 'visitor', role: null, ...NO_KEYS, audit: null })
+  const session = routesOf(app, { tags: ['Accounts'], caller: 'session', role: null, ...NO_KEYS, audit: null })
   const { hashPassword, isPassword } = passwords
 
   visitor.post(

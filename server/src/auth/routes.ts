@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { accountEmailDeps } from '../account-emails/account-email.ts'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
-import type { Caller } from '../http/auth/auth.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
 import { findSession, readSessionCookie } from '../http/auth/session-cookie.ts'
+import { type Caller, NO_KEYS, type RouteDeclaration } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -51,7 +51,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   const port = accountEmailDeps(deps)
   const attempts = createQuotaCounter(db, secrets)
   const findUser = (userId: string) => readUser(db, userId)
-  const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller })
+  const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller, role: null, ...NO_KEYS, audit: null })
   const [anyone, visitor, session] = [of('anyone'), of('visitor'), of('session')]
 
   visitor.post(
@@ -161,7 +161,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   sessionRoutes(session, db)
 }
 
-function sessionRoutes(session: ReturnType<typeof routesOf>, db: Pool) {
+function sessionRoutes(session: ReturnType<typeof routesOf<RouteDeclaration>>, db: Pool) {
   session.get('/users/@me/sessions', { summary: 'List your sessions', response: z.array(SessionView) }, (req) =>
     listSessions(db, req.person),
   )

@@ -25,7 +25,7 @@ const Replacement = CampaignBody.extend({
 })
 
 export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
-  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project', scope: 'campaigns' })
+  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project', role: 'MEMBER', scope: 'campaigns', read: true })
   const ofCampaign = campaignResource(app, db)
   const bodyLimit = CAMPAIGN_BODY_LIMIT
 
@@ -42,6 +42,8 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       description: 'Creates a draft. An unverified sender is refused with 403.',
       body: CampaignBody,
       audit: 'campaign.create',
+      senders: ['new'],
+      stops: 'never',
       response: z.object({ success: z.literal(true), data: Campaign }),
       refusals: ['RESOURCE_NOT_FOUND'],
       bodyLimit,
@@ -63,6 +65,8 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
       body: Replacement,
       audit: 'campaign.update',
+      senders: ['stored', 'new', 'live'],
+      stops: 'some',
       response: Campaign,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -85,6 +89,8 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Delete a campaign',
       description: 'Refused while it is scheduled or being sent. Its emails stay.',
       audit: 'campaign.delete',
+      senders: ['stored'],
+      stops: 'never',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
@@ -100,6 +106,8 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Duplicate a campaign',
       description: 'Copies content and audience into a new draft.',
       audit: 'campaign.duplicate',
+      senders: ['stored'],
+      stops: 'never',
       response: { 201: Campaign },
     },
     async (req, { projectId, id }, reply) => {

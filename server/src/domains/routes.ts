@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -21,7 +22,7 @@ import { createIdentities } from './ses-identity.ts'
 const DomainId = z.object({ id: Id('domain') })
 
 export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKey = newDkimKey) {
-  const route = routesOf(app, { tags: ['Domains'], caller: 'project', scope: 'full' })
+  const route = routesOf(app, { tags: ['Domains'], caller: 'project', scope: 'full', read: true, ...SENDS_NOTHING })
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const checkNow = createCheckNow({ db, dns, log, identities })
@@ -60,6 +61,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     {
       summary: 'List domains',
       description: '`current` stands for the project of the key, or of `X-Project-Id`.',
+      role: 'MEMBER',
       params: z.object({ projectId: z.string() }),
       response: z.array(Domain),
     },
@@ -76,6 +78,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     {
       summary: 'Verify a domain',
       description: 'Looks up the DNS records now. If a check of the domain is already running, returns its result.',
+      role: 'MEMBER',
       params: DomainId,
       response: DomainCheck,
     },

@@ -4,15 +4,11 @@ import { type Pool, type Tx, transact, withLastStep } from '../db/index.ts'
 import { dropRows, OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { networkOf } from '../lib/network/network.ts'
+import type { AuditAction } from './declaration.ts'
 import type { App } from './server.ts'
-
-/** The type of what is changed, and the verb: `template.update`. */
-type AuditAction = `${string}.${string}`
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The action that the audit trail of the project has for a request. The handler writes by `req.db`. */
-    audit?: AuditAction
     /** Requests by key are not in the audit trail: they change one contact, or members of a segment, and there are many of them. */
     auditsOnlyPeople?: boolean
     /** The body has settings: the audit trail has their values too. */
@@ -53,7 +49,7 @@ export function auditRequests(app: App, db: Pool, onMissing: (route: string) => 
 }
 
 function isAudited({ routeOptions: { config }, person }: FastifyRequest) {
-  return config.audit !== undefined && !(config.auditsOnlyPeople && !person)
+  return typeof config.audit === 'string' && !(config.auditsOnlyPeople && !person)
 }
 
 function auditing(req: FastifyRequest, db: Pool) {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { scalar } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
 import type { Config, TransportKind } from '../lib/config.ts'
+import { ANYONE } from './declaration.ts'
 import type { App, Deps } from './server.ts'
 
 const ConfigView = z.object({
@@ -39,7 +40,7 @@ export function configRoutes(app: App, { config, db }: Deps) {
   app.get(
     '/config',
     {
-      config: { caller: 'anyone' },
+      config: ANYONE,
       schema: { tags: ['Service'], summary: 'Get the features of this installation', response: { 200: ConfigView } },
     },
     async () => showConfig(config, await readKind(), await hasAccounts(db)),

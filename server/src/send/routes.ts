@@ -38,7 +38,11 @@ export function sendRoutes(app: App, { db, config }: Deps) {
     {
       config: {
         caller: 'secret-key',
+        role: null,
         scope: 'send',
+        senders: ['new'],
+        stops: 'never',
+        audit: null,
         keyCheckedLater: true,
         takesHeaders: [IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY],
         refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED', 'BILLING_LIMIT_EXCEEDED'],

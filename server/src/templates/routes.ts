@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
@@ -54,12 +55,16 @@ function assertOwnFromName({ from, fromName }: { from?: string | null | undefine
   if (showsOtherAddress(fromName, from)) invalid('fromName', 'Must not contain another email address.')
 }
 
+const COMMON = { tags: ['Templates'], caller: 'project', role: 'MEMBER', scope: 'templates', read: true } as const
+
+/** Routes below `/templates/:id`. */
+const templateResource = (app: App, db: Db) =>
+  resource(app, { ...COMMON, params: TemplateId, find: (req, { id }) => getTemplate(db, req.project.id, id) })
+
 export function templateRoutes(app: App, deps: Deps) {
   const { db } = deps
-  const common = { tags: ['Templates'], caller: 'project' as const, scope: 'templates' as const }
-  const route = routesOf(app, common)
-  const find = (req: FastifyRequest, { id }: { id: string }) => getTemplate(db, req.project.id, id)
-  const template = resource(app, { ...common, params: TemplateId, find })
+  const route = routesOf(app, COMMON)
+  const template = templateResource(app, db)
   const bodyLimit = BODY_LIMIT
 
   route.get(
@@ -70,7 +75,15 @@ export function templateRoutes(app: App, deps: Deps) {
 
   route.post(
     '/templates',
-    { summary: 'Create a template', body: NewTemplate, audit: 'template.create', response: { 201: Template }, bodyLimit },
+    {
+      summary: 'Create a template',
+      body: NewTemplate,
+      audit: 'template.create',
+      senders: ['new'],
+      stops: 'never',
+      response: { 201: Template },
+      bodyLimit,
+    },
     async (req, reply) => {
       const content = await withRenderedBody(db, req.project.id, req.body)
       const template = { ...content, body: content.body ?? missingBody() }
@@ -98,6 +111,8 @@ export function templateRoutes(app: App, deps: Deps) {
         type: z.enum(TYPES).optional(),
       }),
       response: LintResult,
+      ...SENDS_NOTHING,
+      audit: null,
       onlyReads: true,
       bodyLimit,
     },
@@ -118,6 +133,8 @@ export function templateRoutes(app: App, deps: Deps) {
       summary: 'Update a template',
       body: Changes,
       audit: 'template.update',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: Template,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -149,6 +166,8 @@ export function templateRoutes(app: App, deps: Deps) {
       summary: 'Delete a template',
       description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
       audit: 'template.delete',
+      senders: ['stored'],
+      stops: 'never',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
@@ -160,7 +179,7 @@ export function templateRoutes(app: App, deps: Deps) {
 
   template.post(
     '/templates/:id/duplicate',
-    { summary: 'Duplicate a template', audit: 'template.duplicate', response: { 201: Template } },
+    { summary: 'Duplicate a template', audit: 'template.duplicate', senders: ['stored'], stops: 'never', response: { 201: Template } },
     async (req, { id }, reply) => {
       const copy = await transact(req.db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId }))
       return reply.status(201).send(copy ?? templateNotFound(id))
@@ -172,7 +191,7 @@ export function templateRoutes(app: App, deps: Deps) {
 
 type Change = (req: FastifyRequest, stored: StoredTemplate, changes: StoredChanges) => Promise<StoredTemplate>
 
-function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, StoredTemplate>>, db: Db, change: Change) {
+function versionRoutes(template: ReturnType<typeof templateResource>, db: Db, change: Change) {
   template.get(
     '/templates/:id/versions',
     {
@@ -196,6 +215,8 @@ function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, S
       description: 'Saves the content of the version again, as a new version.',
       params: VersionId,
       audit: 'template.restore',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: Template,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],

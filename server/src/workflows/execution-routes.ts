@@ -39,7 +39,9 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
       body: z.object({ contactId: z.uuid(), context: Context }),
       audit: 'execution.start',
-      alsoScope: 'send',
+      scope: { all: ['workflows', 'send'] },
+      senders: ['stored'],
+      stops: 'never',
       response: { 201: ExecutionDetails },
       refusals: ['CONFLICT', 'CONTACT_NOT_FOUND'],
     },
@@ -84,6 +86,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       description: 'Refused with 409 if it has ended. An email that is already queued is sent.',
       params: ExecutionParam,
       audit: 'execution.cancel',
+      senders: 'none',
+      stops: 'always',
       response: Execution,
       refusals: ['CONFLICT'],
     },
@@ -105,6 +109,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       // Strict: with a misspelt filter it would cancel every execution.
       querystring: z.strictObject(CANCEL_FILTER),
       audit: 'workflow.cancel_executions',
+      senders: 'none',
+      stops: 'always',
       response: z.object({ cancelled: z.int() }),
     },
     async (req, { projectId, id }) => {

@@ -42,7 +42,14 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
 
   route.post(
     '/workflows/:id/transitions',
-    { summary: 'Add a transition', body: NewTransition, audit: 'workflow.add_transition', response: { 201: Transition } },
+    {
+      summary: 'Add a transition',
+      body: NewTransition,
+      audit: 'workflow.add_transition',
+      senders: ['stored', 'live'],
+      stops: 'never',
+      response: { 201: Transition },
+    },
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
@@ -57,6 +64,8 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       summary: 'Delete a transition',
       params: z.object({ id: z.string(), transitionId: z.string() }),
       audit: 'workflow.delete_transition',
+      senders: ['stored', 'live'],
+      stops: 'never',
       response: NO_CONTENT,
     },
     async (req, { id, projectId }, reply) => {
@@ -77,6 +86,8 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
       body: NewGraph,
       audit: 'workflow.replace_graph',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       etag: true,

@@ -37,7 +37,7 @@ const WorkflowRecipe = z
   .meta({ id: 'WorkflowRecipe' })
 
 export function workflowRecipeRoutes(app: App, { config }: Deps) {
-  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', scope: 'workflows' })
+  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', role: 'MEMBER', scope: 'workflows', read: true })
   const target = webhookTargetOf(config)
 
   route.get(
@@ -62,7 +62,9 @@ export function workflowRecipeRoutes(app: App, { config }: Deps) {
         eventName: ListenedEvent.optional().describe('Instead of the event of the recipe. Ignored for a schedule.'),
       }),
       audit: 'workflow.create_from_recipe',
-      alsoScope: 'templates',
+      scope: { all: ['workflows', 'templates'] },
+      senders: ['new'],
+      stops: 'never',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
       bodyOptional: true,

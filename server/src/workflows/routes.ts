@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
@@ -41,7 +42,7 @@ export const describeWorkflow = async (db: Db, { row, graph }: { row: WorkflowRo
   showWorkflow(row, graph, await findProblems(db, row, graph))
 
 export function workflowRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', scope: 'workflows' })
+  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', role: 'MEMBER', scope: 'workflows', read: true, ...SENDS_NOTHING })
   const ofWorkflow = workflowResource(app, db)
 
   route.get(
@@ -96,6 +97,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
       description: 'Disabling keeps contacts from entering; executions that run go on.',
       body: Changes,
       audit: 'workflow.update',
+      senders: ['stored', 'live'],
+      stops: 'some',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -119,6 +122,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
       description:
         'Refused while it has active executions. Its executions are deleted with it, and the templates that were written in it unless something else uses them; their emails stay.',
       audit: 'workflow.delete',
+      senders: ['stored'],
+      stops: 'never',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
@@ -134,6 +139,8 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Duplicate a workflow',
       description: 'The copy is disabled, and has copies of the templates that were written in the original.',
       audit: 'workflow.duplicate',
+      senders: ['stored'],
+      stops: 'never',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },

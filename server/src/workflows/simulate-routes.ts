@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { getContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, GivenTime } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
@@ -53,6 +54,8 @@ export function workflowSimulateRoutes(app: App, { db, secrets, config: { public
         'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout, unless `answers` say otherwise.',
       body: Simulated,
       response: Simulation,
+      ...SENDS_NOTHING,
+      audit: null,
       onlyReads: true,
       slowRead: true,
       refusals: ['CONTACT_NOT_FOUND'],

@@ -40,7 +40,14 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
 
   route.post(
     '/workflows/:id/steps',
-    { summary: 'Add a step', body: NewStep, audit: 'workflow.add_step', response: { 201: WorkflowStep } },
+    {
+      summary: 'Add a step',
+      body: NewStep,
+      audit: 'workflow.add_step',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
+      response: { 201: WorkflowStep },
+    },
     async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
       const read = await readStepConfig(req.body, { path: '', target, projectId })
@@ -59,6 +66,8 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       params: StepParam,
       body: StepChanges,
       audit: 'workflow.update_step',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: WorkflowStep,
       takesHeaders: [IF_MATCH],
     },
@@ -91,6 +100,8 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       params: StepParam,
       querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
       audit: 'workflow.delete_step',
+      senders: ['stored', 'live'],
+      stops: 'never',
       response: NO_CONTENT,
     },
     async (req, { id, projectId }, reply) => {

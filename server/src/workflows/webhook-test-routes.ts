@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Data } from '../contacts/data.ts'
 import { auditWithoutChange } from '../http/audit.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { contactNotFound, invalid } from '../lib/errors.ts'
@@ -45,6 +46,8 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
       description: 'As it would be made for this contact and event, without the signature. Calls nothing.',
       body: Tested,
       response: WebhookRequestShown,
+      ...SENDS_NOTHING,
+      audit: null,
       onlyReads: true,
     },
     async (req, workflow) => build(workflow, req.body),
@@ -57,6 +60,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
       description:
         'Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project.',
       body: Tested,
+      ...SENDS_NOTHING,
       audit: 'webhook.test',
       response: z.object({
         status: z.int().nullable().describe('Null: there was no reply.'),

@@ -12,7 +12,9 @@ export const workflowResource = (app: App, db: Db, refusals: FastifyContextConfi
   resource(app, {
     tags: ['Workflows'],
     caller: 'project',
+    role: 'MEMBER',
     scope: 'workflows',
+    read: true,
     refusals,
     params: WorkflowParam,
     find: (req, { id }) => getWorkflow(db, { projectId: req.project.id, id }),

@@ -5,9 +5,11 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
+import { ANYONE } from '../../src/http/declaration.ts'
 import { SLOW_READS_PER_OWNER } from '../../src/http/limits/slow-reads.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { OF_PROBES } from '../support/api/probe.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { SECRET_KEY } from '../support/secret-key.ts'
@@ -19,7 +21,7 @@ describe('bodies', () => {
     const boot = async (body: z.ZodType) => {
       const app = await buildApp(
         { config: loadConfig({ SECRET_KEY }), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') },
-        { extend: (app) => void app.post('/probe/unbounded', { config: { caller: 'anyone' }, schema: { body } }, () => 1) },
+        { extend: (app) => void app.post('/probe/unbounded', { config: ANYONE, schema: { body } }, () => 1) },
       )
       await app.ready()
       await app.close()
@@ -254,7 +256,7 @@ describe('slow reads', () => {
     extend: (app) =>
       void app.get(
         '/probe/slow-read',
-        { config: { caller: 'project', scope: 'full', slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
+        { config: { ...OF_PROBES, slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
         async (req) => {
           if (!('slow' in (req.query as object))) return {}
           count(req.project.owner, 1)
@@ -369,7 +371,7 @@ describe('requests with large bodies', () => {
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
     extend: (app) =>
-      void app.post('/probe/large-body', { config: { caller: 'project', scope: 'full' } }, async () => {
+      void app.post('/probe/large-body', { config: OF_PROBES }, async () => {
         most = Math.max(most, ++running)
         await new Promise<void>((resolve) => {
           const before = open
@@ -442,7 +444,7 @@ describe('reads with large responses', () => {
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
     extend: (app) =>
-      void app.get('/probe/large', { config: { caller: 'project', scope: 'full' } }, async (req) => {
+      void app.get('/probe/large', { config: OF_PROBES }, async (req) => {
         const { size, hold } = req.query as { size: string; hold?: string }
         const { id } = req.project
         if (hold) await new Promise<void>((resolve) => held.set(id, [...(held.get(id) ?? []), resolve]))

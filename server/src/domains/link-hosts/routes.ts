@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { maybeOne } from '../../db/index.ts'
+import { ANYONE } from '../../http/declaration.ts'
 import { linkHostsOf } from '../../http/link-host-guard.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
@@ -10,7 +11,7 @@ import { PROOF_PATH } from './link-host.ts'
 const Host = z.object({ domain: z.string().max(1_000).optional() })
 
 export function linkHostRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Domains'], caller: 'anyone' })
+  const route = routesOf(app, { tags: ['Domains'], ...ANYONE })
 
   route.get(
     '/link-hosts/allowed',
@@ -30,7 +31,7 @@ export function linkHostRoutes(app: App, { db, secrets }: Deps) {
   )
 
   /** Of the host that the request names. */
-  app.get(PROOF_PATH, { config: { caller: 'anyone' }, schema: { hide: true } }, async (req, reply) => {
+  app.get(PROOF_PATH, { config: ANYONE, schema: { hide: true } }, async (req, reply) => {
     const [host] = linkHostsOf(req) ?? notFound('route', PROOF_PATH)
     return reply.type('text/plain').send(secrets.sign('link-host', host!))
   })
