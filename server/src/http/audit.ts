@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { type Pool, type Tx, transact, withLastStep } from '../db/index.ts'
 import { dropRows, OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
-import { MASK } from '../lib/mask.ts'
+import { maskQuery } from '../lib/mask.ts'
 import { networkOf } from '../lib/network/network.ts'
 import type { App } from './server.ts'
 
@@ -121,7 +121,7 @@ const hostOf = (url: unknown) => (typeof url === 'string' && URL.canParse(url) ?
 
 /** A setting without the queries of its URLs, for the same reason. */
 function withoutQueries(value: unknown): unknown {
-  if (typeof value === 'string') return /^https?:/i.test(value) ? value.replace(/[?].*$/s, `?${MASK}`) : value
+  if (typeof value === 'string') return /^https?:/i.test(value) ? maskQuery(value) : value
   if (Array.isArray(value)) return value.map(withoutQueries)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutQueries(inner)]))

@@ -9,7 +9,7 @@ import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newStep, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, stepOf, withoutStep } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
-import { readStepConfig } from './definition/step-config.ts'
+import { readGivenStepConfig } from './definition/step-config.ts'
 import { readGraph, showStep, WorkflowStep } from './definition/workflow.ts'
 import { STEP_TYPES } from './steps/kinds.ts'
 import { editorOf, workflowResource } from './workflow-resource.ts'
@@ -43,7 +43,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
     { summary: 'Add a step', body: NewStep, audit: 'workflow.add_step', response: { 201: WorkflowStep } },
     async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
-      const read = await readStepConfig(req.body, { path: '', target, projectId })
+      const read = await readGivenStepConfig(req.body, { path: '', target, projectId, stored: undefined })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
       const { graph } = await transact(req.db, (tx) => editGraph(tx, { projectId, id, ...editorOf(req), change }))
@@ -69,7 +69,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       const { config: given, templateId, name, position } = req.body
       const isConfigured = given !== undefined || (templateId !== undefined && templateId !== null)
       const changed = { type: stored.type, config: given ?? stored.config, templateId, storedTemplateId: stored.templateId }
-      const read = isConfigured ? await readStepConfig(changed, { path: '', target, projectId }) : {}
+      const read = isConfigured ? await readGivenStepConfig(changed, { path: '', target, projectId, stored }) : {}
       const places: Places = { violation: () => 'config', step: () => '' }
       const change = (graph: Graph) => {
         const current = stepOf(graph, stepId) ?? notFound('step', stepId)
