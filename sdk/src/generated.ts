@@ -3306,6 +3306,33 @@ export interface Operations {
     }
   }
 
+  /**
+   * Get the invitation of a link
+   *
+   * The project, and the person that invites to it. Changes nothing.
+   */
+  'POST /auth/invitation': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      token: string
+    }
+    response: {
+      /** The invited address. */
+      email: string
+      role: 'ADMIN' | 'MEMBER'
+      project: {
+        name: string
+      }
+      /** Null: the account of the inviter is gone. */
+      invitedBy: {
+        email: string
+      } | null
+      expiresAt: string
+    }
+  }
+
   /** Sign in */
   'POST /auth/login': {
     params: undefined
@@ -4855,6 +4882,50 @@ export interface Operations {
       hasMore: boolean
       total: number
     }
+  }
+
+  /**
+   * Send one email
+   *
+   * For people and their tools: accepts a session, and the body of `/v1/send` with one recipient. Follows the same rules, limits and usage, and is in the audit trail. Takes no `Idempotency-Key`: apps that retry use `/v1/send`.
+   */
+  'POST /emails': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      to: string | {
+        name?: string
+        email: string
+      } | (string | {
+        name?: string
+        email: string
+      })[]
+      subject?: string
+      body?: string
+      template?: string
+      from?: string | {
+        name?: string
+        email: string
+      }
+      /** Deprecated: use `from.name`. Applies only if `from` is a string without a name. */
+      name?: string
+      subscribed?: boolean
+      data?: Record<string, unknown> | null
+      headers?: Record<string, string>
+      reply?: string
+      attachments?: {
+        filename: string
+        /** Base64; line breaks and missing padding are accepted. */
+        content: string
+        /** A MIME type, optionally with parameters: `text/csv; charset=utf-8`. */
+        contentType: string
+        contentId?: string
+        disposition?: 'attachment' | 'inline'
+      }[]
+      sendAt?: string | null
+    }
+    response: Email
   }
 
   /**
@@ -8188,6 +8259,10 @@ export class AuthApi extends Resource {
   readonly confirmAddress = (options: CallOptions = {}): Promise<Result<'POST /auth/confirm-address'>> =>
     this.call('POST /auth/confirm-address', {}, options)
 
+  /** Get the invitation of a link. The project, and the person that invites to it. Changes nothing. */
+  readonly invitation = (body: Body<'POST /auth/invitation'>, options: CallOptions = {}): Promise<Result<'POST /auth/invitation'>> =>
+    this.call('POST /auth/invitation', { body }, options)
+
   /** Sign in */
   readonly logIn = (body: Body<'POST /auth/login'>, options: CallOptions = {}): Promise<Result<'POST /auth/login'>> =>
     this.call('POST /auth/login', { body }, options)
@@ -8549,6 +8624,10 @@ export class EmailsApi extends Resource {
       (page) => page.data,
       { max, pageSize: query.limit },
     )
+
+  /** Send one email. For people and their tools: accepts a session, and the body of `/v1/send` with one recipient. Follows the same rules, limits and usage, and is in the audit trail. Takes no `Idempotency-Key`: apps that retry use `/v1/send`. */
+  readonly send = (body: Body<'POST /emails'>, options: CallOptions = {}): Promise<Result<'POST /emails'>> =>
+    this.call('POST /emails', { body }, options)
 
   /** Export emails as CSV. Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept. */
   readonly export = (body: Body<'POST /emails/export'> = {}, options: CallOptions = {}): Promise<Result<'POST /emails/export'>> =>

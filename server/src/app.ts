@@ -42,6 +42,7 @@ import { membershipRoutes } from './segments/membership-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
+import { singleEmailRoutes } from './send/single-routes.ts'
 import { templateTestRoutes } from './send/test-routes.ts'
 import { designRoutes } from './templates/design/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
@@ -120,6 +121,7 @@ export async function buildApp(
   campaignLedgerRoutes(app, deps)
   campaignCheckRoutes(app, deps)
   sendRoutes(app, deps)
+  singleEmailRoutes(app, deps)
   templateTestRoutes(app, deps)
   workflowRoutes(app, deps)
   workflowStepRoutes(app, deps)

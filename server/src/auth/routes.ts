@@ -11,7 +11,7 @@ import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
-import { isInvited } from '../projects/members.ts'
+import { findInvitation, isInvited, ShownInvitation } from '../projects/members.ts'
 import { joinByInvitation, lockPassword, signUp } from './accounts.ts'
 import { logIn } from './login.ts'
 import { Done, passwordRoutes, Token } from './password-routes.ts'
@@ -140,6 +140,24 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   )
 
   passwordRoutes(app, deps, { passwords, port, attempts, findUser })
+
+  visitor.post(
+    '/auth/invitation',
+    {
+      summary: 'Get the invitation of a link',
+      description: 'The project, and the person that invites to it. Changes nothing.',
+      body: z.object({ token: Token }),
+      response: ShownInvitation,
+      refusals: ['INVALID_TOKEN'],
+    },
+    async (req) => {
+      const attempt = { scope: 'token', subject: networkOf(req.ip) } as const
+      await attempts.take(attempt)
+      const invitation = (await findInvitation(db, port, req.body.token)) ?? fail('INVALID_TOKEN')
+      await attempts.refund(attempt)
+      return invitation
+    },
+  )
 
   session.post(
     '/auth/accept-invitation',

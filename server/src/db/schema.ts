@@ -435,6 +435,7 @@ export interface Schema {
     created_at: Date
     expires_at: Date
     link_hash: Buffer | null
+    invited_by: string | null
   }
   job_errors: { project_id: string; job_id: string; row: number; subject: string; error: string }
   job_files: { project_id: string; job_id: string; content: Buffer }

@@ -51,7 +51,9 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
       await attempts.take({ scope: 'invite', subject: projectId })
       // Per address: many projects together must not flood one mailbox.
       await attempts.take({ scope: 'invited', subject: req.body.email })
-      return reply.status(201).send(await transact(req.db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
+      return reply
+        .status(201)
+        .send(await transact(req.db, (tx) => inviteMember(tx, port, { projectId, invitedBy: req.person.userId, ...req.body })))
     },
   )
 

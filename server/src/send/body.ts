@@ -51,20 +51,21 @@ const reporter =
   (path, message, code = 'custom') =>
     context.addIssue({ code: 'custom', path, message, params: { code }, input: undefined })
 
-const Recipients = z
-  .unknown()
-  .meta({ anyOf: [...mailboxSchema.anyOf, { type: 'array', items: mailboxSchema, minItems: 1, maxItems: MAX_RECIPIENTS }] })
-  .transform((given, context) => {
-    const issue = reporter(context)
-    const list = Array.isArray(given) ? given : [given]
-    if (list.length < 1) issue([], 'Give at least one recipient.', 'too_small')
-    if (list.length > MAX_RECIPIENTS) {
-      issue([], `At most ${MAX_RECIPIENTS} recipients.`, 'too_big')
-      return z.NEVER
-    }
-    const read = list.map((each, index) => readMailbox(each, Array.isArray(given) ? [index] : [], issue))
-    return read.filter((each) => each !== undefined)
-  })
+const recipients = (max: number) =>
+  z
+    .unknown()
+    .meta({ anyOf: [...mailboxSchema.anyOf, { type: 'array', items: mailboxSchema, minItems: 1, maxItems: max }] })
+    .transform((given, context) => {
+      const issue = reporter(context)
+      const list = Array.isArray(given) ? given : [given]
+      if (list.length < 1) issue([], 'Give at least one recipient.', 'too_small')
+      if (list.length > max) {
+        issue([], max === 1 ? 'Give one recipient.' : `At most ${max} recipients.`, 'too_big')
+        return z.NEVER
+      }
+      const read = list.map((each, index) => readMailbox(each, Array.isArray(given) ? [index] : [], issue))
+      return read.filter((each) => each !== undefined)
+    })
 
 /** `Name <address>`, optionally with a quoted name. */
 const NAMED = /^(?:"((?:[^"\\]|\\.)*)"\s*|([^<>"]*))<([^<>]*)>$/
@@ -124,10 +125,12 @@ const oneLine = (text: string) => !/[\r\n\0]/.test(text)
 /** Base64 in a message is wrapped into lines of 76 characters and CRLF. */
 const LINE_BREAK_FACTOR = 78 / 76
 
-export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: number; maxAttachmentMb: number }) =>
+type Bounds = { maxAttachments: number; maxAttachmentMb: number; maxRecipients?: number }
+
+export const sendBody = ({ maxAttachments, maxAttachmentMb, maxRecipients = MAX_RECIPIENTS }: Bounds) =>
   z
     .object({
-      to: Recipients,
+      to: recipients(maxRecipients),
       subject: z
         .string()
         .min(1)

@@ -6,6 +6,7 @@ import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
+import { seesWebhooks } from './definition/masked-steps.ts'
 import { assertMaySend } from './definition/may-send.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
 import { startExecution } from './executions/enrol.ts'
@@ -18,7 +19,8 @@ import {
   getExecution,
   listExecutions,
 } from './insight/execution.ts'
-import { workflowResource } from './workflow-resource.ts'
+import { maskWebhook } from './steps/webhook-mask.ts'
+import { SECRETS_MASKED, workflowResource } from './workflow-resource.ts'
 
 const { data, ...rest } = pageList(ExecutionItem).shape
 const ExecutionList = z.object({ data, executions: data.describe('The same as `data`.'), ...rest })
@@ -75,8 +77,13 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
 
   route.get(
     '/workflows/:id/executions/:executionId',
-    { summary: 'Get an execution with its steps', params: ExecutionParam, response: ExecutionDetails },
-    (req, { projectId, id }) => describeExecution(db, { projectId, workflowId: id, id: req.params.executionId }),
+    { summary: 'Get an execution with its steps', description: SECRETS_MASKED, params: ExecutionParam, response: ExecutionDetails },
+    async (req, { projectId, id }) => {
+      const execution = await describeExecution(db, { projectId, workflowId: id, id: req.params.executionId })
+      if (seesWebhooks(req.project)) return execution
+      const stepExecutions = execution.stepExecutions.map((step) => ({ ...step, input: maskWebhook(step.input) }))
+      return { ...execution, stepExecutions }
+    },
   )
 
   route.delete(

@@ -9,13 +9,14 @@ import type { App, Deps } from '../http/server.ts'
 import { invalid } from '../lib/errors.ts'
 import { listWorkflowFields, WorkflowFields } from './definition/fields.ts'
 import type { Graph } from './definition/graph.ts'
+import { maskedFor } from './definition/masked-steps.ts'
 import { assertMaySend } from './definition/may-send.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
 import { readGraph, showWorkflow, Workflow, type WorkflowRow } from './definition/workflow.ts'
 import { listWorkflows, WorkflowItem, WorkflowsQuery } from './insight/list.ts'
-import { workflowResource } from './workflow-resource.ts'
+import { SECRETS_MASKED, workflowResource } from './workflow-resource.ts'
 
 const Name = z.string().trim().min(1).max(MAX_WORKFLOW_NAME)
 const Description = z.string().max(2_000).nullish()
@@ -86,8 +87,13 @@ export function workflowRoutes(app: App, { db }: Deps) {
 
   ofWorkflow.get(
     '/workflows/:id',
-    { summary: 'Get a workflow with its steps and transitions', response: Workflow, etag: true },
-    async (_req, row) => describeWorkflow(db, { row, graph: await readGraph(db, row) }),
+    {
+      summary: 'Get a workflow with its steps and transitions',
+      description: SECRETS_MASKED,
+      response: Workflow,
+      etag: true,
+    },
+    async (req, row) => maskedFor(req.project, await describeWorkflow(db, { row, graph: await readGraph(db, row) })),
   )
 
   ofWorkflow.patch(

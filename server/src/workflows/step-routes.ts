@@ -9,7 +9,7 @@ import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newStep, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, stepOf, withoutStep } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
-import { readStepConfig } from './definition/step-config.ts'
+import { readGivenStepConfig } from './definition/step-config.ts'
 import { readGraph, showStep, WorkflowStep } from './definition/workflow.ts'
 import { STEP_TYPES } from './steps/kinds.ts'
 import { editorOf, workflowResource } from './workflow-resource.ts'
@@ -50,7 +50,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
     },
     async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
-      const read = await readStepConfig(req.body, { path: '', target, projectId })
+      const read = await readGivenStepConfig(req.body, { path: '', target, projectId, stored: undefined })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
       const { graph } = await transact(req.db, (tx) => editGraph(tx, { projectId, id, ...editorOf(req), change }))
@@ -78,7 +78,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       const { config: given, templateId, name, position } = req.body
       const isConfigured = given !== undefined || (templateId !== undefined && templateId !== null)
       const changed = { type: stored.type, config: given ?? stored.config, templateId, storedTemplateId: stored.templateId }
-      const read = isConfigured ? await readStepConfig(changed, { path: '', target, projectId }) : {}
+      const read = isConfigured ? await readGivenStepConfig(changed, { path: '', target, projectId, stored }) : {}
       const places: Places = { violation: () => 'config', step: () => '' }
       const change = (graph: Graph) => {
         const current = stepOf(graph, stepId) ?? notFound('step', stepId)

@@ -11,7 +11,7 @@ import { createSafeFetch } from '../lib/network/safe-fetch.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { signWebhook } from '../webhooks/sign.ts'
 import { webhookTargetOf } from '../webhooks/target-of.ts'
-import { readStepConfig } from './definition/step-config.ts'
+import { readGivenStepConfig } from './definition/step-config.ts'
 import type { WorkflowRow } from './definition/workflow.ts'
 import { ListenedEvent } from './steps/wait-for-event.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from './steps/webhook-request.ts'
@@ -87,7 +87,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
   )
 
   async function build({ projectId, id, name }: WorkflowRow, { config: given, contactId, event }: z.output<typeof Tested>) {
-    const { config } = await readStepConfig({ type: 'WEBHOOK', config: given }, { path: '', target, projectId })
+    const { config } = await readGivenStepConfig({ type: 'WEBHOOK', config: given }, { path: '', target, projectId, stored: undefined })
     const contact = contactId === undefined ? SAMPLE : ((await readWebhookContact(db, projectId, contactId)) ?? contactNotFound(contactId))
     const startedAt = new Date()
     const data = { ...event?.data?.set, ...event?.data?.transient }

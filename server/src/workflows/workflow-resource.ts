@@ -7,6 +7,10 @@ import { getWorkflow } from './definition/workflow.ts'
 
 const WorkflowParam = z.object({ id: z.string() })
 
+/** Description of reads that show steps. */
+export const SECRETS_MASKED =
+  'To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.'
+
 /** Routes below `/workflows/:id`. */
 export const workflowResource = (app: App, db: Db, refusals: FastifyContextConfig['refusals'] = []) =>
   resource(app, {

@@ -23,9 +23,13 @@ type Grants = { scopes: readonly Scope[] | null; senderDomains: readonly string[
 export const refuseScope = (scope: Scope) =>
   fail('INSUFFICIENT_SCOPE', { message: `This API key needs the scope "${scope}" for this request.`, details: { scope } })
 
+/** People have all scopes: every member may edit and send. */
+export const hasScope = ({ scopes }: Pick<Grants, 'scopes'>, scope: Scope) =>
+  scopes === null || scopes.includes('full') || scopes.includes(scope)
+
 /** For requests whose body decides that they need another scope. */
-export function requireScope({ scopes }: Grants, scope: Scope) {
-  if (scopes !== null && !scopes.includes('full') && !scopes.includes(scope)) refuseScope(scope)
+export function requireScope(grants: Pick<Grants, 'scopes'>, scope: Scope) {
+  if (!hasScope(grants, scope)) refuseScope(scope)
 }
 
 /** Refuses to send, or store, an email from a domain that the key may not use. */
