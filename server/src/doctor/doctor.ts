@@ -405,7 +405,12 @@ async function checkHold(db: Pool): Promise<Check[]> {
   const hold = await readSendingHold(db)
   if (!hold) return []
   const advice = `look at what waits, then run: ${STERNA} sending resume`
-  return [failed('sending', `no email leaves since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`)]
+  return [
+    failed(
+      'sending',
+      `held in ${hold.kind}: nothing leaves, and workflows stand still, since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`,
+    ),
+  ]
 }
 
 const MAX_PAUSES_SHOWN = 20
