@@ -78,7 +78,10 @@ async function hold() {
   expect(await cli('sending', 'hold', '--reason', 'a look at what waits')).toContain('Sending is held')
   await until('the worker notices', () => logged.some((line) => line.includes('sending is held: nothing leaves')))
 }
-const resume = async () => expect(await cli('sending', 'resume')).toContain('Emails leave again')
+async function resume() {
+  expect(await cli('sending', 'resume')).toContain('Emails leave again')
+  await until('the worker notices', () => logged.some((line) => line.includes('sending goes on')))
+}
 
 /** The worker has handled reactions and facts several times, each after a rest: whatever was due before has had its turn. */
 async function rounds() {
