@@ -267,8 +267,7 @@ async function checkContents(config: Config, url: string, { messageFrom }: Optio
 
 const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
-  ...(await checkHold(db)),
-  ...(await checkPauses(db)),
+  ...(await checkSending(db)),
   await checkReactions(db),
   ...(await checkDatabaseSettings(config, db)),
   ...(await checkSenderDomains(db)),
@@ -400,6 +399,12 @@ const checkCounts = async (db: Pool): Promise<Check[]> =>
     const what = `of project ${projectId} were wrong in ${rows.join(', ')}`
     return warn('counts', `${what}, and were corrected at ${at.toISOString()}; please report it`)
   })
+
+/** That nothing is paused would mislead while sending is held. */
+async function checkSending(db: Pool): Promise<Check[]> {
+  const [hold, pauses] = [await checkHold(db), await checkPauses(db)]
+  return hold.length ? [...hold, ...pauses.filter(({ verdict }) => verdict !== 'ok')] : pauses
+}
 
 async function checkHold(db: Pool): Promise<Check[]> {
   const hold = await readSendingHold(db)
