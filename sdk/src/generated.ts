@@ -5826,6 +5826,8 @@ export interface Operations {
         migrations: boolean
         disk: boolean
       }
+      /** Requests are accepted, and nothing is sent: see `sterna sending resume`. */
+      sendingHeld: 'full' | null
     }
   }
 
@@ -7388,7 +7390,7 @@ export interface Operations {
   /**
    * Send a test request to a webhook endpoint
    *
-   * A signed request of the type `test`, now and once. It is not a delivery.
+   * A signed request of the type `test`, now and once. It is not a delivery. 409 while an operator has held sending.
    */
   'POST /webhook-endpoints/{id}/test': {
     params: {
@@ -8100,7 +8102,7 @@ export interface Operations {
   /**
    * Call a webhook
    *
-   * Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project.
+   * Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. 409 while an operator has held sending.
    */
   'POST /workflows/{id}/webhook-test': {
     params: {
@@ -9275,7 +9277,7 @@ export class WebhookEndpointsApi extends Resource {
   readonly rotateSecret = (id: string, body: Body<'POST /webhook-endpoints/{id}/rotate-secret'> = {}, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/rotate-secret'>> =>
     this.call('POST /webhook-endpoints/{id}/rotate-secret', { params: { id }, body }, options)
 
-  /** Send a test request to a webhook endpoint. A signed request of the type `test`, now and once. It is not a delivery. */
+  /** Send a test request to a webhook endpoint. A signed request of the type `test`, now and once. It is not a delivery. 409 while an operator has held sending. */
   readonly test = (id: string, options: CallOptions = {}): Promise<Result<'POST /webhook-endpoints/{id}/test'>> =>
     this.call('POST /webhook-endpoints/{id}/test', { params: { id } }, options)
 }
@@ -9421,7 +9423,7 @@ export class WorkflowsApi extends Resource {
   readonly previewWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
     this.call('POST /workflows/{id}/webhook-preview', { params: { id }, body }, options)
 
-  /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. */
+  /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. 409 while an operator has held sending. */
   readonly testWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
     this.call('POST /workflows/{id}/webhook-test', { params: { id }, body }, options)
 }

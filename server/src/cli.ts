@@ -8,7 +8,7 @@ import { resolveReport } from './billing/reports.ts'
 import { connect, maybeOne, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
-import { holdSending, resumeSending } from './db/nodes/sending-hold.ts'
+import { holdSending, resumeSending, UNTIL_RESUMED } from './db/nodes/sending-hold.ts'
 import { borrowDatabase } from './db/open.ts'
 import { explainEmail } from './delivery/emails/explain.ts'
 import { diagnose } from './doctor/doctor.ts'
@@ -58,8 +58,8 @@ const USAGE = `Usage: ${STERNA} <command>
   secret rewrite                                      seal all stored values with SECRET_KEY, so that former keys can go
   backup <folder>                                     copy the embedded database, images and secret key into a new folder
   restore <folder>                                    make a new DATA_DIR from a backup
-  sending hold [--reason <text>]                      let no email leave, as after a restore
-  sending resume                                      let emails leave again, after you have checked what waits
+  sending hold [--reason <text>]                      let nothing leave, and workflows stand still, as after a restore
+  sending resume                                      go on, after you have checked what waits
   migrate                                             apply pending migrations
   doctor [--message <from address>]                   check configuration, database, disk and ports; send a message out and back`
 
@@ -157,7 +157,7 @@ const describeBackup = (manifest: Manifest) => `Backed up ${sizeOf(manifest)}. T
 const describeRestore = (manifest: Manifest) =>
   [
     `Restored ${sizeOf(manifest)}, as they were at ${manifest.createdAt}.`,
-    `Emails that wait in the backup may have been sent since. After the next start nothing is sent until you run: ${STERNA} sending resume`,
+    `What waits in the backup may have left since. After the next start ${UNTIL_RESUMED}.`,
   ].join('\n')
 
 const MAX_REASON = 200
@@ -307,12 +307,12 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   async 'sending hold'({ db, options }) {
     const reason = (options.reason ?? 'held by an operator').slice(0, MAX_REASON)
     await transact(db, (tx) => holdSending(tx, reason))
-    return 'Sending is held. Running workers notice within seconds.'
+    return 'Sending is held: within seconds nothing leaves any more, and workflows stand still.'
   },
 
   async 'sending resume'({ db }) {
     const resumed = await transact(db, (tx) => resumeSending(tx))
-    return resumed ? 'Emails leave again within seconds.' : 'Sending was not held.'
+    return resumed ? 'Emails leave again within seconds, and so do webhooks and usage reports; workflows go on.' : 'Sending was not held.'
   },
 }
 

@@ -3,7 +3,7 @@ import { EVERYTHING_DUE, type WorkerAgenda, type WorkerTask } from './agenda.ts'
 import { addToRollups } from './analytics/fold.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
-import { reportUsage, sendReports } from './billing/reports.ts'
+import { type ReportDeps, reportUsage, sendReports } from './billing/reports.ts'
 import { endSubscription, syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
 import { continueApplyBrand } from './campaigns/draft/apply-brand.ts'
@@ -84,10 +84,10 @@ import { startWebhooks } from './workflows/webhooks/webhooks.ts'
 const SENDER_CONNECTIONS = 6
 
 /** Every background job, in one list. */
-const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
+const handlersFor = ({ db, config, log }: Deps, storage: Storage, mayLeave: () => boolean): Handlers => ({
   // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
-  'billing.cancel': async (cancellation) => config.stripe && endSubscription(db, config.stripe, log, cancellation),
-  'billing.sync': async ({ customer }) => config.stripe && syncAndReport({ db, log }, config.stripe, customer),
+  'billing.cancel': async (cancellation) => config.stripe && endSubscription({ db, log, mayLeave }, config.stripe, cancellation),
+  'billing.sync': async ({ customer }) => config.stripe && syncAndReport({ db, log, mayLeave }, config.stripe, customer),
   'campaigns.apply-brand': (job) => continueApplyBrand(db, job),
   'campaigns.copy-to-segment': (job) => continueCopyToSegment(db, job),
   'campaigns.export': (job) => continueCsvExport(db, campaignExport, job),
@@ -117,9 +117,9 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
 })
 
 /** At once, since Stripe finalises the last invoice of a subscription an hour after its end. */
-async function syncAndReport({ db, log }: Pick<Deps, 'db' | 'log'>, stripe: StripeConfig, customer: string) {
-  await syncCustomer(db, stripe, customer)
-  await sendReports(db, stripe, log)
+async function syncAndReport(deps: ReportDeps, stripe: StripeConfig, customer: string) {
+  await syncCustomer(deps.db, stripe, customer)
+  await sendReports(deps, stripe)
 }
 
 /** The handler of reactions for each kind of listener, in one list. */
@@ -128,7 +128,7 @@ const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegm
 const foldAll = (db: Pool, log: Log) => runEach(Object.fromEntries(FOLDED_LEDGERS.map(({ name, fold }) => [name, () => fold(db)])), log)
 
 /** Every scheduled task, in one list. Each runs once per time over all nodes. */
-const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
+const cronsFor = ({ db, config, log, secrets }: Deps, mayLeave: () => boolean): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config) },
   { name: 'cron.fold-ledgers', match: '* * * * *', run: () => foldAll(db, log) },
   { name: 'cron.check-ledgers', match: '41 * * * *', run: () => checkLedgers(db, log, LEDGERS) },
@@ -143,8 +143,12 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
     run: () => judgeDueProjects(db, { ...accountEmailDeps({ config, log, secrets }), autoDisable: config.autoDisable }),
   },
   { name: 'cron.webhook-retention', match: '17 * * * *', run: () => keepWebhooks(db, log) },
-  { name: 'cron.webhook-backlogs', match: '* * * * *', run: () => checkBacklogs(db, accountEmailDeps({ config, log, secrets })) },
-  { name: 'cron.report-usage', match: '*/5 * * * *', run: async () => config.stripe && reportUsage(db, config.stripe, log) },
+  {
+    name: 'cron.webhook-backlogs',
+    match: '* * * * *',
+    run: async () => mayLeave() && checkBacklogs(db, accountEmailDeps({ config, log, secrets })),
+  },
+  { name: 'cron.report-usage', match: '*/5 * * * *', run: async () => config.stripe && reportUsage({ db, log, mayLeave }, config.stripe) },
 ]
 
 /** `timing`, `intervals` and `withSchedule` are for tests: no setting changes them. */
@@ -179,29 +183,29 @@ export async function startWorker(
   })
   // First, because its port may be taken: then nothing else was started.
   const listener = await listenForEmail(deps)
+  // Everything that leaves the installation asks `mayLeave`, and what decides what is going to leave: steps, schedules, campaigns.
+  const hold = await watchSendingHold(deps.db, deps.log)
+  const mayLeave = () => isHeld() && hold.mayLeave()
   const engine = await startEngine({
     ...deps,
     url,
     livenessKey,
     isHeld,
-    handlers: handlersFor(deps, openStorage(deps.config)),
-    crons: cronsFor(deps),
+    handlers: handlersFor(deps, openStorage(deps.config), hold.mayLeave),
+    crons: cronsFor(deps, hold.mayLeave),
     withSchedule,
     isDue: dueIf('jobs'),
     reach,
   })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers, isDue: dueIf('reactions') })
   const outgoing = outgoingEmail(deps)
-  // A database that was restored may be older than what was sent.
-  const hold = await watchSendingHold(deps.db, deps.log)
-  const maySend = () => isHeld() && hold.mayLeave()
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender', settings: KEYED_PLANS })
   const sender = await startSender({
     ...deps,
     ownDb,
     url,
     worker: livenessKey,
-    isHeld: maySend,
+    isHeld: mayLeave,
     isDue: agenda.isDue,
     timing,
     reach,
@@ -210,7 +214,7 @@ export async function startWorker(
   const safeFetch = countCalls(createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config)))
   const deliveries = startDeliveries({
     ...deps,
-    isHeld,
+    isHeld: mayLeave,
     safeFetch,
     accountEmails: accountEmailDeps(deps),
     isDue: dueIf('webhookBatches', 'webhookDeliveries'),
@@ -225,15 +229,15 @@ export async function startWorker(
     deliveries,
     sendAccountEmails(deps, outgoing.transport, {
       key: livenessKey,
-      isHeld: () => maySend() && dueIf('queuedAccountEmails', 'keptAccountEmails', 'accountEmailsInHand')(),
+      isHeld: () => mayLeave() && dueIf('queuedAccountEmails', 'keptAccountEmails', 'accountEmailsInHand')(),
     }),
     startNotifications(deps, notificationsMs, dueIf('notifications')),
     startSweep(deps.db, deps.log, heldAndDue('dueContactsOfSegments', 'windowsOfSegments')),
-    startCampaignWork({ ...deps, isHeld: heldAndDue('scheduledCampaigns', 'campaignsAtWork'), intervals: campaigns }),
-    startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs, isDue: dueIf('executions') }),
-    startWebhooks({ ...deps, isHeld, safeFetch, isDue: dueIf('webhookSteps') }),
+    startCampaignWork({ ...deps, isHeld: heldAndDue('scheduledCampaigns', 'campaignsAtWork'), mayStart: mayLeave, intervals: campaigns }),
+    startWorkflowEngine({ ...deps, url, isHeld: mayLeave, timeoutAfterMs, isDue: dueIf('executions') }),
+    startWebhooks({ ...deps, isHeld: mayLeave, safeFetch, isDue: dueIf('webhookSteps') }),
     startFanOut({ ...deps, isHeld, onFannedOut: deliveries.wake, isDue: dueIf('webhookFacts') }),
-    startFirings(deps.db, deps.log, heldAndDue('firings')),
+    startFirings(deps.db, deps.log, () => mayLeave() && dueIf('firings')()),
     addUpEmailsEvery(campaigns?.countMs ?? ADD_UP_MS, deps, heldAndDue('emailLedger')),
   ]
   return {

@@ -2,9 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Pool, transact } from '../db/index.ts'
-import { holdSending } from '../db/nodes/sending-hold.ts'
+import { holdSending, UNTIL_RESUMED } from '../db/nodes/sending-hold.ts'
 import type { Log } from '../lib/log.ts'
-import { STERNA } from '../lib/process/command.ts'
 
 const markIn = (dataDir: string) => join(dataDir, 'restored-from')
 
@@ -17,5 +16,5 @@ export async function holdIfRestored(db: Pool, dataDir: string, log: Log) {
   const reason = `restored from the backup of ${readFileSync(markIn(dataDir), 'utf8')}`
   await transact(db, (tx) => holdSending(tx, reason))
   await rm(markIn(dataDir))
-  log.error({}, `${reason}: nothing is sent until you run: ${STERNA} sending resume`)
+  log.error({}, `${reason}: ${UNTIL_RESUMED}`)
 }

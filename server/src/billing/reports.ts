@@ -27,16 +27,20 @@ type Report = {
   attempts: number
 }
 
+/** `mayLeave`: false while sending is held. Reports wait. */
+export type ReportDeps = { db: Pool; log: Log; mayLeave: () => boolean }
+
 /** Reports usage to Stripe, hour by hour. */
-export async function reportUsage(db: Pool, config: StripeConfig, log: Log) {
+export async function reportUsage(deps: ReportDeps, config: StripeConfig) {
+  const { db } = deps
   for (let hours = 0; hours < MAX_HOURS && (await transact(db, (tx) => writeReports(tx))) > 0; hours++);
   await transact(db, (tx) => giveUp(tx))
-  await sendReports(db, config, log)
+  await sendReports(deps, config)
 }
 
 /** Sends reports that are due, also of projects without a subscription; with `projectId`, only those of this project. */
-export async function sendReports(db: Pool, config: StripeConfig, log: Log, projectId?: string) {
-  for (let sent = 0; sent < MAX_SENT; sent += PAGE) {
+export async function sendReports({ db, log, mayLeave }: ReportDeps, config: StripeConfig, projectId?: string) {
+  for (let sent = 0; sent < MAX_SENT && mayLeave(); sent += PAGE) {
     const reports = await transact(db, (tx) => claimReports(tx, config, projectId))
     for (const report of reports) await send(db, config, report, log)
     if (reports.length < PAGE) return

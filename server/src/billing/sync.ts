@@ -2,10 +2,9 @@ import type Stripe from 'stripe'
 import { type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import type { StripeConfig } from '../lib/config.ts'
-import type { Log } from '../lib/log.ts'
 import { type BillingState, beginBillingCheck, saveBillingState, saveSettledTo } from '../projects/billing-state.ts'
 import { endMeters, startMeters } from './meters.ts'
-import { hasUnsentReports, sendReports } from './reports.ts'
+import { hasUnsentReports, type ReportDeps, sendReports } from './reports.ts'
 import { isRefusal, openStripe } from './stripe.ts'
 
 /** States in which a subscription is in force, or waits for a payment. */
@@ -64,10 +63,11 @@ const RETRY_SECONDS = 60
 type Cancellation = { subscription: string; projectId: string }
 
 /** For a deleted project, whose last reports are written. An invoice contains what was reported before it, so the reports go first. */
-export async function endSubscription(db: Pool, config: StripeConfig, log: Log, cancellation: Cancellation) {
+export async function endSubscription(deps: ReportDeps, config: StripeConfig, cancellation: Cancellation) {
+  const { db, mayLeave } = deps
   const { subscription, projectId } = cancellation
-  await sendReports(db, config, log, projectId)
-  if (await hasUnsentReports(db, config, projectId))
+  await sendReports(deps, config, projectId)
+  if (!mayLeave() || (await hasUnsentReports(db, config, projectId)))
     return transact(db, (tx) => enqueue(tx, 'billing.cancel', cancellation, { delaySeconds: RETRY_SECONDS }))
   return cancelSubscription(config, subscription)
 }

@@ -267,8 +267,7 @@ async function checkContents(config: Config, url: string, { messageFrom }: Optio
 
 const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
-  ...(await checkHold(db)),
-  ...(await checkPauses(db)),
+  ...(await checkSending(db)),
   await checkReactions(db),
   ...(await checkDatabaseSettings(config, db)),
   ...(await checkSenderDomains(db)),
@@ -401,11 +400,22 @@ const checkCounts = async (db: Pool): Promise<Check[]> =>
     return warn('counts', `${what}, and were corrected at ${at.toISOString()}; please report it`)
   })
 
+/** That nothing is paused would mislead while sending is held. */
+async function checkSending(db: Pool): Promise<Check[]> {
+  const [hold, pauses] = [await checkHold(db), await checkPauses(db)]
+  return hold.length ? [...hold, ...pauses.filter(({ verdict }) => verdict !== 'ok')] : pauses
+}
+
 async function checkHold(db: Pool): Promise<Check[]> {
   const hold = await readSendingHold(db)
   if (!hold) return []
   const advice = `look at what waits, then run: ${STERNA} sending resume`
-  return [failed('sending', `no email leaves since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`)]
+  return [
+    failed(
+      'sending',
+      `held in ${hold.kind}: nothing leaves, and workflows stand still, since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`,
+    ),
+  ]
 }
 
 const MAX_PAUSES_SHOWN = 20

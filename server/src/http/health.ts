@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Pool } from '../db/index.ts'
 import { pendingMigrations } from '../db/migrate.ts'
+import { HOLD_KINDS, readSendingHold } from '../db/nodes/sending-hold.ts'
 import { atMostEvery } from '../lib/concurrency/every.ts'
 import { fail } from '../lib/errors.ts'
 import { MB } from '../lib/text/units.ts'
@@ -18,11 +19,13 @@ const PROBE_MS = 1_000
 const MIN_FREE_BYTES = 100 * MB
 
 const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrations: z.boolean(), disk: z.boolean() })
+const SendingHeld = z.enum(HOLD_KINDS).nullable().describe('Requests are accepted, and nothing is sent: see `sterna sending resume`.')
 
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()
   // Not authenticated and not limited, so the database is probed at most once a second.
-  const probe = atMostEvery(PROBE_MS, () => inTime(canWrite(db)))
+  const probe = atMostEvery(PROBE_MS, () => inTime(canWrite(db), false))
+  const probeHold = atMostEvery(PROBE_MS, () => inTime(readHeldKind(db), null))
   // Migrations only move forward: once the schema is current, it stays so for this process.
   let migrated = false
 
@@ -46,15 +49,15 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
       schema: {
         tags: ['Service'],
         summary: 'Check that the node is ready for traffic',
-        response: { 200: z.object({ status: z.literal('ok'), checks: Checks }) },
+        response: { 200: z.object({ status: z.literal('ok'), checks: Checks, sendingHeld: SendingHeld }) },
       },
     },
     async () => {
       const database = await probe()
-      if (database && !migrated) migrated = await inTime(isMigrated(db))
+      if (database && !migrated) migrated = await inTime(isMigrated(db), false)
       const disk = config.databaseUrl ? true : await hasRoom(config.dataDir)
       const checks = { accepting: readiness.accepting, database, migrations: migrated, disk }
-      if (Object.values(checks).every(Boolean)) return { status: 'ok' as const, checks }
+      if (Object.values(checks).every(Boolean)) return { status: 'ok' as const, checks, sendingHeld: await probeHold() }
       return fail('SERVICE_UNAVAILABLE', { retryAfter: 1, details: { checks } })
     },
   )
@@ -65,12 +68,15 @@ const canWrite = async (db: Pool) => Boolean(await sql`select pg_current_xact_id
 
 const isMigrated = async (db: Pool) => (await pendingMigrations((text) => sql.raw<{ name: string }>(text).execute(db))).length === 0
 
+const readHeldKind = async (db: Pool) => (await readSendingHold(db))?.kind ?? null
+
 async function hasRoom(folder: string) {
   const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }))
   return bavail * bsize > MIN_FREE_BYTES
 }
 
-function inTime(probe: Promise<boolean>): Promise<boolean> {
-  const late = new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())
-  return Promise.race([probe.catch(() => false), late])
+/** `otherwise`: the result of a probe that fails, or takes too long. */
+function inTime<T>(probe: Promise<T>, otherwise: T): Promise<T> {
+  const late = new Promise<T>((resolve) => setTimeout(resolve, PROBE_MS, otherwise).unref())
+  return Promise.race([probe.catch(() => otherwise), late])
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { Gauge, type Registry } from 'prom-client'
 import { countRows, type Pool, poolStates, scalar } from '../db/index.ts'
+import { HOLD_KINDS, readSendingHold } from '../db/nodes/sending-hold.ts'
 import { listPresent } from '../db/presence.ts'
 import type { Schema } from '../db/schema.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
@@ -85,6 +86,11 @@ const countNodes = async (db: Pool) => {
   ]
 }
 
+const readHolds = async (db: Pool) => {
+  const hold = await readSendingHold(db)
+  return HOLD_KINDS.map((kind) => ({ value: Number(hold?.kind === kind), labels: { kind } }))
+}
+
 /** What the database knows of the whole installation: every node answers the same. */
 const READINGS: Reading[] = [
   {
@@ -121,6 +127,12 @@ const READINGS: Reading[] = [
     'Pauses after refusals by the provider: of all sending, or of a sender domain.',
     async (db) => (await readPauses(db)).length,
   ),
+  {
+    name: 'sterna_sending_held',
+    help: '1 while sending is held, by a person or after a restore: nothing leaves.',
+    labels: ['kind'],
+    read: readHolds,
+  },
   { name: 'sterna_nodes', help: 'Running nodes.', labels: ['kind'], read: countNodes },
 ]
 

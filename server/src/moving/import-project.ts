@@ -2,23 +2,27 @@ import { buffer } from 'node:stream/consumers'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { recordStoppedByMove } from '../campaigns/ledger/moved.ts'
-import { countAffected, maybeOne, type Pool, scalars, type Tx, transact } from '../db/index.ts'
+import type { ConditionTree } from '../conditions/schema.ts'
+import { countAffected, maybeOne, maybeScalar, type Pool, scalar, scalars, type Tx, transact } from '../db/index.ts'
 import { DomainName } from '../domains/name.ts'
 import { createPastPartitions } from '../events/partitions.ts'
 import { auditSystem } from '../http/audit.ts'
 import type { Config } from '../lib/config.ts'
+import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { MB } from '../lib/text/units.ts'
 import type { Keys } from '../projects/keys.ts'
 import { createMovedProject } from '../projects/moved-project.ts'
 import { assertDomainFree } from '../projects/suspension-marks.ts'
+import { checkReferences } from '../segments/check-condition.ts'
 import { startTracking } from '../segments/tracking/tracking.ts'
 import { contentTypeOf } from '../uploads/key.ts'
 import { imageUrl, openStorage, type Storage } from '../uploads/storage.ts'
 import { prepareLongTransaction } from './long-transaction.ts'
 import { checkProjectFile, type ProjectFileHeader, type RowCounts, readProjectFile } from './project-file.ts'
 import { listColumns, type MovedTable, type MovedTableName, movedTables } from './project-tables.ts'
+import { checkRow } from './row-rules.ts'
 import { NEW_SECRETS, sealRow } from './sealed-values.ts'
 
 type Deps = { db: Pool; secrets: Secrets; config: Config; log: Log }
@@ -38,6 +42,7 @@ export async function importProject(deps: Deps, { file, owner, pageRows = PAGE_R
   const { header, rows } = await checkProjectFile(file)
   await requireMigration(db, header)
   const ownerAccount = await findOwner(db, owner ?? header.project.owner)
+  requirePossible(header)
   if (header.firstEventAt) await createPastPartitions(db, log, { since: new Date(header.firstEventAt) })
   const storage = openStorage(config)
   const stored: string[] = []
@@ -50,6 +55,12 @@ export async function importProject(deps: Deps, { file, owner, pageRows = PAGE_R
     if (!isKept) await storage.remove(stored)
     throw err
   }
+}
+
+/** Ids of events begin with their time, which is not before 1970. */
+function requirePossible({ firstEventAt }: ProjectFileHeader) {
+  if (firstEventAt && Date.parse(firstEventAt) < 0)
+    throw new Error(`Nothing was imported: the first line of the file, field firstEventAt: no event is from ${firstEventAt}.`)
 }
 
 async function requireMigration(db: Pool, { migration, version }: ProjectFileHeader) {
@@ -94,6 +105,7 @@ async function load(tx: Tx, loading: Loading): Promise<Keys> {
   }
   await table?.end()
   if (!keys) throw new Error('The file has no project.')
+  await checkReferencesOf(tx, projectId)
   await recordStoppedByMove(tx, projectId)
   await trackSegments(tx, projectId)
   const changes = [{ field: 'exportedAt', value: loading.header.createdAt }]
@@ -122,16 +134,20 @@ async function loadTable(tx: Tx, loading: Loading, { table, moved, columns }: Ta
   const insert = insertSql(loading, { table, moved, columns })
   let page: string[] = []
   let bytes = 0
+  let number = 0
   const flush = async () => {
     if (!page.length) return
-    const inserted = await countAffected(tx, insert(page))
+    const inserted = await countAffected(tx, insert(page)).catch((err: Error) => {
+      throw new Error(`Nothing was imported: rows ${number - page.length + 1} to ${number} of ${table} in the file: ${err.message}`)
+    })
     if (inserted !== page.length) throw new Error(`The file has rows of ${table} that no export of Sterna has.`)
     page = []
     bytes = 0
   }
   return {
     async add(row) {
-      const prepared = prepare ? await prepare(row) : row
+      const checked = await checkRow(table, ++number, row)
+      const prepared = prepare ? await prepare(checked) : checked
       page.push(prepared)
       bytes += prepared.length
       if (page.length >= loading.pageRows || bytes >= PAGE_BYTES) await flush()
@@ -197,6 +213,25 @@ async function storeFile({ storage, stored }: Loading, text: string): Promise<st
   } else if (!(await buffer(existing.content)).equals(bytes)) throw new Error(`This installation has another image ${key}.`)
   return JSON.stringify(row)
 }
+
+/** Refuses what no row shows by itself: a workflow without its steps, and segments that refer to missing ones or to themselves. */
+async function checkReferencesOf(tx: Tx, projectId: string) {
+  const bare = await maybeScalar<string>(tx)`
+    select id from workflows w where project_id = ${projectId} and not exists (
+      select from workflow_graphs g where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version) limit 1
+  `
+  if (bare) throw new Error(`Nothing was imported: the file has no steps of the workflow ${bare}.`)
+  const ids = await scalars<string>(tx)`select id from segments where project_id = ${projectId} and type = 'DYNAMIC' order by id`
+  // One by one: together their conditions may have 64 MB.
+  for (const id of ids) {
+    const tree = await scalar<ConditionTree>(tx)`select condition from segments where project_id = ${projectId} and id = ${id}`
+    await checkReferences(tx, { projectId, tree }).catch((err: Error) => {
+      throw new Error(`Nothing was imported: the segment ${id} in the file, field condition: ${messageOf(err)}`)
+    })
+  }
+}
+
+const messageOf = (err: Error) => (err instanceof AppError && err.extra.errors?.[0]?.message) || err.message
 
 /** Members are kept up to date again, from a recomputation on: changes that the source had not looked at yet are not in the file. */
 async function trackSegments(tx: Tx, projectId: string) {

@@ -71,7 +71,7 @@ export function startDeliveries({ db, secrets, log, isHeld, safeFetch, accountEm
       if (isTracing()) traceDelivery(endpoint, body, outcome, startedAt)
       return outcome
     }
-    return makeRequests(readable, send, () => stopped)
+    return makeRequests(readable, send, () => stopped || !isHeld())
   }
 
   const loop = startCalls<DueEndpoint, LeasedEndpoint>({

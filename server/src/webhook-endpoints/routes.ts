@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { refuseWhileHeld } from '../db/nodes/sending-hold.ts'
 import { auditWithoutChange } from '../http/audit.ts'
 import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
@@ -125,12 +126,14 @@ export function webhookEndpointRoutes(app: App, { db, secrets, config }: Deps) {
     '/webhook-endpoints/:id/test',
     {
       summary: 'Send a test request to a webhook endpoint',
-      description: 'A signed request of the type `test`, now and once. It is not a delivery.',
+      description: 'A signed request of the type `test`, now and once. It is not a delivery. 409 while an operator has held sending.',
+      refusals: ['CONFLICT'],
       audit: 'webhook_endpoint.test',
       response: TestAnswer,
       onlyReads: true,
     },
     async (req, row) => {
+      await refuseWhileHeld(db)
       await auditWithoutChange(req)
       await attempts.take({ scope: 'webhook-test', subject: row.projectId })
       return sendTest({ safeFetch, secrets }, row)

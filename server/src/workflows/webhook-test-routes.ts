@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Data } from '../contacts/data.ts'
+import { refuseWhileHeld } from '../db/nodes/sending-hold.ts'
 import { auditWithoutChange } from '../http/audit.ts'
 import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
@@ -58,10 +59,11 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
     {
       summary: 'Call a webhook',
       description:
-        'Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project.',
+        'Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. 409 while an operator has held sending.',
       body: Tested,
       ...SENDS_NOTHING,
       audit: 'webhook.test',
+      refusals: ['CONFLICT'],
       response: z.object({
         status: z.int().nullable().describe('Null: there was no reply.'),
         durationMs: z.int(),
@@ -71,6 +73,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
     },
     async (req, workflow) => {
       const request = await build(workflow, req.body)
+      await refuseWhileHeld(db)
       await auditWithoutChange(req)
       await quotas.take({ scope: 'webhook-test', subject: workflow.projectId })
       const secret = await getWebhookSecret(db, secrets, workflow.projectId)

@@ -28,7 +28,8 @@ beforeEach(() => stayWithinHour(30))
 type Project = Awaited<ReturnType<typeof newProject>>
 const settings = () => loadConfig({ ...env, SECRET_KEY: 'x'.repeat(32), DATABASE_URL: sterna.url }).stripe!
 const log = createLog('silent')
-const report = () => reportUsage(sterna.db, settings(), log)
+const reporting = (mayLeave = () => true) => ({ db: sterna.db, log, mayLeave })
+const report = () => reportUsage(reporting(), settings())
 const hour = (hoursAgo: number) => new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000 - hoursAgo * 3_600_000)
 const stored = ({ id }: Project) =>
   one(
@@ -404,7 +405,7 @@ describe('a deleted project', () => {
         `,
       )
     )[0]!.payload
-  const end = async () => endSubscription(sterna.db, settings(), log, await cancellation())
+  const end = async () => endSubscription(reporting(), settings(), await cancellation())
   const statusOf = (id: string) => stripe.subscriptions.find((each) => each.id === id)!.status
 
   test('is invoiced for everything that was used, once that is reported', async () => {
@@ -445,7 +446,7 @@ describe('a deleted project', () => {
     await end()
     expect(statusOf(`sub_${customer}`)).toBe('canceled')
     const unknown = { subscription: 'sub_unknown', projectId: project.id }
-    await expect(endSubscription(sterna.db, settings(), log, unknown)).resolves.toBeUndefined()
+    await expect(endSubscription(reporting(), settings(), unknown)).resolves.toBeUndefined()
   })
 
   test('whose reports Stripe refuses is cancelled after a day', async () => {

@@ -1,3 +1,4 @@
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +14,7 @@ import { exportProject } from '../../src/moving/export-project.ts'
 import { importProject } from '../../src/moving/import-project.ts'
 import { movedTables, PROJECT_TABLES } from '../../src/moving/project-tables.ts'
 import { useApp } from '../support/app.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, until } from '../support/eventually.ts'
 import { fillProject, SUPPRESSED, toFill, UNSUBSCRIBED } from '../support/filled-project.ts'
 import { newSendingProject, projectClient } from '../support/project.ts'
 import { SECRET_KEY } from '../support/secret-key.ts'
@@ -182,6 +183,171 @@ describe('a project that is moved', () => {
   })
 })
 
+/** Everything that a row can hold and the API has a schema for: every kind of step, trigger, audience and block. */
+async function fillWithEveryKind(rich: Project) {
+  const made = async (method: string, path: string, body: object) => {
+    const answer = await rich.call(method, path, body)
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  const from = `news@${rich.domain}`
+  await made('POST', '/contacts', {
+    email: 'ülrike@müller.example',
+    data: { 'first name': 'Ü', nested: { a: [1, null] }, big: 2 ** 60 },
+  })
+  await made('POST', '/suppressions', { address: '@blocked.example' })
+  const pro = { logic: 'AND', groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }] }
+  const inner = await made('POST', '/segments', { name: 'Pro', condition: pro, description: 'Who pays' })
+  const nested = {
+    logic: 'OR',
+    groups: [
+      { filters: [{ field: `segment.${inner.id}`, operator: 'memberOfSegment' }] },
+      {
+        filters: [],
+        conditions: {
+          logic: 'AND',
+          groups: [{ filters: [{ field: 'event.order', operator: 'triggeredWithin', value: 3, unit: 'days' }] }],
+        },
+      },
+    ],
+  }
+  const outer = await made('POST', '/segments', { name: 'Active', condition: nested, trackMembership: true })
+  const design = {
+    version: 1,
+    settings: { preview: 'Hello {{ name }}', lang: 'de' },
+    content: [
+      { type: 'heading', attrs: { level: 1 }, content: [{ type: 'text', text: 'Hello', marks: [{ type: 'bold' }] }] },
+      {
+        type: 'columns',
+        attrs: {},
+        content: [1, 2].map((n) => ({ type: 'column', content: [{ type: 'paragraph', content: [{ type: 'text', text: `${n}` }] }] })),
+      },
+      { type: 'button', attrs: { href: 'https://shop.example', align: 'center' }, content: [{ type: 'text', text: 'Buy' }] },
+      { type: 'footer', attrs: {} },
+    ],
+  }
+  const template = await made('POST', '/templates', {
+    name: 'Design',
+    subject: 'Hi {{ name }}',
+    design,
+    from,
+    fromName: 'Ada',
+    replyTo: 'ada@shop.example',
+    type: 'MARKETING',
+  })
+  const workflow = await made('POST', '/workflows', { name: 'All kinds', eventName: 'order', description: 'Every kind of step' })
+  const id = () => randomUUID()
+  const [condition, multi, wait, dated, webhook, update, mail, custom, exit] = Array.from({ length: 9 }, id)
+  const step = (stepId: string | undefined, type: string, config: object) => ({ id: stepId, type, name: type, config })
+  const hook = {
+    url: 'http://127.0.0.2:9/{{ contact.id }}',
+    headers: { authorization: 'Bearer {{ data.token }}' },
+    body: { hello: '{{ email }}' },
+  }
+  const branches = [{ id: 'a', name: 'A', operator: 'equals', value: 'x' }]
+  const to = (fromStepId: string, toStepId: string | undefined, branch?: string) => ({ fromStepId, toStepId, ...(branch && { branch }) })
+  await made('PUT', `/workflows/${workflow.id}/graph`, {
+    version: workflow.version,
+    steps: [
+      step(condition, 'CONDITION', nested),
+      step(multi, 'CONDITION', { mode: 'multi', field: 'data.plan', branches }),
+      step(wait, 'WAIT_FOR_EVENT', { eventName: 'paid', timeout: 60 }),
+      step(dated, 'DELAY', { until: 'data.birthday', repeats: 'yearly', hour: 8, timezone: 'Europe/Berlin' }),
+      step(webhook, 'WEBHOOK', hook),
+      step(update, 'UPDATE_CONTACT', { updates: { seen: true }, subscriptionAction: 'subscribe' }),
+      step(mail, 'SEND_EMAIL', { templateId: template.id }),
+      step(custom, 'SEND_EMAIL', { templateId: template.id, recipient: { type: 'CUSTOM', customEmail: 'boss@shop.example' } }),
+      step(exit, 'EXIT', { reason: 'done' }),
+    ],
+    transitions: [
+      to(workflow.steps[0].id, condition),
+      to(condition!, multi, 'yes'),
+      to(condition!, exit, 'no'),
+      to(multi!, wait, 'a'),
+      to(multi!, exit, 'default'),
+      to(wait!, dated),
+      to(wait!, exit, 'timeout'),
+      to(dated!, webhook),
+      to(webhook!, update),
+      to(update!, mail),
+      to(mail!, custom),
+    ],
+  })
+  const scheduled = await made('POST', '/workflows', { name: 'Scheduled', eventName: 'x' })
+  const triggerConfig = { schedule: '0 9 * * 1', timezone: 'Europe/Berlin', segmentId: outer.id }
+  await made('PATCH', `/workflows/${scheduled.id}`, { triggerType: 'SCHEDULE', triggerConfig })
+  const manual = await made('POST', '/workflows', { name: 'By hand', eventName: 'x' })
+  await made('PATCH', `/workflows/${manual.id}`, { triggerType: 'MANUAL' })
+  const content = { subject: 'News', from, name: 'News' }
+  const campaigns = [
+    await made('POST', '/campaigns', { ...content, design, audienceType: 'FILTERED', audienceCondition: nested, ratePerMinute: 10 }),
+    await made('POST', '/campaigns', {
+      ...content,
+      body: '<p>News</p>',
+      audienceType: 'SEGMENT',
+      segmentId: outer.id,
+      type: 'TRANSACTIONAL',
+    }),
+  ]
+  const endpoint = await made('POST', '/webhook-endpoints', {
+    url: 'http://127.0.0.2:9/in',
+    events: ['contact.*', 'event.order'],
+    description: 'Shop',
+  })
+  const key = {
+    kind: 'secret',
+    name: 'Narrow',
+    scopes: ['send', 'read'],
+    senderDomains: [rich.domain],
+    networks: ['192.0.2.0/24', '2001:db8::/32'],
+  }
+  expect((await rich.owner.call('POST', `/projects/${rich.id}/keys`, { body: key })).status).toBe(201)
+  await made('POST', '/v1/send', {
+    to: { email: 'bob@example.com', name: 'Bob' },
+    from: { email: from, name: 'Ada' },
+    subject: 'S',
+    body: '<p>S</p>',
+    headers: { 'X-Shop': 'one' },
+    data: { a: 1 },
+  })
+  await until('the email is sent', async () => (await rich.call('GET', '/emails?status=SENT')).body.data.length === 1)
+  return [
+    '/contacts?limit=10',
+    '/suppressions',
+    ...[inner, outer].map((segment) => `/segments/${segment.id}`),
+    `/templates/${template.id}`,
+    ...[workflow, scheduled, manual].map((each) => `/workflows/${each.id}/versions`),
+    `/workflows/${workflow.id}`,
+    ...campaigns.map(({ data }) => `/campaigns/${data.id}`),
+    `/emails?limit=5`,
+    `/webhook-endpoints/${endpoint.id}`,
+  ]
+}
+
+/** Without what an import sets, or counts anew. */
+const withoutCounts = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (name, each) =>
+    ['memberCount', 'countedAt', 'enabled', 'problems', 'disabledReason', 'warnings'].includes(name) ? undefined : each,
+  )
+
+describe('a project with rows of every kind', () => {
+  test.each([false, true])('is the same after the move (secrets: %s)', async (withSecrets) => {
+    const rich = await newSendingProject(source)
+    const paths = await fillWithEveryKind(rich)
+    const name = `rich-${withSecrets}.gz`
+    await write(rich.id, name, withSecrets)
+    const { keys } = await read(name, ownerHere.email)
+    const here = moved(rich.id, keys)
+    for (const path of paths) {
+      const [after, before] = [await here.call('GET', path), await rich.call('GET', path)]
+      expect([path, after.status]).toEqual([path, 200])
+      const secretless = (body: unknown) =>
+        withSecrets ? body : JSON.parse(JSON.stringify(body), (field, each) => (field === 'secret' ? undefined : each))
+      expect(withoutCounts(secretless(after.body)), path).toEqual(withoutCounts(secretless(before.body)))
+    }
+  })
+})
+
 describe('a file', () => {
   const uploads = () => readdirSync(join(folder, 'new', 'uploads')).sort()
   /** Tables that have rows of a project. */
@@ -286,6 +452,128 @@ describe('a file', () => {
     expect(await recordOf(target.call)).toEqual(await recordOf(source.call))
     const send = { to: 'reader@example.com', from: `hello@${small.domain}`, subject: 'Hi', body: '<p>Hi</p>' }
     expect((await target.call('POST', '/v1/send', { key: small.sk, body: send })).status).toBe(200)
+  })
+
+  describe('with rows that the API does not take', () => {
+    // biome-ignore lint/suspicious/noExplicitAny: rows of every table, changed on purpose
+    type AnyRow = any
+    type Change = (row: AnyRow) => void
+    const filters = (filter: object) => ({ logic: 'AND', groups: [{ filters: [filter] }] })
+    const delay = (row: AnyRow) => row.graph.steps.find(({ type }: { type: string }) => type === 'DELAY')
+    const graph = (change: Change): [string, Change] => ['workflow_graphs', (row) => delay(row) && change(row)]
+    const inject = 'x@y.example>\r\nRCPT TO:<z@z.example'
+
+    /** A copy of a file with changed rows, a right checksum and right counts. */
+    function craft(from: string, name: string, changes: Record<string, Change>) {
+      let table = ''
+      const rows: Record<string, number> = {}
+      const lines = linesOf(from)
+        .slice(0, -1)
+        .map((line, index) => {
+          const row = JSON.parse(line)
+          if (index && 'table' in row && 'columns' in row) {
+            table = row.table
+            rows[table] = 0
+            return line
+          }
+          if (index) rows[table]!++
+          const change = changes[index ? table : 'header']
+          if (!change) return line
+          change(row)
+          return JSON.stringify(row)
+        })
+      const sha256 = createHash('sha256')
+        .update(`${lines.join('\n')}\n`)
+        .digest('hex')
+      store(name, [...lines, JSON.stringify({ end: { rows, sha256 } })])
+    }
+
+    const set = (values: object) => (row: object) => void Object.assign(row, values)
+    test.each<[string, string, Change, RegExp]>([
+      [
+        'a step without a config',
+        ...graph((row) => (delay(row).config = null)),
+        /row \d+ of workflow_graphs.* field graph\.steps\.\d\.config: Expected object/,
+      ],
+      [
+        'a config that its step does not take',
+        ...graph((row) => (delay(row).config = { amount: 'x', unit: 'days' })),
+        /of workflow_graphs.* field graph\.steps\.\d\.config\.amount/,
+      ],
+      [
+        'an unknown type of step',
+        ...graph((row) => (delay(row).type = '__proto__')),
+        /of workflow_graphs.* field graph\.steps\.\d\.type: Must be one of/,
+      ],
+      [
+        'no list of transitions',
+        ...graph((row) => (row.graph.transitions = 7)),
+        /of workflow_graphs.* field graph\.transitions: Expected array/,
+      ],
+      [
+        'a transition to nowhere',
+        ...graph((row) => (row.graph.transitions[0].toStepId = randomUUID())),
+        /of workflow_graphs.* field graph\.transitions\.0\.toStepId: No such step/,
+      ],
+      ['a trigger without an event', 'workflows', set({ trigger_config: {} }), /row 1 of workflows.* field triggerConfig\.eventName/],
+      ['a workflow without steps', 'workflows', set({ version: 99 }), /no steps of the workflow/],
+      [
+        'an unknown unit in a segment',
+        'segments',
+        (row) => row.condition && set({ condition: filters({ field: 'data.x', operator: 'within', value: 'a', unit: 'eons' }) })(row),
+        /row \d of segments.* field condition\.groups\.0\.filters\.0/,
+      ],
+      [
+        'a segment that refers to itself',
+        'segments',
+        (row) => row.condition && set({ condition: filters({ field: `segment.${row.id}`, operator: 'memberOfSegment' }) })(row),
+        /the segment .* field condition: A segment cannot refer to itself/,
+      ],
+      ['an address that ends a command', 'contacts', set({ email: inject }), /row 1 of contacts.* field email: Not a valid email address/],
+      ['an address in another spelling', 'contacts', set({ email: 'Reader@Example.com' }), /row 1 of contacts.* field email/],
+      ['a list as data of a contact', 'contacts', set({ data: [1, 2] }), /row 1 of contacts.* field data: Expected object/],
+      ['such an address of a suppression', 'suppressions', set({ address: inject }), /row 1 of suppressions.* field address/],
+      ['such an address of an email', 'emails', set({ to_address: inject }), /row 1 of emails.* field to_address/],
+      [
+        'a header with a line break',
+        'contents',
+        set({ headers: { 'X-A': 'a\r\nBcc: b@c.example' } }),
+        /row 1 of contents.* field headers\.X-A: Must not contain line breaks/,
+      ],
+      ['a sender with a line break', 'templates', set({ from_name: 'Ada\r\nBcc: b@c.example' }), /row 1 of templates.* field from_name/],
+      [
+        'a design that is none',
+        'templates',
+        set({ design: { version: 1, content: [{ type: 'script' }] } }),
+        /row 1 of templates.* field design\.content\.0/,
+      ],
+      [
+        'a subject of two lines',
+        'template_versions',
+        set({ subject: 'a\nb' }),
+        /row 1 of template_versions.* field subject: Must not contain line breaks/,
+      ],
+      [
+        'an audience that is none',
+        'campaigns',
+        set({ audience_type: 'FILTERED', audience_condition: 7 }),
+        /row 1 of campaigns.* field audience_condition: Expected object/,
+      ],
+      ['a sender that is no address', 'campaigns', set({ from_address: inject }), /row 1 of campaigns.* field from_address/],
+      [
+        'a webhook endpoint that is no URL',
+        'webhook_endpoints',
+        set({ url: 'file:///etc/passwd' }),
+        /row 1 of webhook_endpoints.* field url: Must begin with/,
+      ],
+      ['an event without data', 'events', set({ data: 7 }), /row 1 of events.* field data: Expected object/],
+      ['a value of another type', 'contacts', set({ created_at: 'yesterday' }), /rows 1 to \d of contacts.* invalid input syntax/],
+      ['an event of 1600', 'header', set({ firstEventAt: '1600-01-01T00:00:00Z' }), /field firstEventAt: no event is from 1600/],
+    ])('is refused, with the place of what is wrong: %s', async (_, table, change, message) => {
+      await write(other.id, 'to-craft.gz').catch((err: Error) => expect(err.message).toContain('exists already'))
+      craft('to-craft.gz', 'crafted.gz', { [table]: change })
+      await expectRefusal('crafted.gz', message, other.id)
+    })
   })
 
   test('does not take a domain from another project', async () => {

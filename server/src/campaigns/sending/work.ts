@@ -23,10 +23,11 @@ const FREEZE_SLOTS = 2
 /** Schedules that are started at a time, likewise: a start may have to count the audience. */
 const START_SLOTS = 2
 
-type Deps = { db: Pool; log: Log; isHeld: () => boolean; intervals?: CampaignIntervals | undefined }
+/** `mayStart`: false while sending is held; schedules wait. The audience of a campaign that has started is that of its start, and goes on being written. */
+type Deps = { db: Pool; log: Log; isHeld: () => boolean; mayStart?: () => boolean; intervals?: CampaignIntervals | undefined }
 
 /** What workers do for campaigns. Every worker does all of it; locks of rows decide which one does a piece. */
-export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: Deps): Recurring {
+export function startCampaignWork({ db, log, isHeld, mayStart = () => true, intervals = INTERVALS }: Deps): Recurring {
   const loop = { log, isHeld, pollMs: intervals.startMs }
   const countIfHeld = async () => {
     if (isHeld()) await runEach(countingSteps(db, log), log)
@@ -34,6 +35,7 @@ export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: De
   const loops = [
     startProjectLoop({
       ...loop,
+      isHeld: () => isHeld() && mayStart(),
       name: 'start campaigns that are due',
       slots: START_SLOTS,
       find: (except) => findDueCampaigns(db, except),

@@ -1,25 +1,41 @@
 import { sql } from 'kysely'
 import { every } from '../../lib/concurrency/every.ts'
+import { fail } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import { STERNA } from '../../lib/process/command.ts'
 import { countAffected, type Db, maybeOne, type Pool, scalar, type Tx, transact } from '../index.ts'
 
-export type SendingHold = { since: Date; reason: string }
+/**
+ * While sending is held in full, nothing leaves: no email, no request to a webhook endpoint or of a WEBHOOK step, no report of usage. Executions
+ * stand still, and neither schedules nor campaigns start. Everything else goes on: requests are accepted, events are stored.
+ */
+export type SendingHold = { kind: (typeof HOLD_KINDS)[number]; since: Date; reason: string }
+export const HOLD_KINDS = ['full'] as const
 
-/** Why and since when nothing is sent, if so: the database may be older than what was sent. */
+/** What holds sending, if anything does: a person, or a database that may be older than what was sent. */
 export const readSendingHold = (db: Db) =>
   maybeOne<SendingHold>(db)`
-    select sending_held_at as since, sending_held_reason as reason from instance where sending_held_at is not null
+    select 'full' as kind, sending_held_at as since, sending_held_reason as reason from instance where sending_held_at is not null
   `
 
 export const holdSending = (tx: Tx, reason: string) =>
   sql`update instance set sending_held_at = now(), sending_held_reason = ${reason}`.execute(tx)
+
+/** Refuses what a person asks for and would leave at once. */
+export async function refuseWhileHeld(db: Db) {
+  if (!(await readSendingHold(db))) return
+  const message = 'An operator has held sending on this installation, so no request leaves. Try again when it goes on.'
+  fail('CONFLICT', { message, details: { reason: 'sending_held' } })
+}
 
 /** False if sending was not held. */
 export const resumeSending = async (tx: Tx) =>
   (await countAffected(tx)`
     update instance set sending_held_at = null, sending_held_reason = null where sending_held_at is not null
   `) > 0
+
+/** For logs and the command line. */
+export const UNTIL_RESUMED = `nothing is sent until you run: ${STERNA} sending resume (no email, webhook or usage report; workflows stand still)`
 
 const MOVED = 'the database was restored, or another server took its place'
 
@@ -37,18 +53,18 @@ export const checkDatabaseIdentity = (db: Pool, log: Log) =>
     await sql`update instance set database_identity = ${identity}`.execute(tx)
     if (known === null) return
     await holdSending(tx, MOVED)
-    log.error({ from: known, to: identity }, `${MOVED}: nothing is sent until you run: ${STERNA} sending resume`)
+    log.error({ from: known, to: identity }, `${MOVED}: ${UNTIL_RESUMED}`)
   })
 
-const POLL_MS = 5_000
+const POLL_MS = 2_000
 
-/** Whether workers may send, as of the last few seconds. */
+/** Whether anything may leave, as of the last few seconds. */
 export async function watchSendingHold(db: Pool, log: Log) {
   let hold = await readSendingHold(db)
   const look = async () => {
     const wasHeld = hold !== undefined
     hold = await readSendingHold(db)
-    if (wasHeld !== (hold !== undefined)) log.info({ reason: hold?.reason }, hold ? 'sending is held' : 'sending goes on')
+    if (wasHeld !== (hold !== undefined)) log.info({ reason: hold?.reason }, hold ? 'sending is held: nothing leaves' : 'sending goes on')
   }
   const polling = every(POLL_MS, 'look whether sending is held', look, log)
   return { mayLeave: () => hold === undefined, stop: polling.stop }

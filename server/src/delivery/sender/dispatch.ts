@@ -23,7 +23,7 @@ type Deps = SenderShared & {
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
 /** Sends ready emails: as many at once as the ledger has slots, as fast as the pace allows. */
-export function createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, stopping, onRoom, log }: Deps) {
+export function createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, mayWork, stopping, onRoom, log }: Deps) {
   const isStopping = () => stopping.aborted
   const ended = createWakeSignal()
 
@@ -80,6 +80,7 @@ export function createDispatcher({ ledger, health, pace, slots, reconciler, ling
     }
     try {
       await transmit(ready, {
+        mayStart: () => isStopping() || mayWork(),
         mayLeave: () => !isStopping(),
         handedOver(isHandedOver) {
           if (!isHandedOver) return ledger.endHandOver(email)

@@ -16,9 +16,11 @@ import { type BuilderDeps, createEmailBuilder, type ReadyEmail } from './build-e
 import type { Health } from './limits/health.ts'
 import { createPrepare } from './prepare.ts'
 import { createSecondGate } from './second-gate.ts'
-import { heldRefusalIn, holdBack, holdRefusal, idOf, settlementOf } from './settlements.ts'
+import { heldRefusalIn, holdBack, holdRefusal, idOf, PUT_BACK, settlementOf } from './settlements.ts'
 
 type Hooks = {
+  /** False while sending is held: then the email is queued again. */
+  mayStart: () => boolean
   mayLeave: () => boolean
   /** True just before the mark is written: from here on the outcome may be unknown. False when the email did not leave after all. */
   handedOver: (isHandedOver: boolean) => void
@@ -63,9 +65,9 @@ export function createPipeline(deps: Deps) {
   }
 
   /** Sends and settles an email. Never throws for an error on the wire: those are outcomes. */
-  async function transmit(ready: ReadyEmail, { mayLeave, handedOver, offTheWire }: Hooks) {
+  async function transmit(ready: ReadyEmail, { mayStart, mayLeave, handedOver, offTheWire }: Hooks) {
     const { email, outgoing, domain, subject } = ready
-    const ended = await checkAgain(ready)
+    const ended = mayStart() ? await checkAgain(ready) : { ...idOf(email), ...PUT_BACK, error: null }
     if (ended) {
       offTheWire()
       return void (await settle(ended))
