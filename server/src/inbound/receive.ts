@@ -1,7 +1,9 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
+import { findProjectOwner } from '../ledger/owner-sql.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
+import { networkOf } from '../lib/network/network.ts'
 import { Refusal } from '../lib/smtp/smtp-refusal.ts'
 import { readRoom } from '../projects/caps.ts'
 import { handleMessage } from './handle-message.ts'
@@ -76,8 +78,14 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
     }
   }
 
+  /** Whose turn it takes to read a message: that of the owner of its first project, else that of the client's network. */
+  function turnOf({ rcptTo }: SMTPServerSession['envelope'], remoteAddress: string) {
+    const projectId = rcptTo.map((address) => projects.get(address)).find((each) => each !== undefined)
+    return projectId === undefined ? networkOf(remoteAddress) : findProjectOwner(db, projectId)
+  }
+
   async function parseAndHandle(message: Buffer, { envelope, remoteAddress }: SMTPServerSession) {
-    const parsed = await parser.parse(message)
+    const parsed = await parser.parse(await turnOf(envelope, remoteAddress), message)
     const sender = envelope.mailFrom ? envelope.mailFrom.address : ''
     const recipients = envelope.rcptTo.map(({ address }) => address)
     const outcomes = await transact(db, (tx) => handleMessage(tx, installation, recipients, { sender, message, parsed }))

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { Data, type DataPatch } from '../contacts/data.ts'
 import { SendAt } from '../delivery/emails/send-at.ts'
 import { Address } from '../http/validate.ts'
-import { readAddress, showsOtherAddress } from '../lib/text/address.ts'
+import { readAddress, senderNameProblem } from '../lib/text/address.ts'
 import { MB } from '../lib/text/units.ts'
 import { MAX_MESSAGE } from '../mime/compose.ts'
-import { SenderName } from '../templates/content.ts'
+import { SENDER_NAME_PROBLEMS, SenderName } from '../templates/content.ts'
 import { MAX_SOURCE } from '../templates/language/limits.ts'
 import { hasTags } from '../templates/render.ts'
 import { AttachmentBody, decodedSize } from './attachment.ts'
@@ -153,9 +153,9 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb, maxRecipients = MAX_
       if (!template && subject === undefined) issue(['subject'], 'Required without a template.', 'required')
       if (!template && body === undefined) issue(['body'], 'Required without a template.', 'required')
       if (!template && from === undefined) issue(['from'], 'Required without a template.', 'required')
-      if (showsOtherAddress(from?.name, from?.email))
-        issue(from?.isText ? ['from'] : ['from', 'name'], 'Must not show another email address.', 'custom')
-      if (showsOtherAddress(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
+      const [fromProblem, nameProblem] = [from?.name, name].map((each) => senderNameProblem(each, from?.email))
+      if (fromProblem) issue(from?.isText ? ['from'] : ['from', 'name'], SENDER_NAME_PROBLEMS[fromProblem], 'custom')
+      if (nameProblem) issue(['name'], SENDER_NAME_PROBLEMS[nameProblem], 'custom')
       if (to.length > 1 && to.length * recipientSize(data) > MAX_COPIES)
         issue(['data'], 'Too much data for this many recipients. Split the request.', 'too_big')
       const bytes = attachments.reduce((sum, { content }) => sum + decodedSize(content), 0)

@@ -11,7 +11,7 @@ import { contentOfSend, readSendRequest, SEND_BODY_LIMIT } from './routes.ts'
 
 /** The call of people: `/v1/send` accepts keys only. In a transaction of its own, as it is in the audit trail. */
 export function singleEmailRoutes(app: App, { db, config }: Deps) {
-  const route = routesOf(app, { tags: ['Emails'], caller: 'project', scope: 'send' })
+  const route = routesOf(app, { tags: ['Emails'], caller: 'project', role: 'MEMBER', scope: 'send', senders: ['new'], stops: 'never' })
 
   route.post(
     '/emails',

@@ -11,9 +11,8 @@ import { pageList } from '../http/paging.ts'
 import { NO_CONTENT, resource, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { invalid, notFound } from '../lib/errors.ts'
-import { showsOtherAddress } from '../lib/text/address.ts'
-import { assertRenderable, PreviewText, SenderName, Subject } from './content.ts'
+import { notFound } from '../lib/errors.ts'
+import { assertRenderable, assertSenderName, PreviewText, SenderName, Subject } from './content.ts'
 import { DesignOrBody, findBrand, missingBody, withRenderedBody } from './design/body.ts'
 import { renderDesign } from './design/render.ts'
 import { type Design, GivenDesign, readDesign } from './design/schema.ts'
@@ -51,10 +50,6 @@ const Changes = NewTemplate.extend({ type: z.enum(TYPES) }).partial()
 type StoredTemplate = z.output<typeof Template>
 type StoredChanges = Omit<z.output<typeof Changes>, 'design'> & { design?: Design | null }
 
-function assertOwnFromName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
-  if (showsOtherAddress(fromName, from)) invalid('fromName', 'Must not contain another email address.')
-}
-
 const COMMON = { tags: ['Templates'], caller: 'project', role: 'MEMBER', scope: 'templates', read: true } as const
 
 /** Routes below `/templates/:id`. */
@@ -88,7 +83,7 @@ export function templateRoutes(app: App, deps: Deps) {
       const content = await withRenderedBody(db, req.project.id, req.body)
       const template = { ...content, body: content.body ?? missingBody() }
       await assertRenderable(req.project.id, template)
-      assertOwnFromName(template)
+      assertSenderName(template)
       requireSenderDomain(req.project, template.from)
       if (template.from) await assertVerified(db, req.project.id, template.from)
       const created = await transact(req.db, async (tx) => {
@@ -147,7 +142,7 @@ export function templateRoutes(app: App, deps: Deps) {
   async function change(req: FastifyRequest, stored: StoredTemplate, changes: StoredChanges) {
     const [projectId, { id }] = [req.project.id, stored]
     await assertRenderable(projectId, changes)
-    if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
+    if (changes.from !== undefined || changes.fromName !== undefined) assertSenderName({ ...stored, ...changes })
     requireSenderDomain(req.project, changes.from === undefined ? stored.from : changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }

@@ -7,6 +7,7 @@ import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
 import { createAcceptor } from '../accept.ts'
 import { createClients } from './clients.ts'
 import { SUBMISSION_LIMITS, type SubmissionLimits } from './limits.ts'
+import { createMessageReader } from './message-reader.ts'
 import { createSubmissionReceiver, SUBMISSION_ENDPOINT } from './receive.ts'
 import { refusalOf } from './replies.ts'
 
@@ -29,7 +30,8 @@ export async function startSubmission(
   const limits = { ...SUBMISSION_LIMITS, ...given }
   const acceptor = createAcceptor(db, { ...config, endpoint: SUBMISSION_ENDPOINT })
   const clients = createClients({ keys, log, limits })
-  const receive = createSubmissionReceiver({ clients, keys, holdBody, acceptor, limits })
+  const reader = createMessageReader()
+  const receive = createSubmissionReceiver({ clients, keys, holdBody, reader, acceptor, limits })
   const sockets = createSmtpSockets(limits)
   const deadlines = createDeadlines((session, why) => listener.disconnect(session, why))
   const inProgress = new Set<Promise<unknown>>()
@@ -113,6 +115,7 @@ export async function startSubmission(
       await listener.close()
       await Promise.allSettled(inProgress)
       await acceptor.drain()
+      await reader.close()
     },
   }
 }

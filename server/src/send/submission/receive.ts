@@ -11,15 +11,15 @@ import { newId } from '../../lib/id.ts'
 import { recordAccepted } from '../../lib/process/tracing.ts'
 import { createPaceByKey } from '../../lib/smtp/pace.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
-import { showsOtherAddress } from '../../lib/text/address.ts'
+import { senderNameProblem } from '../../lib/text/address.ts'
 import { storable } from '../../lib/text/storable.ts'
 import { KB, MB } from '../../lib/text/units.ts'
 import { createByteCheck } from '../../mime/raw/byte-check.ts'
 import type { createAcceptor, SendRequest } from '../accept.ts'
 import type { createClients, SubmissionClient } from './clients.ts'
-import { submissionFingerprint } from './fingerprint.ts'
 import type { SubmissionLimits } from './limits.ts'
-import { readSubmission, type Submission } from './read-submission.ts'
+import type { createMessageReader } from './message-reader.ts'
+import type { SubmittedMessage } from './read-submitted.ts'
 import { queuedReply } from './replies.ts'
 
 /** Stored with an idempotency key, in place of a method and path. */
@@ -32,18 +32,23 @@ export const SUBMISSION_ENDPOINT = 'SMTP submission'
 const INTAKE = { perSecond: 16 * MB, step: MB, free: 256 * KB }
 
 const TOO_LARGE = new Refusal(552, '5.3.4 The message is larger than 40 MB')
+const NAME_REFUSALS = {
+  address: new Refusal(550, '5.7.1 The name in From must not show another email address'),
+  direction: new Refusal(550, '5.7.1 The name in From must not change the direction of text'),
+}
 const TOO_MUCH = new Refusal(452, '4.3.1 Too many large messages at once. Try again shortly')
 
 type Deps = {
   clients: ReturnType<typeof createClients>
   keys: SecretKeys
   holdBody: HoldBody
+  reader: ReturnType<typeof createMessageReader>
   acceptor: ReturnType<typeof createAcceptor>
   limits: SubmissionLimits
 }
 
 /** Receives a message and queues its emails. Returns the reply; throws for a refusal. */
-export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, limits }: Deps) {
+export function createSubmissionReceiver({ clients, keys, holdBody, reader, acceptor, limits }: Deps) {
   const pace = createPaceByKey(INTAKE)
 
   return async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
@@ -53,19 +58,22 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     client.hasTurn = false
     const held = holdBody(client.project.id)
     try {
-      // The pieces are garbage as soon as they are one message: it is in memory only once while it is stored.
-      const submission = readSubmission(...(await readAll(stream, held, { limits, owner: client.project.owner, count: pace() })))
-      return await accept(client, recipients, submission)
+      const { owner } = client.project
+      const received = await readAll(stream, held, { limits, owner, count: pace() })
+      return await accept(client, recipients, await reader.read(owner, { ...received, recipients }))
     } finally {
       held.release()
     }
   }
 
-  async function accept(client: SubmissionClient, recipients: string[], submission: Submission) {
-    const { from, idempotencyKey: key } = submission
+  async function accept(client: SubmissionClient, recipients: string[], submission: SubmittedMessage) {
+    const { from } = submission
     // As on /v1/send: most mail programs show only the name.
-    if (showsOtherAddress(from.name, from.address)) throw new Refusal(550, '5.7.1 The name in From must not show another email address')
-    const request = requestFor(submission, recipients, key === undefined ? null : await submissionFingerprint(submission, recipients))
+    for (const shown of [from.name, from.comment]) {
+      const problem = senderNameProblem(shown, from.address)
+      if (problem) throw NAME_REFUSALS[problem]
+    }
+    const request = requestFor(submission, recipients)
     try {
       const { emails, contentId } = await submit(client, request)
       const ids = emails.map(({ email }) => email)
@@ -122,13 +130,12 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
   const problem = check.problem()
   if (refusal) throw refusal
   if (problem) throw new Refusal(550, `5.6.0 ${problem}`)
-  return [chunks, check.is8bit()] as const
+  return { chunks, is8bit: check.is8bit() }
 }
 
 function requestFor(
-  { raw, form, from, subject, replyTo, messageId, idempotencyKey, wantsTracking }: Submission,
+  { raw, form, from, subject, replyTo, messageId, idempotencyKey, wantsTracking, fingerprint }: SubmittedMessage,
   recipients: string[],
-  bodyHash: string | null,
 ): Omit<SendRequest, 'project'> {
   const requestId = newId()
   const fromName = storable(from.name).slice(0, MAX_NAME)
@@ -143,7 +150,7 @@ function requestFor(
     requestId,
     messageId: messageId ?? undefined,
     key: idempotencyKey,
-    bodyHash,
+    bodyHash: fingerprint,
     size: raw.length,
     dataSize: 0,
   }
