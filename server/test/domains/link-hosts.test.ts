@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
@@ -8,11 +9,13 @@ import { many, transact } from '../../src/db/index.ts'
 import { checkDueLinkHosts, nextLinkHostState } from '../../src/domains/link-hosts/check-link-host.ts'
 import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import { loadConfig } from '../../src/lib/config.ts'
+import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createDns } from '../../src/lib/network/dns.ts'
 import { outcome } from '../support/answers.ts'
-import { useApp } from '../support/app.ts'
+import { startApp, useApp } from '../support/app.ts'
 import { CHEAP_PARTS } from '../support/cheap-parts.ts'
+import { cloneDatabase } from '../support/database.ts'
 import { newProject } from '../support/project.ts'
 import { SECRET_KEY } from '../support/secret-key.ts'
 import { startDnsServer } from '../support/servers/dns-server.ts'
@@ -495,4 +498,36 @@ test('what the sandbox has verified counts no longer with a transport', async ()
   const { linkHostStatus, status } = await other.check()
   expect([status, linkHostStatus]).toEqual(['pending', 'pending'])
   expect(await allowed(host)).toBe(404)
+})
+
+test('of the hosts that an earlier release has verified, those of verified domains stay so', async () => {
+  const database = await cloneDatabase()
+  const old = await startApp(database.url, { env, withWorker: false })
+  const { db } = old.sterna
+  const { id } = await old.sterna.newProject()
+  await sql`alter table domains drop column link_host_verified`.execute(db)
+  const states = ['verified', 'pending'].flatMap((domain) => ['verified', 'failed', 'pending'].map((host) => ({ domain, host })))
+  for (const [index, { domain, host }] of states.entries()) {
+    const isVerified = domain === 'verified'
+    await sql`
+      insert into domains (project_id, id, domain, status, verified_by, verified_at, dkim_selector, dkim_public_key, dkim_private_key_sealed,
+        link_host, link_host_status)
+      values (${id}, ${newId()}, ${`${index}.example`}, ${domain}, ${isVerified ? 'dns' : null}, ${isVerified ? new Date() : null}, 's', 'k',
+        ''::bytea, ${`links.${index}.example`}, ${host})
+    `.execute(db)
+  }
+  await sql.raw(readFileSync(new URL('../../src/db/migrations/0073_verified_link_hosts.sql', import.meta.url), 'utf8')).execute(db)
+  const read = sql<{ host: string; status: string; is: boolean }>`
+    select link_host as host, link_host_status as status, link_host_verified is not distinct from link_host as is from domains order by 1
+  `
+  expect((await many(db, read)).map(({ status, is }) => [status, is])).toEqual([
+    ['verified', true],
+    ['failed', true],
+    ['pending', false],
+    ['pending', false],
+    ['failed', false],
+    ['pending', false],
+  ])
+  await old.close()
+  await database.drop()
 })
