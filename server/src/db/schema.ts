@@ -240,6 +240,7 @@ export interface Schema {
     link_host_failures: number
     link_host_since: Date | null
     link_host_next_check_at: Date | null
+    link_host_verified: string | null
   }
   email_counts: { project_id: string; kind: string; hour: Date; count: string }
   email_days: {

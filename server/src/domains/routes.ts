@@ -12,8 +12,9 @@ import { addDomain } from './add.ts'
 import { createCheckNow } from './check.ts'
 import { newDkimKey } from './dkim-key.ts'
 import { Domain, DomainCheck, findDomain, listDomains, showCheck, showDomain } from './domain.ts'
+import { changeLinkHost } from './link-hosts/change-link-host.ts'
 import { checkLinkHostNow } from './link-hosts/check-link-host.ts'
-import { LinkHostBody, setLinkHost } from './link-hosts/link-host.ts'
+import { LinkHostBody } from './link-hosts/link-host.ts'
 import { DomainName } from './name.ts'
 import { sendingMethodOf } from './records.ts'
 import { removeDomain } from './remove.ts'
@@ -98,7 +99,8 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     {
       summary: 'Set the link host of a domain',
       description:
-        'Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.',
+        'Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain ' +
+        'use the host. At most ten changes a day.',
       params: DomainId,
       body: LinkHostBody,
       audit: 'domain.update',
@@ -110,8 +112,9 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
       const { linkHost } = req.body
-      req.changesNothing = linkHost === undefined
-      const changed = linkHost === undefined ? row : await transact(req.db, (tx) => setLinkHost(tx, row, linkHost, config.publicUrl))
+      req.changesNothing = linkHost === undefined || (linkHost !== null && linkHost === row.linkHost)
+      const changed =
+        linkHost === undefined || req.changesNothing ? row : await changeLinkHost({ db: req.db, log, config, attempts }, row, linkHost)
       return showDomain(changed ?? notFound('domain', row.id), await readSendingMethod())
     },
   )

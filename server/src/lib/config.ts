@@ -21,6 +21,12 @@ function isDnsServer(entry: string) {
   return isIP(ip) > 0 && (bracketed === undefined || isIP(ip) === 6) && Number(port) >= 1 && Number(port) <= 65_535
 }
 
+/** `sterna.internal`, or a single label as inside a cluster. Names are compared without a port, and addresses are never link hosts. */
+const readHostName = (entry: string) => {
+  const name = entry.toLowerCase().replace(/\.$/, '')
+  return /^(?=.*[a-z])[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name) ? name : readDomain(name)
+}
+
 /** Categories of usage that meters of Stripe can count. */
 const METERED = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
 const isMeter = ([category = '', name = '', ...rest]: string[]) =>
@@ -116,6 +122,13 @@ const Environment = z.object({
     .transform((text) => readDomain(text.toLowerCase()))
     .refine((domain) => domain !== null, 'must be a domain, such as bounces.example.com')
     .optional(),
+  INSTALLATION_NAMES: list
+    .transform((entries) => entries.map(readHostName))
+    .refine(
+      (names): names is string[] => !names.includes(null),
+      'must be host names without scheme and port, such as sterna.internal,mail2.example.com',
+    )
+    .default([]),
   INBOUND_SMTP_PORT: wholeNumber(1, 65_535).optional(),
   INBOUND_SMTP_HOST: z.string().optional(),
   INBOUND_SMTP_TLS_KEY: z.string().optional(),
@@ -225,6 +238,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     executionRetentionMonths: env.EXECUTION_RETENTION_MONTHS,
     mailFrom: env.MAIL_FROM ?? undefined,
     bounceDomain: env.BOUNCE_DOMAIN ?? undefined,
+    installationNames: env.INSTALLATION_NAMES,
     // Without a port nothing listens.
     inbound: env.INBOUND_SMTP_PORT
       ? {
@@ -250,6 +264,12 @@ export function loadConfig(source: Record<string, string | undefined>) {
     logLevel: env.LOG_LEVEL,
   }
 }
+
+/** Host names that always serve everything, whatever customers have. */
+export const ownNamesOf = ({ publicUrl, installationNames }: Pick<Config, 'publicUrl' | 'installationNames'>) => [
+  new URL(publicUrl).hostname.toLowerCase(),
+  ...installationNames,
+]
 
 /** Whether somebody may read the metrics of this node. */
 export const hasMetrics = ({ metrics }: Config) => metrics.port !== undefined || metrics.token !== undefined

@@ -158,6 +158,7 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
       check_number: sql`0`,
       check_began_at: NONE,
       link_host_status: sql`case when t.link_host is not null then 'pending' end`,
+      link_host_verified: NONE,
       link_host_pointed: sql`false`,
       link_host_finding: NONE,
       link_host_error: NONE,

@@ -31,6 +31,7 @@ export const QUOTAS = {
   'test-email': { limit: 60, windowSeconds: HOUR_SECONDS, what: 'test emails of one project' },
   'webhook-test': { limit: 60, windowSeconds: HOUR_SECONDS, what: 'tests of webhooks of one project' },
   'add-domain': { limit: 100, windowSeconds: HOUR_SECONDS, what: 'new domains of one project' },
+  'link-host': { limit: 10, windowSeconds: DAY / SECOND, what: 'changes of the link host of one domain' },
 } as const satisfies Record<string, { limit: number; windowSeconds: number; what: string }>
 
 export type Quota = { scope: keyof typeof QUOTAS; subject: string }
