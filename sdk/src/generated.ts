@@ -1530,6 +1530,7 @@ export type Error = {
       | 'INVALID_SIGNATURE'
       | 'BILLING_LIMIT_EXCEEDED'
       | 'FORBIDDEN'
+      | 'CLAIM_CODE_REQUIRED'
       | 'INSUFFICIENT_SCOPE'
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
@@ -3439,6 +3440,8 @@ export interface Operations {
       email: string
       password: string
       invitation?: string
+      /** For the first account of an installation that others can reach: it is in the log of every node. */
+      claimCode?: string
     }
     response: {
       success: true
@@ -4173,6 +4176,8 @@ export interface Operations {
           signupsDisabled: boolean
           /** False until the first account, that of the operator, was created. */
           hasAccounts: boolean
+          /** Whether the next sign-up, as the first one, needs `claimCode`. */
+          needsClaimCode: boolean
         }
         email: {
           /** How email is sent. `null` until the first worker has started. */

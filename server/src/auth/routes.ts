@@ -13,6 +13,7 @@ import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { findInvitation, isInvited, ShownInvitation } from '../projects/members.ts'
 import { joinByInvitation, lockPassword, signUp } from './accounts.ts'
+import { checkClaim, MAX_CLAIM_CODE } from './claim-code.ts'
 import { logIn } from './login.ts'
 import { Done, passwordRoutes, Token } from './password-routes.ts'
 import { createPasswords, GivenPassword, NewPassword } from './passwords.ts'
@@ -58,16 +59,27 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     '/auth/signup',
     {
       summary: 'Create an account and sign in',
-      body: z.object({ email: Address, password: NewPassword, invitation: Token.optional() }),
+      body: z.object({
+        email: Address,
+        password: NewPassword,
+        invitation: Token.optional(),
+        claimCode: z
+          .string()
+          .max(MAX_CLAIM_CODE)
+          .optional()
+          .describe('For the first account of an installation that others can reach: it is in the log of every node.'),
+      }),
       response: SignedIn,
-      refusals: ['CONFLICT'],
+      refusals: ['CONFLICT', 'CLAIM_CODE_REQUIRED'],
     },
     async (req, reply) => {
-      const { email, password, invitation } = req.body
-      await attempts.take({ scope: 'signup', subject: networkOf(req.ip) })
+      const { email, password, invitation, claimCode } = req.body
+      const network = networkOf(req.ip)
+      await attempts.take({ scope: 'signup', subject: network })
       const mayJoin =
         !config.signupsDisabled || (invitation && (await transact(db, (tx) => isInvited(tx, port, { token: invitation, email }))))
       if (!mayJoin) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
+      await checkClaim({ db, secrets, config, attempts }, { code: claimCode, network })
       const passwordHash = await passwords.hashPassword(password)
       const { user, token } = await transact(db, async (tx) => {
         const user = await signUp(tx, port, { email, passwordHash, invitation })

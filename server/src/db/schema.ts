@@ -426,6 +426,7 @@ export interface Schema {
     database_identity: string | null
     sending_held_at: Date | null
     sending_held_reason: string | null
+    claim_nonce: string
   }
   invitations: {
     project_id: string

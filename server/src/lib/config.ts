@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { isLocalHost, isLoopback } from './network/network.ts'
 import { readAddress, readDomain } from './text/address.ts'
 import { SECOND } from './text/units.ts'
 
@@ -78,6 +79,7 @@ const Environment = z.object({
   EVENT_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   EMAIL_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   DISABLE_SIGNUPS: flag.default(false),
+  CLAIM_FIRST_ACCOUNT: flag.default(true),
   TRUST_PROXY: list
     .refine((entries) => entries.every(isProxy), 'must be addresses or CIDRs of your proxies, such as 10.0.0.1,192.168.0.0/16, or loopback')
     .optional(),
@@ -225,6 +227,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
     emailRetentionMonths: env.EMAIL_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
+    claimsFirstAccount: env.CLAIM_FIRST_ACCOUNT && isReachable(env),
     trustProxy: env.TRUST_PROXY,
     transportKind: readTransportKind(env),
     smtpUrl: env.SMTP_URL,
@@ -270,6 +273,13 @@ export const ownNamesOf = ({ publicUrl, installationNames }: Pick<Config, 'publi
   new URL(publicUrl).hostname.toLowerCase(),
   ...installationNames,
 ]
+
+/**
+ * Whether others than the people at this machine may reach this installation: then the first sign-up, which makes an operator, must prove that
+ * it is the operator's. Listening on loopback alone does not count: a proxy may be in front.
+ */
+const isReachable = ({ HOST, PUBLIC_URL }: z.output<typeof Environment>) =>
+  !(isLocalHost(HOST) || isLoopback(HOST)) || (PUBLIC_URL !== undefined && !isLocalHost(new URL(PUBLIC_URL).hostname))
 
 /** Whether somebody may read the metrics of this node. */
 export const hasMetrics = ({ metrics }: Config) => metrics.port !== undefined || metrics.token !== undefined

@@ -9,6 +9,7 @@ const HOUR_SECONDS = HOUR / SECOND
 /** Limits of attempts, over all nodes. For rare requests only: each attempt is a committed statement. docs/errors.md lists them. */
 export const QUOTAS = {
   signup: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'sign-ups from one network' },
+  'claim-code': { limit: 10, windowSeconds: HOUR_SECONDS, what: 'claim codes tried from one network' },
   'login-ip': { limit: 200, windowSeconds: HOUR_SECONDS / 4, what: 'failed sign-ins from one network' },
   'login-pair': { limit: 10, windowSeconds: HOUR_SECONDS / 4, what: 'failed sign-ins to one account from one network' },
   'login-account': {
