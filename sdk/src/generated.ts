@@ -2656,6 +2656,7 @@ export type Workflow = {
       | 'segment_missing'
       | 'trigger_incomplete'
       | 'loop_without_pause'
+      | 'value_missing'
     message: string
   }[]
 }
@@ -4790,7 +4791,7 @@ export interface Operations {
   /**
    * Set the link host of a domain
    *
-   * Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.
+   * Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day.
    */
   'PATCH /domains/{id}': {
     params: {
@@ -5443,7 +5444,7 @@ export interface Operations {
   /**
    * Ask whether a host may get a certificate
    *
-   * For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name.
+   * For web servers that get certificates on demand: 200 for the link host of a verified domain whose CNAME points here, 404 for any other name.
    */
   'GET /link-hosts/allowed': {
     params: undefined
@@ -7520,7 +7521,11 @@ export interface Operations {
     response: Workflow
   }
 
-  /** Get a workflow with its steps and transitions */
+  /**
+   * Get a workflow with its steps and transitions
+   *
+   * To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
+   */
   'GET /workflows/{id}': {
     params: {
       id: string
@@ -7669,7 +7674,11 @@ export interface Operations {
     }
   }
 
-  /** Get an execution with its steps */
+  /**
+   * Get an execution with its steps
+   *
+   * To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
+   */
   'GET /workflows/{id}/executions/{executionId}': {
     params: {
       id: string
@@ -8052,7 +8061,7 @@ export interface Operations {
   /**
    * Get the steps of a version
    *
-   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`.
+   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
    */
   'GET /workflows/{id}/versions/{version}': {
     params: {
@@ -8606,7 +8615,7 @@ export class DomainsApi extends Resource {
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
-  /** Set the link host of a domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. */
+  /** Set the link host of a domain. Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day. */
   readonly update = (id: string, body: Body<'PATCH /domains/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /domains/{id}'>> =>
     this.call('PATCH /domains/{id}', { params: { id }, body }, options)
 
@@ -8800,7 +8809,7 @@ export class JobsApi extends Resource {
 }
 
 export class LinkHostsApi extends Resource {
-  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name. */
+  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for the link host of a verified domain whose CNAME points here, 404 for any other name. */
   readonly allowed = (query: Query<'GET /link-hosts/allowed'> = {}, options: CallOptions = {}): Promise<Result<'GET /link-hosts/allowed'>> =>
     this.call('GET /link-hosts/allowed', { query }, options)
 }
@@ -9320,7 +9329,7 @@ export class WorkflowsApi extends Resource {
   readonly createFromRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
     this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
 
-  /** Get a workflow with its steps and transitions */
+  /** Get a workflow with its steps and transitions. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}'>> =>
     this.call('GET /workflows/{id}', { params: { id } }, options)
 
@@ -9356,7 +9365,7 @@ export class WorkflowsApi extends Resource {
   readonly cancelAllExecutions = (id: string, query: Query<'POST /workflows/{id}/executions/cancel-all'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions/cancel-all'>> =>
     this.call('POST /workflows/{id}/executions/cancel-all', { params: { id }, query }, options)
 
-  /** Get an execution with its steps */
+  /** Get an execution with its steps. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly getExecution = (id: string, executionId: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/executions/{executionId}'>> =>
     this.call('GET /workflows/{id}/executions/{executionId}', { params: { id, executionId } }, options)
 
@@ -9420,7 +9429,7 @@ export class WorkflowsApi extends Resource {
   readonly allVersions = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/{id}/versions'>['data'][number]> =>
     iterateWhole(() => this.listVersions(id, options).then(({ data }) => data), { max })
 
-  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. */
+  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly getVersion = (id: string, version: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/versions/{version}'>> =>
     this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
 
