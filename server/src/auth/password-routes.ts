@@ -17,7 +17,7 @@ export const Token = z.string().min(1).max(200)
 export const Done = z.object({ success: z.literal(true) })
 const RESET_RESPONSE_MS = 150
 
-type Parts = {
+export type AccountParts = {
   passwords: ReturnType<typeof createPasswords>
   port: Parameters<typeof sendReset>[1]
   attempts: ReturnType<typeof createQuotaCounter>
@@ -28,7 +28,7 @@ type Parts = {
 export function passwordRoutes(
   app: App,
   { db, secrets, config: { publicUrl, transportKind } }: Deps,
-  { passwords, port, attempts, findUser }: Parts,
+  { passwords, port, attempts, findUser }: AccountParts,
 ) {
   const visitor = routesOf(app, { tags: ['Accounts'], caller: 'visitor', role: null, ...NO_KEYS, audit: null })
   const session = routesOf(app, { tags: ['Accounts'], caller: 'session', role: null, ...NO_KEYS, audit: null })

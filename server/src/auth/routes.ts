@@ -11,9 +11,10 @@ import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
-import { findInvitation, isInvited, ShownInvitation } from '../projects/members.ts'
-import { joinByInvitation, lockPassword, signUp } from './accounts.ts'
+import { isInvited } from '../projects/members.ts'
+import { lockPassword, signUp } from './accounts.ts'
 import { checkClaim, MAX_CLAIM_CODE } from './claim-code.ts'
+import { invitationRoutes } from './invitation-routes.ts'
 import { logIn } from './login.ts'
 import { Done, passwordRoutes, Token } from './password-routes.ts'
 import { createPasswords, GivenPassword, NewPassword } from './passwords.ts'
@@ -152,39 +153,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   )
 
   passwordRoutes(app, deps, { passwords, port, attempts, findUser })
-
-  visitor.post(
-    '/auth/invitation',
-    {
-      summary: 'Get the invitation of a link',
-      description: 'The project, and the person that invites to it. Changes nothing.',
-      body: z.object({ token: Token }),
-      response: ShownInvitation,
-      refusals: ['INVALID_TOKEN'],
-    },
-    async (req) => {
-      const attempt = { scope: 'token', subject: networkOf(req.ip) } as const
-      await attempts.take(attempt)
-      const invitation = (await findInvitation(db, port, req.body.token)) ?? fail('INVALID_TOKEN')
-      await attempts.refund(attempt)
-      return invitation
-    },
-  )
-
-  session.post(
-    '/auth/accept-invitation',
-    {
-      summary: 'Accept an invitation',
-      body: z.object({ token: Token }),
-      audit: 'member.join',
-      response: Done.extend({ projectId: z.uuid() }),
-    },
-    async (req) => {
-      const user = await findUser(req.person.userId)
-      const { projectId } = await transact(req.db, (tx) => joinByInvitation(tx, port, { token: req.body.token, user }))
-      return { success: true as const, projectId }
-    },
-  )
+  invitationRoutes(app, deps, { port, attempts, findUser })
 
   session.get('/users/@me', { summary: 'Get the current user', response: UserView }, (req) => findUser(req.person.userId))
 
