@@ -407,6 +407,12 @@ export interface Schema {
     unknown_recipient: boolean
     place: string
     held_at: Date
+    plain: boolean
+    frequent: boolean
+    accepted_before: boolean
+    accepted_after: Date | null
+    asks: number
+    confirmed: boolean
   }
   idempotency_keys: {
     project_id: string
