@@ -195,7 +195,7 @@ async function fillWithEveryKind(rich: Project) {
     email: 'ülrike@müller.example',
     data: { 'first name': 'Ü', nested: { a: [1, null] } },
   })
-  await made('POST', '/suppressions', { address: '@blocked.example' })
+  await made('POST', '/suppressions', { domain: 'blocked.example' })
   const pro = { logic: 'AND', groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }] }
   const inner = await made('POST', '/segments', { name: 'Pro', condition: pro, description: 'Who pays' })
   const nested = {
