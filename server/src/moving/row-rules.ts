@@ -135,8 +135,11 @@ const CONTENT: Record<string, Rule> = {
   ...SENDER,
 }
 
-/** Of messages by SMTP the subject is shown, and never sent: the message has its own. Inbound emails are not sent at all. */
-const isSentAsStored = ({ raw_form: rawForm }: FileRow) => rawForm === null || rawForm === undefined
+/** Not of inbound emails, which have a fingerprint: they are only shown. Nor of messages by SMTP, which have headers of their own. */
+const isHeader =
+  (schema: z.ZodType): Rule =>
+  (value, column, { raw_form: rawForm, fingerprint }) =>
+    (rawForm ?? fingerprint ?? null) === null ? parseAt(schema, value, column) : undefined
 
 const usesOfCampaign = ({ audience_type: type, segment_id: segmentId, audience_condition: condition }: FileRow) => {
   if (type === 'SEGMENT' && typeof segmentId === 'string') return usesOfAudience({ type, segmentId })
@@ -169,10 +172,10 @@ export const ROW_RULES: Partial<Record<MovedTableName, Rules>> = {
   },
   contents: {
     columns: {
-      subject: (value, column, row) => (isSentAsStored(row) ? parseAt(Line, value, column) : undefined),
-      from_address: as(Line),
-      from_name: asOptional(Line),
-      reply_to: asOptional(Line),
+      subject: isHeader(Line),
+      from_address: isHeader(Line),
+      from_name: isHeader(Line.nullable()),
+      reply_to: isHeader(Line.nullable()),
       headers: as(z.record(z.string().regex(/^[!-9;-~]+$/, 'Not a valid header name.'), Line)),
     },
   },

@@ -2,9 +2,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { run } from '../../src/cli.ts'
-import { many, scalar } from '../../src/db/index.ts'
+import { many, maybeOne, scalar } from '../../src/db/index.ts'
 import { FOLDED_LEDGERS } from '../../src/ledgers.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { serveMetrics } from '../../src/monitoring/serve-metrics.ts'
@@ -82,6 +82,10 @@ async function resume() {
   expect(await cli('sending', 'resume')).toContain('Emails leave again')
   await until('the worker notices', () => logged.some((line) => line.includes('sending goes on')))
 }
+// After a test that failed while sending was held.
+afterEach(async () => {
+  if (await maybeOne(sterna.db, sql`select from instance where sending_held_at is not null`)) await resume()
+})
 
 /** The worker has handled reactions and facts several times, each after a rest: whatever was due before has had its turn. */
 async function rounds() {
