@@ -7,7 +7,9 @@ import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
 import { RepeatedKey } from '../../http/idempotency.ts'
 import type { HoldBody } from '../../http/limits/body-budget.ts'
+import type { Arrival, ByteHold } from '../../lib/concurrency/byte-budget.ts'
 import { newId } from '../../lib/id.ts'
+import { cutOffs } from '../../lib/process/metrics.ts'
 import { recordAccepted } from '../../lib/process/tracing.ts'
 import { createPaceByKey } from '../../lib/smtp/pace.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
@@ -33,6 +35,7 @@ const INTAKE = { perSecond: 16 * MB, step: MB, free: 256 * KB }
 
 const TOO_LARGE = new Refusal(552, '5.3.4 The message is larger than 40 MB')
 const TOO_MUCH = new Refusal(452, '4.3.1 Too many large messages at once. Try again shortly')
+const TOO_SLOW = new Refusal(421, '4.4.2 The message came too slowly while others waited to send theirs')
 
 type Deps = {
   clients: ReturnType<typeof createClients>
@@ -51,10 +54,12 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     const recipients = clients.recipientsOf(session)
     if (!client) throw new Refusal(530, '5.7.0 Log in first')
     client.hasTurn = false
-    const held = holdBody(client.project.id)
+    const { owner } = client.project
+    const progress = { bytes: 0, isReading: true }
+    const held = holdBody(owner, arrivalOf(stream, progress))
     try {
       // The pieces are garbage as soon as they are one message: it is in memory only once while it is stored.
-      const submission = readSubmission(...(await readAll(stream, held, { limits, owner: client.project.owner, count: pace() })))
+      const submission = readSubmission(...(await readAll(stream, held, progress, { limits, owner, count: pace() })))
       return await accept(client, recipients, submission)
     } finally {
       held.release()
@@ -96,18 +101,34 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
 
 type KeyResult = { emails: string[]; batch: string }
 
+type Progress = { bytes: number; isReading: boolean }
+
+const arrivalOf = (stream: SMTPServerDataStream, progress: Progress): Arrival => ({
+  bytes: () => progress.bytes,
+  isReading: () => progress.isReading,
+  cutOff() {
+    cutOffs.inc({ what: 'message' })
+    stream.destroy(TOO_SLOW)
+  },
+})
+
 type Reading = { limits: SubmissionLimits; owner: string; count: ReturnType<ReturnType<typeof createPaceByKey>> }
 
 /** Reads to the end even when refused: SMTP replies after the last byte. */
-async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>, { limits: { messageBytes }, owner, count }: Reading) {
+async function readAll(
+  stream: SMTPServerDataStream,
+  held: ByteHold,
+  progress: Progress,
+  { limits: { messageBytes }, owner, count }: Reading,
+) {
   const check = createByteCheck()
   const chunks: Buffer[] = []
-  let size = 0
   let refusal: Refusal | undefined
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > messageBytes) refusal ??= TOO_LARGE
-    if (!refusal && !held.grow(size)) refusal = TOO_MUCH
+    progress.isReading = false
+    progress.bytes += chunk.length
+    if (progress.bytes > messageBytes) refusal ??= TOO_LARGE
+    if (!refusal && !(await held.grow(progress.bytes))) refusal = TOO_MUCH
     if (refusal) {
       // At once: of two messages that do not fit together, one does.
       chunks.length = 0
@@ -118,7 +139,9 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
     }
     const ms = count(owner, chunk.length)
     if (ms >= 1) await sleep(ms)
+    progress.isReading = true
   }
+  progress.isReading = false
   const problem = check.problem()
   if (refusal) throw refusal
   if (problem) throw new Refusal(550, `5.6.0 ${problem}`)
