@@ -30,6 +30,7 @@ import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
+import type { ByteBudgetLimits } from './lib/concurrency/byte-budget.ts'
 import type { HoldBack } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
@@ -75,6 +76,7 @@ export type Parts = {
   newDkimKey?: (() => Promise<DomainKey>) | undefined
   onUnaudited?: ((route: string) => void) | undefined
   admitsAll?: boolean | undefined
+  bodyLimits?: Partial<ByteBudgetLimits> | undefined
 }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 

@@ -7,7 +7,9 @@ import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
 import { RepeatedKey } from '../../http/idempotency.ts'
 import type { HoldBody } from '../../http/limits/body-budget.ts'
+import type { Arrival, ByteHold } from '../../lib/concurrency/byte-budget.ts'
 import { newId } from '../../lib/id.ts'
+import { cutOffs } from '../../lib/process/metrics.ts'
 import { recordAccepted } from '../../lib/process/tracing.ts'
 import { createPaceByKey } from '../../lib/smtp/pace.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
@@ -37,6 +39,7 @@ const NAME_REFUSALS = {
   direction: new Refusal(550, '5.7.1 The name in From must not change the direction of text'),
 }
 const TOO_MUCH = new Refusal(452, '4.3.1 Too many large messages at once. Try again shortly')
+const TOO_SLOW = new Refusal(421, '4.4.2 The message came too slowly while others waited to send theirs')
 
 type Deps = {
   clients: ReturnType<typeof createClients>
@@ -56,10 +59,11 @@ export function createSubmissionReceiver({ clients, keys, holdBody, reader, acce
     const recipients = clients.recipientsOf(session)
     if (!client) throw new Refusal(530, '5.7.0 Log in first')
     client.hasTurn = false
-    const held = holdBody(client.project.id)
+    const { owner } = client.project
+    const progress = { bytes: 0, isReading: true }
+    const held = holdBody(owner, arrivalOf(stream, progress))
     try {
-      const { owner } = client.project
-      const received = await readAll(stream, held, { limits, owner, count: pace() })
+      const received = await readAll(stream, held, progress, { limits, owner, count: pace() })
       return await accept(client, recipients, await reader.read(owner, { ...received, recipients }))
     } finally {
       held.release()
@@ -104,18 +108,34 @@ export function createSubmissionReceiver({ clients, keys, holdBody, reader, acce
 
 type KeyResult = { emails: string[]; batch: string }
 
+type Progress = { bytes: number; isReading: boolean }
+
+const arrivalOf = (stream: SMTPServerDataStream, progress: Progress): Arrival => ({
+  bytes: () => progress.bytes,
+  isReading: () => progress.isReading,
+  cutOff() {
+    cutOffs.inc({ what: 'message' })
+    stream.destroy(TOO_SLOW)
+  },
+})
+
 type Reading = { limits: SubmissionLimits; owner: string; count: ReturnType<ReturnType<typeof createPaceByKey>> }
 
 /** Reads to the end even when refused: SMTP replies after the last byte. */
-async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>, { limits: { messageBytes }, owner, count }: Reading) {
+async function readAll(
+  stream: SMTPServerDataStream,
+  held: ByteHold,
+  progress: Progress,
+  { limits: { messageBytes }, owner, count }: Reading,
+) {
   const check = createByteCheck()
   const chunks: Buffer[] = []
-  let size = 0
   let refusal: Refusal | undefined
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > messageBytes) refusal ??= TOO_LARGE
-    if (!refusal && !held.grow(size)) refusal = TOO_MUCH
+    progress.isReading = false
+    progress.bytes += chunk.length
+    if (progress.bytes > messageBytes) refusal ??= TOO_LARGE
+    if (!refusal && !(await held.grow(progress.bytes))) refusal = TOO_MUCH
     if (refusal) {
       // At once: of two messages that do not fit together, one does.
       chunks.length = 0
@@ -126,7 +146,9 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
     }
     const ms = count(owner, chunk.length)
     if (ms >= 1) await sleep(ms)
+    progress.isReading = true
   }
+  progress.isReading = false
   const problem = check.problem()
   if (refusal) throw refusal
   if (problem) throw new Refusal(550, `5.6.0 ${problem}`)
