@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
+import { changeAs } from '../http/auth/what-sends.ts'
 import { SENDS_NOTHING } from '../http/declaration.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
@@ -21,11 +22,13 @@ import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { lintDesign, lintTemplate } from './lint.ts'
 import { BODY_LIMIT, getTemplate, LintResult, TemplateId, templateNotFound, templatePreviewRoutes } from './preview-routes.ts'
 import {
+  changesContent,
   changeTemplate,
   createTemplate,
   deleteTemplate,
   duplicateTemplate,
   listTemplates,
+  lockSender,
   MAX_NAME,
   Template,
   TemplateListItem,
@@ -148,12 +151,14 @@ export function templateRoutes(app: App, deps: Deps) {
     const [projectId, { id }] = [req.project.id, stored]
     await assertRenderable(projectId, changes)
     if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
-    requireSenderDomain(req.project, changes.from === undefined ? stored.from : changes.from)
+    requireSenderDomain(req.project, changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
     const changed = await transact(req.db, async (tx) => {
       await assertWorkflow(tx, projectId, changes.workflowId)
-      return changeTemplate(tx, edit)
+      requireSenderDomain(req.project, await lockSender(tx, { projectId, id }))
+      const apply = () => changeTemplate(tx, edit)
+      return changesContent(changes) ? changeAs(tx, req.project, { template: id }, apply) : apply()
     })
     return changed ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
@@ -172,7 +177,10 @@ export function templateRoutes(app: App, deps: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { id }, reply) => {
-      const deleted = await transact(req.db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id }))
+      const deleted = await transact(req.db, async (tx) => {
+        requireSenderDomain(req.project, await lockSender(tx, { projectId: req.project.id, id }))
+        return deleteTemplate(tx, { projectId: req.project.id, id })
+      })
       return deleted ? reply.status(204).send(null) : templateNotFound(id)
     },
   )
@@ -181,7 +189,11 @@ export function templateRoutes(app: App, deps: Deps) {
     '/templates/:id/duplicate',
     { summary: 'Duplicate a template', audit: 'template.duplicate', senders: ['stored'], stops: 'never', response: { 201: Template } },
     async (req, { id }, reply) => {
-      const copy = await transact(req.db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId }))
+      const copy = await transact(req.db, async (tx) => {
+        const copied = await duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })
+        requireSenderDomain(req.project, copied?.from)
+        return copied
+      })
       return reply.status(201).send(copy ?? templateNotFound(id))
     },
   )

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { getContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
+import { requireSendersOf } from '../http/auth/what-sends.ts'
 import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
-import { assertMaySend } from './definition/may-send.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
 import { startExecution } from './executions/enrol.ts'
 import {
@@ -47,7 +47,6 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
     },
     async (req, workflow, reply) => {
       const { id: workflowId, projectId } = workflow
-      await assertMaySend(db, req.project, workflow)
       const { contactId, context: given = NO_DATA } = req.body
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
@@ -55,6 +54,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       await getContact(db, projectId, contactId)
       const started = await transact(req.db, async (tx) => {
         const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
+        await requireSendersOf(tx, req.project, { workflow: workflowId })
         return describeExecution(tx, { projectId, workflowId, id })
       })
       return reply.status(201).send(started)
