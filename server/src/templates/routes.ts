@@ -28,7 +28,7 @@ import {
   deleteTemplate,
   duplicateTemplate,
   listTemplates,
-  lockSender,
+  lockTemplateSender,
   MAX_NAME,
   Template,
   TemplateListItem,
@@ -156,7 +156,7 @@ export function templateRoutes(app: App, deps: Deps) {
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
     const changed = await transact(req.db, async (tx) => {
       await assertWorkflow(tx, projectId, changes.workflowId)
-      requireSenderDomain(req.project, await lockSender(tx, { projectId, id }))
+      requireSenderDomain(req.project, await lockTemplateSender(tx, { projectId, id }))
       const apply = () => changeTemplate(tx, edit)
       return changesContent(changes) ? changeAs(tx, req.project, { template: id }, apply) : apply()
     })
@@ -165,38 +165,7 @@ export function templateRoutes(app: App, deps: Deps) {
 
   versionRoutes(template, db, change)
 
-  template.delete(
-    '/templates/:id',
-    {
-      summary: 'Delete a template',
-      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
-      audit: 'template.delete',
-      senders: ['stored'],
-      stops: 'never',
-      response: NO_CONTENT,
-      refusals: ['CONFLICT'],
-    },
-    async (req, { id }, reply) => {
-      const deleted = await transact(req.db, async (tx) => {
-        requireSenderDomain(req.project, await lockSender(tx, { projectId: req.project.id, id }))
-        return deleteTemplate(tx, { projectId: req.project.id, id })
-      })
-      return deleted ? reply.status(204).send(null) : templateNotFound(id)
-    },
-  )
-
-  template.post(
-    '/templates/:id/duplicate',
-    { summary: 'Duplicate a template', audit: 'template.duplicate', senders: ['stored'], stops: 'never', response: { 201: Template } },
-    async (req, { id }, reply) => {
-      const copy = await transact(req.db, async (tx) => {
-        const copied = await duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })
-        requireSenderDomain(req.project, copied?.from)
-        return copied
-      })
-      return reply.status(201).send(copy ?? templateNotFound(id))
-    },
-  )
+  copyAndDeleteRoutes(template)
 
   templatePreviewRoutes(app, deps)
 }
@@ -244,4 +213,39 @@ function versionRoutes(template: ReturnType<typeof templateResource>, db: Db, ch
     const found = /^[1-9]\d{0,8}$/.test(given) ? await findVersion(db, { projectId, id }, Number(given)) : undefined
     return found ?? notFound('version', given)
   }
+}
+
+function copyAndDeleteRoutes(template: ReturnType<typeof templateResource>) {
+  template.delete(
+    '/templates/:id',
+    {
+      summary: 'Delete a template',
+      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+      audit: 'template.delete',
+      senders: ['stored'],
+      stops: 'never',
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
+    },
+    async (req, { id }, reply) => {
+      const deleted = await transact(req.db, async (tx) => {
+        requireSenderDomain(req.project, await lockTemplateSender(tx, { projectId: req.project.id, id }))
+        return deleteTemplate(tx, { projectId: req.project.id, id })
+      })
+      return deleted ? reply.status(204).send(null) : templateNotFound(id)
+    },
+  )
+
+  template.post(
+    '/templates/:id/duplicate',
+    { summary: 'Duplicate a template', audit: 'template.duplicate', senders: ['stored'], stops: 'never', response: { 201: Template } },
+    async (req, { id }, reply) => {
+      const copy = await transact(req.db, async (tx) => {
+        const copied = await duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })
+        requireSenderDomain(req.project, copied?.from)
+        return copied
+      })
+      return reply.status(201).send(copy ?? templateNotFound(id))
+    },
+  )
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { workflowsUsingSql } from '../db/graphs-in-use.ts'
+import { workflowsUsingSql } from '../db/in-use.ts'
 import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, one, type Tx } from '../db/index.ts'
 import { wipeRows } from '../db/wipe-rows.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
@@ -178,7 +178,7 @@ export const duplicateTemplate = (tx: Tx, { projectId, id, savedBy }: Author & T
   `
 
 /** The sender of a template, which stays the same until the transaction ends. Undefined when there is no such template. */
-export const lockSender = (tx: Tx, { projectId, id }: TemplateKey) =>
+export const lockTemplateSender = (tx: Tx, { projectId, id }: TemplateKey) =>
   maybeScalar<string | null>(tx)`
     select from_address from templates where project_id = ${projectId} and id = ${id} for no key update
   `

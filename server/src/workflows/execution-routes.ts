@@ -8,7 +8,7 @@ import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
-import { startExecution } from './executions/enrol.ts'
+import { holdWorkflows, startExecution } from './executions/enrol.ts'
 import {
   describeExecution,
   Execution,
@@ -51,10 +51,11 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
-      await getContact(db, projectId, contactId)
       const started = await transact(req.db, async (tx) => {
-        const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
+        await holdWorkflows(tx, projectId, [workflowId])
         await requireSendersOf(tx, req.project, { workflow: workflowId })
+        await getContact(tx, projectId, contactId)
+        const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
         return describeExecution(tx, { projectId, workflowId, id })
       })
       return reply.status(201).send(started)

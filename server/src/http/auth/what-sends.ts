@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { dependentSegmentsCte } from '../../db/dependent-segments.ts'
+import { dependentSegmentsCte } from '../../db/in-use.ts'
 import { many, one, type Tx } from '../../db/index.ts'
 import type { CallingProject } from './key-lookup.ts'
 import { requireScope, requireSenderDomain } from './scopes.ts'
