@@ -44,12 +44,15 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       requireSenderDomain(req.project, from)
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
-      const [key, actor] = [{ projectId, id }, actorOf(req)]
-      if (scheduledFor) return scheduleCampaign(req.db, key, { scheduledFor }, actor)
-      if (!delaySeconds) return sendNow(req.db, key, actor)
+      const [key, by] = [
+        { projectId, id },
+        { caller: req.project, actor: actorOf(req) },
+      ]
+      if (scheduledFor) return scheduleCampaign(req.db, key, { scheduledFor }, by)
+      if (!delaySeconds) return sendNow(req.db, key, by)
       // It is sent now, with time to undo it: refused at once, not paused seconds later.
       await assertSendable(db, key)
-      return scheduleCampaign(req.db, key, { delaySeconds }, actor)
+      return scheduleCampaign(req.db, key, { delaySeconds }, by)
     },
   )
 
@@ -102,7 +105,10 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       auditsValues: true,
       response,
     },
-    (req, campaign) => transact(req.db, (tx) => changeRate(tx, campaign, { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) })),
+    (req, campaign) =>
+      transact(req.db, (tx) =>
+        changeRate(tx, campaign, { caller: req.project, ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) }),
+      ),
   )
 
   route.post(

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { requireScope, requireSenderDomain } from '../http/auth/scopes.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
+import { requireSendersOf } from '../http/auth/what-sends.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
@@ -75,10 +76,9 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
     async (req, { projectId, id }) => {
       const { scheduledFor, ...given } = req.body
-      if (scheduledFor) requireScope(req.project, 'send')
       const content = await checkCampaign(db, projectId, given)
       requireSenderDomain(req.project, content.from)
-      const edit = { projectId, id, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
+      const edit = { projectId, id, caller: req.project, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
       return transact(req.db, (tx) => replaceCampaign(tx, edit))
     },
   )
@@ -95,7 +95,10 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      await transact(req.db, (tx) => deleteCampaign(tx, { projectId, id }))
+      await transact(req.db, async (tx) => {
+        await requireSendersOf(tx, req.project, { campaign: id })
+        await deleteCampaign(tx, { projectId, id })
+      })
       return reply.status(204).send(null)
     },
   )
@@ -111,7 +114,11 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       response: { 201: Campaign },
     },
     async (req, { projectId, id }, reply) => {
-      const copy = await transact(req.db, (tx) => duplicateCampaign(tx, { projectId, id }))
+      const copy = await transact(req.db, async (tx) => {
+        const copied = await duplicateCampaign(tx, { projectId, id })
+        requireSenderDomain(req.project, copied.from)
+        return copied
+      })
       return reply.status(201).send(copy)
     },
   )

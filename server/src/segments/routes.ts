@@ -117,7 +117,13 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     async (req, { id, projectId, type }) => {
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
-      const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
+      const edit = {
+        projectId,
+        id,
+        caller: req.project,
+        changes: { name, description, condition, trackMembership },
+        revisions: readIfMatch(req),
+      }
       const changed = await write(req, (tx) => changeSegment(tx, edit))
       return showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
     },

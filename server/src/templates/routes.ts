@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
+import { changeAs } from '../http/auth/what-sends.ts'
 import { SENDS_NOTHING } from '../http/declaration.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
@@ -20,11 +21,13 @@ import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { lintDesign, lintTemplate } from './lint.ts'
 import { BODY_LIMIT, getTemplate, LintResult, TemplateId, templateNotFound, templatePreviewRoutes } from './preview-routes.ts'
 import {
+  changesContent,
   changeTemplate,
   createTemplate,
   deleteTemplate,
   duplicateTemplate,
   listTemplates,
+  lockTemplateSender,
   MAX_NAME,
   Template,
   TemplateListItem,
@@ -143,43 +146,21 @@ export function templateRoutes(app: App, deps: Deps) {
     const [projectId, { id }] = [req.project.id, stored]
     await assertRenderable(projectId, changes)
     if (changes.from !== undefined || changes.fromName !== undefined) assertSenderName({ ...stored, ...changes })
-    requireSenderDomain(req.project, changes.from === undefined ? stored.from : changes.from)
+    requireSenderDomain(req.project, changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
     const changed = await transact(req.db, async (tx) => {
       await assertWorkflow(tx, projectId, changes.workflowId)
-      return changeTemplate(tx, edit)
+      requireSenderDomain(req.project, await lockTemplateSender(tx, { projectId, id }))
+      const apply = () => changeTemplate(tx, edit)
+      return changesContent(changes) ? changeAs(tx, req.project, { template: id }, apply) : apply()
     })
     return changed ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
 
   versionRoutes(template, db, change)
 
-  template.delete(
-    '/templates/:id',
-    {
-      summary: 'Delete a template',
-      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
-      audit: 'template.delete',
-      senders: ['stored'],
-      stops: 'never',
-      response: NO_CONTENT,
-      refusals: ['CONFLICT'],
-    },
-    async (req, { id }, reply) => {
-      const deleted = await transact(req.db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id }))
-      return deleted ? reply.status(204).send(null) : templateNotFound(id)
-    },
-  )
-
-  template.post(
-    '/templates/:id/duplicate',
-    { summary: 'Duplicate a template', audit: 'template.duplicate', senders: ['stored'], stops: 'never', response: { 201: Template } },
-    async (req, { id }, reply) => {
-      const copy = await transact(req.db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId }))
-      return reply.status(201).send(copy ?? templateNotFound(id))
-    },
-  )
+  copyAndDeleteRoutes(template)
 
   templatePreviewRoutes(app, deps)
 }
@@ -227,4 +208,39 @@ function versionRoutes(template: ReturnType<typeof templateResource>, db: Db, ch
     const found = /^[1-9]\d{0,8}$/.test(given) ? await findVersion(db, { projectId, id }, Number(given)) : undefined
     return found ?? notFound('version', given)
   }
+}
+
+function copyAndDeleteRoutes(template: ReturnType<typeof templateResource>) {
+  template.delete(
+    '/templates/:id',
+    {
+      summary: 'Delete a template',
+      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+      audit: 'template.delete',
+      senders: ['stored'],
+      stops: 'never',
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
+    },
+    async (req, { id }, reply) => {
+      const deleted = await transact(req.db, async (tx) => {
+        requireSenderDomain(req.project, await lockTemplateSender(tx, { projectId: req.project.id, id }))
+        return deleteTemplate(tx, { projectId: req.project.id, id })
+      })
+      return deleted ? reply.status(204).send(null) : templateNotFound(id)
+    },
+  )
+
+  template.post(
+    '/templates/:id/duplicate',
+    { summary: 'Duplicate a template', audit: 'template.duplicate', senders: ['stored'], stops: 'never', response: { 201: Template } },
+    async (req, { id }, reply) => {
+      const copy = await transact(req.db, async (tx) => {
+        const copied = await duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })
+        requireSenderDomain(req.project, copied?.from)
+        return copied
+      })
+      return reply.status(201).send(copy ?? templateNotFound(id))
+    },
+  )
 }

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { getContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
+import { requireSendersOf } from '../http/auth/what-sends.ts'
 import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
 import { seesWebhooks } from './definition/masked-steps.ts'
-import { assertMaySend } from './definition/may-send.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
-import { startExecution } from './executions/enrol.ts'
+import { holdWorkflows, startExecution } from './executions/enrol.ts'
 import {
   describeExecution,
   Execution,
@@ -49,13 +49,14 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
     },
     async (req, workflow, reply) => {
       const { id: workflowId, projectId } = workflow
-      await assertMaySend(db, req.project, workflow)
       const { contactId, context: given = NO_DATA } = req.body
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
-      await getContact(db, projectId, contactId)
       const started = await transact(req.db, async (tx) => {
+        await holdWorkflows(tx, projectId, [workflowId])
+        await requireSendersOf(tx, req.project, { workflow: workflowId })
+        await getContact(tx, projectId, contactId)
         const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
         return describeExecution(tx, { projectId, workflowId, id })
       })

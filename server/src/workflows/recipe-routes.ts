@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { requireSendersOf } from '../http/auth/what-sends.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
@@ -73,7 +74,11 @@ export function workflowRecipeRoutes(app: App, { config }: Deps) {
       const recipe = findRecipe(req.params.key) ?? notFound('recipe', req.params.key)
       const { name, eventName } = req.body ?? {}
       const creation = { projectId: req.project.id, recipe, name, eventName, savedBy: req.person?.userId, target }
-      const created = await transact(req.db, async (tx) => describeWorkflow(tx, await createFromRecipe(tx, creation)))
+      const created = await transact(req.db, async (tx) => {
+        const workflow = await createFromRecipe(tx, creation)
+        await requireSendersOf(tx, req.project, { workflow: workflow.row.id })
+        return describeWorkflow(tx, workflow)
+      })
       return reply.status(201).send(created)
     },
   )

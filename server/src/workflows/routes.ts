@@ -10,13 +10,12 @@ import { invalid } from '../lib/errors.ts'
 import { listWorkflowFields, WorkflowFields } from './definition/fields.ts'
 import type { Graph } from './definition/graph.ts'
 import { maskedFor } from './definition/masked-steps.ts'
-import { assertMaySend } from './definition/may-send.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
 import { readGraph, showWorkflow, Workflow, type WorkflowRow } from './definition/workflow.ts'
 import { listWorkflows, WorkflowItem, WorkflowsQuery } from './insight/list.ts'
-import { SECRETS_MASKED, workflowResource } from './workflow-resource.ts'
+import { editorOf, SECRETS_MASKED, workflowResource } from './workflow-resource.ts'
 
 const Name = z.string().trim().min(1).max(MAX_WORKFLOW_NAME)
 const Description = z.string().max(2_000).nullish()
@@ -110,10 +109,9 @@ export function workflowRoutes(app: App, { db }: Deps) {
       refusals: ['CONFLICT'],
       etag: true,
     },
-    async (req, found) => {
-      const { projectId, id } = found
-      if (req.body.enabled) await assertMaySend(db, req.project, found)
-      const edit = { projectId, id, revisions: readIfMatch(req), changesOf: (stored: WorkflowRow) => changesTo(stored, req.body) }
+    async (req, { projectId, id }) => {
+      const changesOf = (stored: WorkflowRow) => changesTo(stored, req.body)
+      const edit = { projectId, id, caller: req.project, revisions: readIfMatch(req), changesOf }
       return transact(req.db, async (tx) => {
         const row = await changeWorkflow(tx, edit)
         return describeWorkflow(tx, { row, graph: await readGraph(tx, row) })
@@ -134,7 +132,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
+      await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id, caller: req.project }))
       return reply.status(204).send(null)
     },
   )
@@ -151,7 +149,7 @@ export function workflowRoutes(app: App, { db }: Deps) {
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      const copy = { projectId, id, savedBy: req.person?.userId }
+      const copy = { projectId, id, ...editorOf(req) }
       const copied = await transact(req.db, async (tx) => describeWorkflow(tx, await duplicateWorkflow(tx, copy)))
       return reply.status(201).send(copied)
     },

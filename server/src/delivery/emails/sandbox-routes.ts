@@ -38,6 +38,8 @@ export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: 
       summary: 'Get the parts of a sandbox message',
       description: 'The HTML is that of the message, without its open pixel and with the original links.',
       params: z.object({ id: Id('message') }),
+      // It has values that are used once, such as codes to sign in.
+      read: false,
       response: SandboxPreview,
       slowRead: true,
     },
