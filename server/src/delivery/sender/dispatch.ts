@@ -45,7 +45,7 @@ export function createDispatcher({ ledger, health, pace, slots, reconciler, ling
   const takeNext = () =>
     ledger.takeNext({
       mayTake: () => pace.take(resume),
-      ...(health.isProbing() ? { preferred: ({ projectId }) => !health.hasPausedDomain(projectId) } : {}),
+      ...(health.isProbing() ? { preferred: ({ projectId }) => !health.hasPausedDomain(projectId), only: health.mayBeProbe } : {}),
     })
 
   /** Without a reply in time an email gives up its slot, or later when too many did. Returns a function that ends the wait. */
