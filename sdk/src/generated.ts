@@ -4758,7 +4758,7 @@ export interface Operations {
   /**
    * Set the link host of a domain
    *
-   * Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.
+   * Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day.
    */
   'PATCH /domains/{id}': {
     params: {
@@ -5367,7 +5367,7 @@ export interface Operations {
   /**
    * Ask whether a host may get a certificate
    *
-   * For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name.
+   * For web servers that get certificates on demand: 200 for the link host of a verified domain whose CNAME points here, 404 for any other name.
    */
   'GET /link-hosts/allowed': {
     params: undefined
@@ -8524,7 +8524,7 @@ export class DomainsApi extends Resource {
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
-  /** Set the link host of a domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. */
+  /** Set the link host of a domain. Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day. */
   readonly update = (id: string, body: Body<'PATCH /domains/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /domains/{id}'>> =>
     this.call('PATCH /domains/{id}', { params: { id }, body }, options)
 
@@ -8714,7 +8714,7 @@ export class JobsApi extends Resource {
 }
 
 export class LinkHostsApi extends Resource {
-  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name. */
+  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for the link host of a verified domain whose CNAME points here, 404 for any other name. */
   readonly allowed = (query: Query<'GET /link-hosts/allowed'> = {}, options: CallOptions = {}): Promise<Result<'GET /link-hosts/allowed'>> =>
     this.call('GET /link-hosts/allowed', { query }, options)
 }
