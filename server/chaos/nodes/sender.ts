@@ -3,6 +3,7 @@ import { startCampaignWork } from '../../src/campaigns/sending/work.ts'
 import { connect } from '../../src/db/index.ts'
 import { announce } from '../../src/db/presence.ts'
 import { startNotifications } from '../../src/delivery/feedback/ses/apply.ts'
+import { PAUSE_TIMING } from '../../src/delivery/sender/limits/pauses.ts'
 import { startSender } from '../../src/delivery/sender/loop.ts'
 import { startDispatcher } from '../../src/events/dispatch.ts'
 import { loadConfig } from '../../src/lib/config.ts'
@@ -24,7 +25,7 @@ const TIMING = {
   leaseMs: 2_000,
   unknownMs: 5_000,
   resolveMs: 250,
-  pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000, probeMs: 3_000 },
+  pauses: { ...PAUSE_TIMING, providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000, probeMs: 3_000 },
 }
 
 const COUNT_MS = 500

@@ -70,7 +70,14 @@ async function checkSettings(config: Config, checkPorts: () => Promise<Check[]>)
     checkRelay(config),
     checkHost(config),
   ])
-  return [checkPublicUrl(config), ...checkProxy(config), ...checkDisk(config), ...checks.flat(), ...checkAccountEmails(config)]
+  return [
+    checkPublicUrl(config),
+    ...checkNames(config),
+    ...checkProxy(config),
+    ...checkDisk(config),
+    ...checks.flat(),
+    ...checkAccountEmails(config),
+  ]
 }
 
 async function describeVersion() {
@@ -372,6 +379,10 @@ async function checkSenderDomains(db: Pool): Promise<Check[]> {
   const which = failing.map(({ domain, lastError }) => `${domain} (${lastError ?? 'its records are missing'})`).join(', ')
   return [warn('sender domains', `verified, but their last check failed: ${which}; after three failed checks they may not send`)]
 }
+
+/** Customers cannot take these names as link hosts, and requests by them need no look-up. */
+const checkNames = ({ installationNames }: Config): Check[] =>
+  installationNames.length ? [ok('names', `besides that of PUBLIC_URL: ${installationNames.join(', ')}`)] : []
 
 const MAX_HOSTS_SHOWN = 10
 

@@ -9,35 +9,57 @@ import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input } from '../../ui/form/input.tsx'
+import { explain } from '../../ui/text/explain.ts'
 import { Status } from '../../ui/text/status.tsx'
 
 /** The host of the links in emails from a domain: which one, whether it works, and the way to change it. */
 export function LinkHost({ domain, mayManage }: { domain: Domain; mayManage: boolean }) {
-  const { linkHost, linkHostStatus, linkHostError } = domain
+  const { linkHost, linkHostStatus, linkHostError, verified } = domain
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-line border-t px-4 py-2 text-ui">
       <span className="text-muted">Link host</span>
       {linkHost ? <span className="font-medium">{linkHost}</span> : <span>None: links use the host of this installation</span>}
       {linkHostStatus && <Status kind="domain" status={linkHostStatus} />}
       {linkHostStatus !== 'verified' && linkHostError && <span className="text-muted">{linkHostError}</span>}
-      {mayManage && <ChangeLinkHost domain={domain} />}
+      {!verified && <span className="text-muted">{linkHost ? 'Not used until' : 'You can set your own once'} the domain is verified.</span>}
+      {mayManage && verified && <ChangeLinkHost domain={domain} />}
+      {mayManage && !verified && linkHost && <RemoveLinkHost domain={domain} />}
     </div>
   )
 }
 
-function ChangeLinkHost({ domain }: { domain: Domain }) {
+function useChange(domain: Domain, onSaved = () => {}) {
   const project = useProject()
   const api = useApi()
   const queries = useQueryClient()
-  const [open, setOpen] = useState(false)
-  const change = useMutation({
+  return useMutation({
     mutationFn: (linkHost: string | null) => api.domains.update(domain.id, { linkHost }),
     onSuccess: async ({ linkHost }) => {
       await invalidateDomains(queries, project.id)
       toast(linkHost ? 'Publish the CNAME; then links use the host' : 'Links use the host of this installation')
-      setOpen(false)
+      onSaved()
     },
   })
+}
+
+/** Without its proof a domain can have no other host. */
+function RemoveLinkHost({ domain }: { domain: Domain }) {
+  const change = useChange(domain)
+  return (
+    <Button
+      size="sm"
+      variant="quiet"
+      busy={change.isPending}
+      onClick={() => change.mutate(null, { onError: (error) => toast(explain(error), { tone: 'danger' }) })}
+    >
+      Remove
+    </Button>
+  )
+}
+
+function ChangeLinkHost({ domain }: { domain: Domain }) {
+  const [open, setOpen] = useState(false)
+  const change = useChange(domain, () => setOpen(false))
   return (
     <>
       <Button size="sm" variant="quiet" onClick={() => setOpen(true)}>
@@ -50,7 +72,7 @@ function ChangeLinkHost({ domain }: { domain: Domain }) {
         onOpenChange={setOpen}
       >
         <Form error={change.error} onSubmit={(value) => change.mutate(value('linkHost').trim() || null)}>
-          <Field name="linkHost" label="Host" hint="A name below the domain. Empty for none.">
+          <Field name="linkHost" label="Host" hint="A name below the domain. Empty for none. At most 10 changes a day.">
             <Input
               defaultValue={domain.linkHost ?? ''}
               placeholder={`links.${domain.domain}`}

@@ -15,6 +15,7 @@ export function fieldIssues(error: Error): SternaError['errors'] {
 }
 
 function duration(seconds: number): string {
-  const [amount, unit] = seconds < 90 ? [seconds, 'second'] : [Math.ceil(seconds / 60), 'minute']
+  const [amount, unit] =
+    seconds < 90 ? [seconds, 'second'] : seconds < 5_400 ? [Math.ceil(seconds / 60), 'minute'] : [Math.ceil(seconds / 3_600), 'hour']
   return `${amount} ${unit}${amount === 1 ? '' : 's'}`
 }

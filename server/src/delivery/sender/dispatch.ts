@@ -61,7 +61,7 @@ export function createDispatcher({
     ledger.takeNext({
       mayTake: () => pace.take(resume),
       mayLeave: refusedDomains.mayLeave(),
-      ...(health.isProbing() ? { preferred: ({ projectId }) => !health.hasPausedDomain(projectId) } : {}),
+      ...(health.isProbing() ? { preferred: ({ projectId }) => !health.hasPausedDomain(projectId), only: health.mayBeProbe } : {}),
     })
 
   /** Without a reply in time an email gives up its slot, or later when too many did. Returns a function that ends the wait. */

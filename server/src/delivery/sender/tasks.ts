@@ -68,7 +68,8 @@ export function createSenderTasks(deps: Deps) {
     const wasPaused = health.isProviderPaused()
     await health.sync()
     await health.tryProvider()
-    if (wasPaused && !health.isProviderPaused()) dispatcher.resume()
+    // As long as the probe is free: soon another email may be it.
+    if (health.isProbing() || (wasPaused && !health.isProviderPaused())) dispatcher.resume()
   }
 
   /** The quota belongs to the account, so all workers share it. */

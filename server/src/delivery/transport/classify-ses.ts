@@ -1,6 +1,6 @@
 import type { Disposition } from './classify.ts'
 
-type Refusal = { status: number; name: string; message: string }
+export type Refusal = { status: number; name: string; message: string }
 type Means = Omit<Disposition, 'reason'>
 type Rule = { when: RegExp; means: Means }
 
@@ -29,9 +29,9 @@ const RULES: Rule[] = [
   { when: /not verified/i, means: { action: 'retry', about: 'recipient', repeatable: true } },
   { when: /^4\d\d RequestTimeout/, means: TRY_LATER },
   { when: /^4/, means: { action: 'fail', about: 'recipient', repeatable: true } },
-  { when: /^5/, means: TRY_LATER },
 ]
 
+/** Replies below 500: after the others Amazon may have accepted the email. */
 export function classifySesRefusal({ status, name, message }: Refusal, sender: string): Means {
   const ownNames = [sender, sender.slice(sender.lastIndexOf('@') + 1)]
   const words = message.split(/[\s,]+/).map((word) => (ownNames.includes(word.toLowerCase().replace(/\.$/, '')) ? '<sender>' : word))

@@ -141,7 +141,7 @@ const SENDER_RULES: Rule[] = [
 export function classify(outcome: SendOutcome, recipient: string): Disposition {
   if (outcome.is === 'accepted') return { action: 'sent', reason: null }
   if (outcome.is === 'withheld') return { action: 'put-back', reason: null }
-  if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error }
+  if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error, ...(outcome.aboutProvider ? { about: 'provider' } : {}) }
   const reason = outcome.is === 'refused' ? outcome.response : outcome.error
   if (outcome.at === 'session') {
     const means = { action: 'retry', about: 'provider', reason } as const

@@ -3,7 +3,7 @@ import type { SesConfig } from '../../lib/config.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { createSesClient, isUnreached, refusalIn } from '../../lib/network/ses-client.ts'
 import { SECOND } from '../../lib/text/units.ts'
-import { classifySesRefusal } from './classify-ses.ts'
+import { classifySesRefusal, type Refusal } from './classify-ses.ts'
 import { fitToServer } from './fit-server.ts'
 import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
@@ -78,19 +78,20 @@ const requestFor = (
     : {}),
 })
 
-/** Statuses of a gateway that got no reply: the outcome is unknown. */
-const GATEWAY_STATUSES = [502, 504]
+/** From this status on the outcome is unknown: a gateway got no reply, or Amazon failed, which may be after it had accepted the email. */
+const FAILED_SERVER = 500
 
 function explain(err: unknown, sender: string, handedOver: boolean): SendOutcome {
   const refusal = refusalIn(err)
-  if (refusal && !GATEWAY_STATUSES.includes(refusal.status)) {
-    const response = `${refusal.status} ${refusal.name}: ${refusal.message}`.slice(0, 1_000)
+  if (refusal && refusal.status < FAILED_SERVER) {
+    const response = describeReply(refusal)
     return { is: 'refused', at: 'message', code: refusal.status, response, disposition: classifySesRefusal(refusal, sender) }
   }
   if (!handedOver || isUnreached(err)) return { is: 'not-sent', at: 'session', error: describe(err) }
-  return { is: 'unknown', error: describe(err) }
+  return { is: 'unknown', error: refusal ? describeReply(refusal) : describe(err), aboutProvider: true }
 }
 
+const describeReply = ({ status, name, message }: Refusal) => `${status} ${name}: ${message}`.slice(0, 1_000)
 const describe = (err: unknown) => `${(err as Error).name}: ${(err as Error).message}`.slice(0, 500)
 
 type Account = { SendQuota?: { Max24HourSend?: number; MaxSendRate?: number; SentLast24Hours?: number }; SendingEnabled?: boolean }

@@ -42,8 +42,8 @@ export type SendOutcome =
   | { is: 'not-sent'; at: Stage; error: string; busy?: boolean }
   /** Not permitted to leave: as if it had not been tried. */
   | { is: 'withheld' }
-  /** Handed over without a reply. */
-  | { is: 'unknown'; error: string }
+  /** Handed over without a reply that says whether it was accepted. `aboutProvider`: several in a row are a reason to pause all sending. */
+  | { is: 'unknown'; error: string; aboutProvider?: boolean }
 
 /** Called synchronously with writing the last byte: false when the process was suspended since the mark, and others may have sent the email. */
 export type Permit = () => boolean

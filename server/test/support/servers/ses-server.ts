@@ -52,10 +52,12 @@ const REFUSALS: Record<string, Refusal> = {
 export async function startSesServer() {
   const messages: SentMessage[] = []
   const requests: string[] = []
+  /** Recipients of messages in the order in which they came, accepted or not. */
+  const attempts: string[] = []
   const identities = new Map<string, Identity>()
   const account = { SendQuota: { Max24HourSend: 50_000, MaxSendRate: 1_000, SentLast24Hours: 0 }, SendingEnabled: true }
-  /** Reply to every request about identities while it is set. */
-  const outage: { refusal?: Refusal | 'hang' | undefined } = {}
+  /** Reply to every request about identities, and to every message, while it is set. */
+  const outage: { refusal?: Refusal | 'hang' | undefined; message?: Refusal | undefined } = {}
   /** DKIM tokens of the next identity; random by default. */
   const state: { tokens?: string[] | undefined } = {}
 
@@ -79,6 +81,8 @@ export async function startSesServer() {
   function acceptMessage(req: IncomingMessage, res: ServerResponse, body: any) {
     const to: string[] = body.Destination.ToAddresses
     const behaviour = to[0]!.split('@')[0]!
+    attempts.push(to[0]!)
+    if (outage.message) return refuse(res, outage.message)
     if (REFUSALS[behaviour]) return refuse(res, REFUSALS[behaviour])
     const id = `ses-${randomUUID()}`
     const tags = Object.fromEntries((body.EmailTags ?? []).map(({ Name, Value }: Tag) => [Name, Value]))
@@ -115,6 +119,7 @@ export async function startSesServer() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     messages,
     requests,
+    attempts,
     identities,
     account,
     outage,

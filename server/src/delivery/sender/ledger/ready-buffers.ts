@@ -7,6 +7,7 @@ type NextOptions<Built extends { email: unknown }> = {
   mayTake?: () => boolean
   mayLeave?: ((built: Built) => boolean) | undefined
   preferred?: (email: Built['email']) => boolean
+  only?: (email: Built['email']) => boolean
 }
 
 /** Emails whose messages are built, by priority, and which of them is sent next. */
@@ -28,14 +29,14 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     return others.some((other) => lingering.isSilent(other) && ownerOf(other.projectId) === ownerOf(email.projectId))
   }
 
-  function findNext(mayLeave: NextOptions<Built>['mayLeave'], preferred: (email: Email) => boolean = () => true) {
+  function findNext(mayLeave: NextOptions<Built>['mayLeave'], isWanted: (email: Email) => boolean) {
     for (const [priority, buffer] of buffers) {
       if (!buffer.length || !wire.mayHaveSlot(priority)) continue
       const index = nextInTurn(buffer, {
         onWire: wire.projects,
         ownerOf,
         mayLeave,
-        maySend: (email, own) => preferred(email) && wire.maySend(email, own),
+        maySend: (email, own) => isWanted(email) && wire.maySend(email, own),
       })
       if (index >= 0) return { buffer, index }
     }
@@ -67,10 +68,10 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     },
     /**
      * Removes the next email to send from its buffer: one that is `preferred`, if any; transactional before bulk; in turn. Undefined when none has
-     * a free slot, or `mayTake` says no. Those that may not leave now keep their places.
+     * a free slot, `only` allows none, or `mayTake` says no. Those that may not leave now keep their places.
      */
-    takeNext({ mayTake, mayLeave, preferred }: NextOptions<Built> = {}): Built | undefined {
-      const next = (preferred && findNext(mayLeave, preferred)) ?? findNext(mayLeave)
+    takeNext({ mayTake, mayLeave, preferred, only = () => true }: NextOptions<Built> = {}): Built | undefined {
+      const next = (preferred && findNext(mayLeave, (email) => only(email) && preferred(email))) ?? findNext(mayLeave, only)
       if (!next || mayTake?.() === false) return undefined
       const [built] = next.buffer.splice(next.index, 1) as [Built]
       leaving.set(built.email, built)

@@ -21,6 +21,25 @@ function start() {
   }
 }
 
+test('three unknown outcomes of the provider within ten seconds pause it, unless an email is accepted between them', () => {
+  const { from, pass } = start()
+  const unanswered: Disposition = { action: 'unknown', about: 'provider', reason: '503 ServiceUnavailable: Try again' }
+  const outcomes = (count: number) => Array.from({ length: count }, (_, index) => from(`p${index}`, unanswered))
+  expect(outcomes(2)).toEqual([undefined, undefined])
+  from('b', SENT)
+  expect(outcomes(2)).toEqual([undefined, undefined])
+  pass(10_001)
+  expect(outcomes(2)).toEqual([undefined, undefined])
+  pass(10_000)
+  expect(outcomes(1)).toEqual([{ pause: 'provider', reason: unanswered.reason }])
+  expect(outcomes(3).at(-1)).toMatchObject({ pause: 'provider' })
+})
+
+test('emails that a relay took without a reply pause nothing', () => {
+  const { times } = start()
+  expect(times(100, 'a', { action: 'unknown', reason: 'the connection was lost' })).toBeUndefined()
+})
+
 test('a refused session pauses the provider at once', () => {
   const { from } = start()
   expect(from('a', { action: 'retry', about: 'provider', reason: '535 no' })).toEqual({ pause: 'provider', reason: '535 no' })

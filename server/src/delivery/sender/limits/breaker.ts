@@ -1,11 +1,13 @@
 import { type Cache, createCache } from '../../../lib/cache.ts'
-import { MINUTE } from '../../../lib/text/units.ts'
+import { MINUTE, SECOND } from '../../../lib/text/units.ts'
 import type { Disposition } from '../../transport/classify.ts'
 
 /** Identical refusals in a row, of those that are retried, that pause the sender domain. Those that end an email are counted by `outbox/hold.ts`. */
 const MAX_SAME_REFUSALS = 20
 /** MAIL FROM refusals that pause the provider while the projects of only one owner send: there is no second owner to compare with. */
 const MAX_REFUSALS_OF_ONE_OWNER = 5
+/** Unknown outcomes within a time, without an acceptance, that pause the provider: each email more would be in doubt, too. */
+const UNKNOWN_IN_A_ROW = { count: 3, withinMs: 10 * SECOND }
 /** Domains and owners remembered. The least recently refused are dropped first. */
 const REMEMBERED = { maxEntries: 10_000 }
 
@@ -29,6 +31,7 @@ export function createBreaker(now: () => number = () => performance.now()) {
   const activeAt = createCache<string, number>(REMEMBERED)
   const refusedAt = createCache<string, number>(REMEMBERED)
   let refusalsInARow = 0
+  let unknownAt: number[] = []
 
   function report({ projectId, owner, domain, disposition }: Attempt): BreakerDecision {
     activeAt.set(owner, now())
@@ -37,12 +40,21 @@ export function createBreaker(now: () => number = () => performance.now()) {
       streaks.delete(key)
       refusedAt.delete(owner)
       refusalsInARow = 0
+      unknownAt = []
       return undefined
     }
     const reason = disposition.reason ?? ''
+    if (disposition.action === 'unknown') return disposition.about === 'provider' ? unknownInARow(reason) : undefined
     if (disposition.about === 'provider') return disposition.throttled ? undefined : { pause: 'provider', reason }
     if (disposition.about === 'sender-domain') return refusedSender(owner, reason)
     return disposition.repeatable && disposition.action === 'retry' ? refusedInARow(key, disposition) : undefined
+  }
+
+  function unknownInARow(reason: string): BreakerDecision {
+    unknownAt = [...unknownAt.filter((at) => now() - at <= UNKNOWN_IN_A_ROW.withinMs), now()]
+    if (unknownAt.length < UNKNOWN_IN_A_ROW.count) return undefined
+    unknownAt = []
+    return { pause: 'provider', reason }
   }
 
   /** Concerns the provider when sender domains of two owners are refused within a minute, or of a single active owner several times. */

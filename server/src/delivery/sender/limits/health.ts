@@ -4,7 +4,7 @@ import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import type { Disposition } from '../../transport/classify.ts'
 import { createBreaker } from './breaker.ts'
-import { createPauseStore } from './pauses.ts'
+import { createPauseStore, PAUSE_TIMING } from './pauses.ts'
 import { createSlowdown } from './slowdown.ts'
 import { type Paused, PROVIDER, takeReasonsToPauseProvider } from './stored-pauses.ts'
 
@@ -26,12 +26,13 @@ const recipientDomain = ({ toAddress }: Recipient) => toAddress.slice(toAddress.
  * Health of sending as a whole, derived from the outcome of every attempt: the provider, the sender domains of projects, recipient domains.
  * Checked before an email is built and again before it is sent.
  */
-export function createHealth({ db, log, timing }: Parameters<typeof createPauseStore>[0]) {
+export function createHealth({ db, log, timing = PAUSE_TIMING }: Parameters<typeof createPauseStore>[0]) {
   const pauses = createPauseStore({ db, log, timing })
   const report = createBreaker()
   const slowdown = createSlowdown()
   /** This worker has reserved the probe of the provider and not sent it yet. */
   let probeIsFree = false
+  let probeFreeSince = 0
 
   /** Another worker may have ended the pause meanwhile: then no probe is needed. */
   const hasProbe = () => probeIsFree && pauses.isPaused(PROVIDER)
@@ -73,8 +74,14 @@ export function createHealth({ db, log, timing }: Parameters<typeof createPauseS
     async tryProvider() {
       if (probeIsFree || !pauses.isDue(PROVIDER)) return false
       probeIsFree = await pauses.takeProbe(PROVIDER)
+      probeFreeSince = performance.now()
       return probeIsFree
     },
+    /** Whether an email may be the probe of the provider now: after unknown outcomes transactional ones come first. */
+    mayBeProbe: ({ priority }: Pick<Recipient, 'priority'>) =>
+      priority === PRIORITIES.transactional ||
+      pauses.causeOf(PROVIDER) !== 'unknown' ||
+      performance.now() - probeFreeSince >= timing.transactionalFirstMs,
     /** True for the one email that is sent while the provider is paused. */
     takeProviderProbe() {
       const taken = hasProbe()
@@ -127,6 +134,8 @@ export function createHealth({ db, log, timing }: Parameters<typeof createPauseS
 
   function providerFinding(disposition: Disposition) {
     if (disposition.action === 'sent') return 'works'
+    // A provider that asks for a slower pace answers again.
+    if (disposition.throttled && pauses.causeOf(PROVIDER) === 'unknown') return 'works'
     if (disposition.about === 'provider') return disposition.throttled ? undefined : 'refused'
     if (disposition.about === 'sender-domain') return pauses.fingerprintOf(PROVIDER) ? 'works' : 'refused'
     const isSame = disposition.fingerprint !== undefined && disposition.fingerprint === pauses.fingerprintOf(PROVIDER)
@@ -135,7 +144,8 @@ export function createHealth({ db, log, timing }: Parameters<typeof createPauseS
   }
 }
 
-const causeOf = (disposition: Disposition | undefined) => (disposition?.quotaUsedUp ? 'quota' : null)
+const causeOf = (disposition: Disposition | undefined) =>
+  disposition?.quotaUsedUp ? 'quota' : disposition?.action === 'unknown' ? 'unknown' : null
 
 const domainFinding = (disposition: Disposition) =>
   disposition.action === 'sent' ? 'works' : disposition.about === 'sender-domain' || disposition.repeatable ? 'refused' : undefined

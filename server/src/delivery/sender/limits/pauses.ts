@@ -19,7 +19,9 @@ import {
 /**
  * A relay that restarts is back in seconds, a suspended account in hours, a corrected DNS record in minutes. `probeMs`: time after which another
  * worker may probe, because the worker that reserved the probe may have died. A second probe costs one email, so it is shorter than the longest
- * time a reply may take.
+ * time a reply may take. `unknownMs`: interval of probes after unknown outcomes. It does not grow, as nothing was refused, and a probe without a
+ * reply may need ten minutes to end. `transactionalFirstMs`: for this long only a transactional email may be such a probe. If its outcome is
+ * unknown, too, it is sent once more; an email of a campaign fails.
  */
 export const PAUSE_TIMING = {
   providerMs: 1_000,
@@ -27,6 +29,8 @@ export const PAUSE_TIMING = {
   domainMs: MINUTE,
   maxDomainMs: 1_800_000,
   probeMs: MINUTE,
+  unknownMs: 15_000,
+  transactionalFirstMs: 2_000,
 }
 
 type Pause = PauseFacts & {
@@ -57,7 +61,8 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
 
   const find = (paused: Paused) => pauses.get(keyOf(paused))
 
-  function durationOf(paused: Paused, failedProbes: number) {
+  function durationOf(paused: Paused, failedProbes: number, cause: PauseCause) {
+    if (cause === 'unknown') return timing.unknownMs
     const [first, longest] = isProvider(paused) ? [timing.providerMs, timing.maxProviderMs] : [timing.domainMs, timing.maxDomainMs]
     return Math.min(longest, first * 2 ** Math.min(failedProbes, 30))
   }
@@ -68,7 +73,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     if (known && (known.verifies || !isProbing(known))) return
     if (!known && pauses.size >= MAX_PAUSES && !isProvider(paused)) return
     const failedProbes = known ? known.failedProbes + 1 : 0
-    const until = performance.now() + durationOf(paused, failedProbes)
+    const until = performance.now() + durationOf(paused, failedProbes, cause)
     const { projectId, domain } = paused
     const facts = { projectId, domain, reason, fingerprint, cause, failedProbes, verifies: false }
     pauses.set(keyOf(paused), { ...facts, until, probingUntil: 0, unsaved: true })
@@ -140,8 +145,10 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
       if (!due()) return false
       return inTurn(async () => {
         const known = due()
-        if (!known || known.unsaved || !(await transact(db, (tx) => reserveProbe(tx, paused, timing.probeMs)))) return false
-        known.probingUntil = performance.now() + timing.probeMs
+        if (!known || known.unsaved) return false
+        const probeMs = known.cause === 'unknown' ? timing.unknownMs : timing.probeMs
+        if (!(await transact(db, (tx) => reserveProbe(tx, paused, probeMs)))) return false
+        known.probingUntil = performance.now() + probeMs
         return true
       })
     },
@@ -170,6 +177,7 @@ function questionsAbout(pauses: ReadonlyMap<string, Pause>) {
   return {
     isPaused: (paused: Paused) => pauses.size > 0 && find(paused) !== undefined,
     reasonOf: (paused: Paused) => find(paused)?.reason ?? '',
+    causeOf: (paused: Paused) => find(paused)?.cause ?? null,
     fingerprintOf: (paused: Paused) => find(paused)?.fingerprint ?? null,
     isDue: (paused: Paused) => performance.now() >= (find(paused)?.until ?? Number.POSITIVE_INFINITY),
     secondsLeft: (paused: Paused) => Math.max(0, ((find(paused)?.until ?? 0) - performance.now()) / 1_000),
