@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { seesOneTimeValues } from '../../events/masked-event.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import { routesOf } from '../../http/resource.ts'
@@ -15,7 +16,7 @@ export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: 
   route.get(
     '/sandbox/messages',
     { summary: 'List sandbox messages, newest first', querystring: SandboxQuery, response: cursorList(SandboxMessage) },
-    (req) => listSandboxMessages(db, secrets, req.project.id, req.query),
+    (req) => listSandboxMessages(db, secrets, req.project.id, { ...req.query, isMasked: !seesOneTimeValues(req.project) }),
   )
 
   route.get(
@@ -37,6 +38,7 @@ export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: 
       summary: 'Get the parts of a sandbox message',
       description: 'The HTML is that of the message, without its open pixel and with the original links.',
       params: z.object({ id: Id('message') }),
+      unreadable: true,
       response: SandboxPreview,
       slowRead: true,
     },
