@@ -2655,6 +2655,7 @@ export type Workflow = {
       | 'segment_missing'
       | 'trigger_incomplete'
       | 'loop_without_pause'
+      | 'value_missing'
     message: string
   }[]
 }
@@ -3309,7 +3310,7 @@ export interface Operations {
   /**
    * Get the invitation of a link
    *
-   * The project, and the person that invites to it. Changes nothing.
+   * The project, and the person that invites to it. Changes nothing. For a page that anyone may open: a wrong token is no error.
    */
   'POST /auth/invitation': {
     params: undefined
@@ -3319,17 +3320,20 @@ export interface Operations {
       token: string
     }
     response: {
-      /** The invited address. */
-      email: string
-      role: 'ADMIN' | 'MEMBER'
-      project: {
-        name: string
-      }
-      /** Null: the account of the inviter is gone. */
-      invitedBy: {
+      /** Null: wrong, used, withdrawn, replaced or expired. */
+      invitation: {
+        /** The invited address. */
         email: string
+        role: 'ADMIN' | 'MEMBER'
+        project: {
+          name: string
+        }
+        /** Null: the account of the inviter is gone. */
+        invitedBy: {
+          email: string
+        } | null
+        expiresAt: string
       } | null
-      expiresAt: string
     }
   }
 
@@ -5130,7 +5134,7 @@ export interface Operations {
   /**
    * Preview an email
    *
-   * Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.
+   * Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. To a key without the scope `send`, values of the request that the contact does not have read `•••`.
    */
   'GET /emails/{id}/preview': {
     params: {
@@ -7513,7 +7517,11 @@ export interface Operations {
     response: Workflow
   }
 
-  /** Get a workflow with its steps and transitions */
+  /**
+   * Get a workflow with its steps and transitions
+   *
+   * To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
+   */
   'GET /workflows/{id}': {
     params: {
       id: string
@@ -7662,7 +7670,11 @@ export interface Operations {
     }
   }
 
-  /** Get an execution with its steps */
+  /**
+   * Get an execution with its steps
+   *
+   * To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
+   */
   'GET /workflows/{id}/executions/{executionId}': {
     params: {
       id: string
@@ -8045,7 +8057,7 @@ export interface Operations {
   /**
    * Get the steps of a version
    *
-   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`.
+   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
    */
   'GET /workflows/{id}/versions/{version}': {
     params: {
@@ -8259,7 +8271,7 @@ export class AuthApi extends Resource {
   readonly confirmAddress = (options: CallOptions = {}): Promise<Result<'POST /auth/confirm-address'>> =>
     this.call('POST /auth/confirm-address', {}, options)
 
-  /** Get the invitation of a link. The project, and the person that invites to it. Changes nothing. */
+  /** Get the invitation of a link. The project, and the person that invites to it. Changes nothing. For a page that anyone may open: a wrong token is no error. */
   readonly invitation = (body: Body<'POST /auth/invitation'>, options: CallOptions = {}): Promise<Result<'POST /auth/invitation'>> =>
     this.call('POST /auth/invitation', { body }, options)
 
@@ -8653,7 +8665,7 @@ export class EmailsApi extends Resource {
   readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /emails/{id}/cancel'>> =>
     this.call('POST /emails/{id}/cancel', { params: { id } }, options)
 
-  /** Preview an email. Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. */
+  /** Preview an email. Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. To a key without the scope `send`, values of the request that the contact does not have read `•••`. */
   readonly preview = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}/preview'>> =>
     this.call('GET /emails/{id}/preview', { params: { id } }, options)
 
@@ -9313,7 +9325,7 @@ export class WorkflowsApi extends Resource {
   readonly createFromRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
     this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
 
-  /** Get a workflow with its steps and transitions */
+  /** Get a workflow with its steps and transitions. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}'>> =>
     this.call('GET /workflows/{id}', { params: { id } }, options)
 
@@ -9349,7 +9361,7 @@ export class WorkflowsApi extends Resource {
   readonly cancelAllExecutions = (id: string, query: Query<'POST /workflows/{id}/executions/cancel-all'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions/cancel-all'>> =>
     this.call('POST /workflows/{id}/executions/cancel-all', { params: { id }, query }, options)
 
-  /** Get an execution with its steps */
+  /** Get an execution with its steps. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly getExecution = (id: string, executionId: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/executions/{executionId}'>> =>
     this.call('GET /workflows/{id}/executions/{executionId}', { params: { id, executionId } }, options)
 
@@ -9413,7 +9425,7 @@ export class WorkflowsApi extends Resource {
   readonly allVersions = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/{id}/versions'>['data'][number]> =>
     iterateWhole(() => this.listVersions(id, options).then(({ data }) => data), { max })
 
-  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. */
+  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly getVersion = (id: string, version: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/versions/{version}'>> =>
     this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
 
