@@ -13,9 +13,6 @@ export function apiOf(projectId: string): Sterna {
   return client
 }
 
-/** Sends with the secret key: `/v1/send` does not accept a session. The key stays in memory. */
-export const sendWithKey = (secret: string, ...message: Parameters<Sterna['send']>) => new Sterna({ apiKey: secret }).send(...message)
-
 /** Nobody is signed in, in this browser. */
 export class SignedOutError extends Error {
   constructor() {

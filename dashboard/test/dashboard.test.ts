@@ -108,7 +108,7 @@ test('on a phone the navigation sheet opens every page, and no page is wider tha
 })
 
 test('the links in account emails confirm the address, accept the invitation and reset the password', async () => {
-  const { page } = await openAsOwner('grace@example.com')
+  const { page, project } = await openAsOwner('grace@example.com')
   await page.goto('/app')
   await page.getByText('grace@example.com is not confirmed.').waitFor()
   expect(await page.getByRole('button', { name: 'Your account, address not confirmed' }).count()).toBeGreaterThan(0)
@@ -128,12 +128,22 @@ test('the links in account emails confirm the address, accept the invitation and
   expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('/accept-invitation?token=')
 
   const invited = await open()
-  await invited.goto(await linkInEmailTo('alan@example.com', /invited/))
+  const invitation = await linkInEmailTo('alan@example.com', /invited/)
+  await invited.goto(invitation)
+  await invited.getByText('grace@example.com invited alan@example.com to “Acme”.').waitFor()
   await invited.getByRole('link', { name: 'Create an account and join' }).click()
   await fillAndSubmit(invited, { Password: PASSWORD }, 'Create account')
   await invited.getByRole('link', { name: 'Settings' }).click()
   await invited.getByRole('link', { name: 'Keys' }).click()
   await invited.getByText('Only owners and admins can see the keys').waitFor()
+  await invited.goto(invitation)
+  await heading(invited, 'This invitation is no longer open')
+  await invited.getByRole('link', { name: 'Open Sterna' }).click()
+  await heading(invited, 'Overview')
+
+  await page.goto(`/app/p/${project.id}/settings/audit`)
+  await page.getByText('Copied an invitation link').first().waitFor()
+  expect(await page.locator('main').textContent()).not.toContain('token=')
 
   const forgetful = await open()
   await forgetful.goto('/forgot-password')
@@ -144,6 +154,37 @@ test('the links in account emails confirm the address, accept the invitation and
   await forgetful.getByRole('link', { name: 'Sign in' }).click()
   await fillAndSubmit(forgetful, { Email: 'grace@example.com', Password: 'another four words' }, 'Sign in')
   await heading(forgetful, 'Overview')
+})
+
+test('a member sends one email to one contact, and no key was used for it', async () => {
+  const { page, project } = await openAsOwner('owner-of-bob@example.com')
+  const asOwner = async (path: string, data: object) => {
+    const answer = await page.context().request.post(path, { data, headers: { 'x-project-id': project.id } })
+    expect(answer.status()).toBe(201)
+    return answer.json()
+  }
+  await asOwner(`/projects/${project.id}/members`, { email: 'bob@example.com', role: 'MEMBER' })
+  const bob = await open()
+  await bob.goto(await linkInEmailTo('bob@example.com', /invited/))
+  await bob.getByRole('link', { name: 'Create an account and join' }).click()
+  await fillAndSubmit(bob, { Password: PASSWORD }, 'Create account')
+  await heading(bob, 'Overview')
+
+  const { id: contactId } = await asOwner('/contacts', { email: 'reader@example.com' })
+  await bob.goto(`/app/p/${project.id}/contacts/${contactId}`)
+  await button(bob, 'Send an email').click()
+  await bob.getByText('The project has no verified domain to send from. Ask an owner or admin to add one.').waitFor()
+  await asOwner('/domains', { domain: 'single.example' })
+  await bob.reload()
+  await button(bob, 'Send an email').click()
+  await fillAndSubmit(bob, { Subject: 'Just for you', Text: 'Hello' }, 'Send the email')
+  await heading(bob, 'Just for you')
+  await bob.getByText('Delivered').or(bob.getByText('Sent')).first().waitFor()
+
+  await page.goto(`/app/p/${project.id}/settings/keys`)
+  await heading(page, 'Keys')
+  await page.getByText('Not used yet').first().waitFor()
+  expect(await page.getByText('Not used yet').count()).toBe(2)
 })
 
 test('settings are saved, unsaved work survives a reload, and a deleted project is no longer found', async () => {

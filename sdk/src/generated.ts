@@ -3311,7 +3311,7 @@ export interface Operations {
   /**
    * Get the invitation of a link
    *
-   * The project, and the person that invites to it. Changes nothing.
+   * The project, and the person that invites to it. Changes nothing. For a page that anyone may open: a wrong token is no error.
    */
   'POST /auth/invitation': {
     params: undefined
@@ -3321,17 +3321,20 @@ export interface Operations {
       token: string
     }
     response: {
-      /** The invited address. */
-      email: string
-      role: 'ADMIN' | 'MEMBER'
-      project: {
-        name: string
-      }
-      /** Null: the account of the inviter is gone. */
-      invitedBy: {
+      /** Null: wrong, used, withdrawn, replaced or expired. */
+      invitation: {
+        /** The invited address. */
         email: string
+        role: 'ADMIN' | 'MEMBER'
+        project: {
+          name: string
+        }
+        /** Null: the account of the inviter is gone. */
+        invitedBy: {
+          email: string
+        } | null
+        expiresAt: string
       } | null
-      expiresAt: string
     }
   }
 
@@ -5136,7 +5139,7 @@ export interface Operations {
   /**
    * Preview an email
    *
-   * Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.
+   * Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. To a key without the scope `send`, values of the request that the contact does not have read `•••`.
    */
   'GET /emails/{id}/preview': {
     params: {
@@ -8275,7 +8278,7 @@ export class AuthApi extends Resource {
   readonly confirmAddress = (options: CallOptions = {}): Promise<Result<'POST /auth/confirm-address'>> =>
     this.call('POST /auth/confirm-address', {}, options)
 
-  /** Get the invitation of a link. The project, and the person that invites to it. Changes nothing. */
+  /** Get the invitation of a link. The project, and the person that invites to it. Changes nothing. For a page that anyone may open: a wrong token is no error. */
   readonly invitation = (body: Body<'POST /auth/invitation'>, options: CallOptions = {}): Promise<Result<'POST /auth/invitation'>> =>
     this.call('POST /auth/invitation', { body }, options)
 
@@ -8669,7 +8672,7 @@ export class EmailsApi extends Resource {
   readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /emails/{id}/cancel'>> =>
     this.call('POST /emails/{id}/cancel', { params: { id } }, options)
 
-  /** Preview an email. Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. */
+  /** Preview an email. Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. To a key without the scope `send`, values of the request that the contact does not have read `•••`. */
   readonly preview = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}/preview'>> =>
     this.call('GET /emails/{id}/preview', { params: { id } }, options)
 

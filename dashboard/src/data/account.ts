@@ -27,6 +27,13 @@ export const verificationQuery = (token: string) =>
     },
   })
 
+/** What the link of an invitation leads to. Null: it is no longer open. */
+export const invitationQuery = (token: string) =>
+  queryOptions({
+    queryKey: ['invitation', token],
+    queryFn: async () => (await api.auth.invitation({ token })).invitation,
+  })
+
 export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => api.users.listSessions(), staleTime: 0 })
 
 export const invalidateSessions = (queries: QueryClient) => queries.invalidateQueries(sessionsQuery)

@@ -2,10 +2,10 @@ import type { Domain } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
 import { domainsQuery } from '../data/domains.ts'
-import { configQuery } from '../data/installation.ts'
 import { useProject } from '../projects/current.ts'
 import { CreateDialog } from '../ui/dialog/create-dialog.tsx'
 import { SendForm } from './send-form.tsx'
+import { useCanTry, WithoutDomain } from './without-domain.tsx'
 
 const INITIAL = { subject: 'A test', body: 'Written in the dashboard.' }
 /** A person must not get a test by accident. */
@@ -27,7 +27,7 @@ export function SendEmail({ label, variant = 'primary', onSent, ...whom }: SendE
       icon={Send}
       variant={variant}
       title={label}
-      description="One transactional email, by the same call that your app makes."
+      description="One transactional email. It counts and is delivered like those of your app."
       {...(variant === 'primary' && { shortcut: label })}
     >
       {(close) => (
@@ -45,11 +45,10 @@ export function SendEmail({ label, variant = 'primary', onSent, ...whom }: SendE
 
 function SendFromDomain({ to, sender: given, onSent }: Whom & { onSent: (emailId: string) => void }) {
   const project = useProject()
-  const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
+  const canTry = useCanTry()
   const domains = useQuery(domainsQuery(project.id)).data
-  if (!project.secret) return <p className="text-muted text-ui">Only owners and admins can send from here: it takes the secret key.</p>
   if (!domains) return null
   const sender = given ?? domains.find(({ verified }) => verified)
-  if (!sender && !isSandbox) return <p className="text-muted text-ui">Add a domain and publish its records first.</p>
-  return <SendForm secret={project.secret} sender={sender} initial={to ? BLANK : INITIAL} {...(to && { to })} onSent={onSent} />
+  if (!sender && !canTry) return <WithoutDomain />
+  return <SendForm sender={sender} initial={to ? BLANK : INITIAL} {...(to && { to })} onSent={onSent} />
 }

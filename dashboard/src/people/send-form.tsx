@@ -1,7 +1,6 @@
 import type { Body, Domain, Sterna, TemplateListItem } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { sendWithKey } from '../api.ts'
 import { meQuery } from '../data/account.ts'
 import { invalidateProject } from '../data/keys.ts'
 import { templatePreviewQuery, templatesByNameQuery } from '../data/templates.ts'
@@ -16,7 +15,6 @@ import { explain } from '../ui/text/explain.ts'
 import { trialDomain } from './trial-domain.ts'
 
 type SendFormProps = {
-  secret: string
   /** Without one, a domain for trying is added: only the sandbox accepts that. */
   sender: Domain | undefined
   initial: { subject: string; body: string }
@@ -26,21 +24,21 @@ type SendFormProps = {
 }
 
 /** Sends an email, to the user unless somebody else is named. */
-export function SendForm({ secret, sender, initial, to, onSent }: SendFormProps) {
+export function SendForm({ sender, initial, to, onSent }: SendFormProps) {
   const project = useProject()
   const api = useApi()
   const queries = useQueryClient()
   const me = useQuery(meQuery)
   const [template, setTemplate] = useState<TemplateListItem>()
   const send = useMutation({
-    mutationFn: async (message: Omit<Body<'POST /v1/send'>, 'from'>) => {
+    mutationFn: async (message: Omit<Body<'POST /emails'>, 'from'>) => {
       // A template with a sender of its own keeps it.
-      if (template?.from) return sendWithKey(secret, message)
+      if (template?.from) return api.emails.send(message)
       const domain = sender?.domain ?? (await addTrialDomain(api, project.id))
-      return sendWithKey(secret, { ...message, from: { name: project.name, email: `hello@${domain}` } })
+      return api.emails.send({ ...message, from: { name: project.name, email: `hello@${domain}` } })
     },
-    onSuccess: async ({ emails }) => {
-      onSent(emails[0]!.email)
+    onSuccess: async ({ id }) => {
+      onSent(id)
       await invalidateProject(queries, project.id)
     },
   })

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { countRows, type Db, scalar, scalars } from '../db/index.ts'
 import { countActivities, RECORDED_ACTIVITIES } from '../events/activities.ts'
 import { allCounts } from '../events/counts.ts'
+import { maskEvent } from '../events/masked-event.ts'
 import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
@@ -55,8 +56,10 @@ type Row = {
   workflowName: string | null
 }
 
+type Query = z.output<typeof ActivityQuery> & { isMasked: boolean }
+
 /** Events and recorded activities as one list, newest first, in the order of their ids. */
-export async function listActivity(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof ActivityQuery>) {
+export async function listActivity(db: Db, secrets: Secrets, projectId: string, query: Query) {
   const filter = { types: readTypes(query.types), contactId: query.contactId, ...readIdRange(query) }
   // Not an id: no contact has it.
   if (filter.contactId !== undefined && !isId(filter.contactId)) return { data: [], cursor: null, hasMore: false, total: 0 }
@@ -66,7 +69,7 @@ export async function listActivity(db: Db, secrets: Secrets, projectId: string, 
     query,
     select: ({ after, limit }) => pageSql(projectId, { filter, triggeredNames, before: after?.[0] as string | undefined, limit }),
     positionOf: ({ id }) => [id],
-    show: showActivity,
+    show: (row) => showActivity(query.isMasked ? maskEvent(row) : row),
     count: () => countMatching(db, projectId, { filter, triggeredNames, before: undefined, limit: COUNT_UP_TO }),
   })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { readDays } from '../events/day.ts'
+import { seesOneTimeValues } from '../events/masked-event.ts'
 import { integerParam } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -23,7 +24,7 @@ export function activityRoutes(app: App, { db, secrets }: Deps) {
       response: ActivityList,
       slowRead: true,
     },
-    (req) => listActivity(db, secrets, req.project.id, req.query),
+    (req) => listActivity(db, secrets, req.project.id, { ...req.query, isMasked: !seesOneTimeValues(req.project) }),
   )
 
   route.get(

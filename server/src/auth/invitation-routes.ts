@@ -3,7 +3,6 @@ import { transact } from '../db/index.ts'
 import { NO_KEYS } from '../http/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
-import { fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { findInvitation, ShownInvitation } from '../projects/members.ts'
 import { joinByInvitation } from './accounts.ts'
@@ -18,17 +17,17 @@ export function invitationRoutes(app: App, { db }: Deps, { port, attempts, findU
     '/auth/invitation',
     {
       summary: 'Get the invitation of a link',
-      description: 'The project, and the person that invites to it. Changes nothing.',
+      description:
+        'The project, and the person that invites to it. Changes nothing. For a page that anyone may open: a wrong token is no error.',
       body: z.object({ token: Token }),
-      response: ShownInvitation,
-      refusals: ['INVALID_TOKEN'],
+      response: z.object({ invitation: ShownInvitation.nullable().describe('Null: wrong, used, withdrawn, replaced or expired.') }),
     },
     async (req) => {
       const attempt = { scope: 'token', subject: networkOf(req.ip) } as const
       await attempts.take(attempt)
-      const invitation = (await findInvitation(db, port, req.body.token)) ?? fail('INVALID_TOKEN')
-      await attempts.refund(attempt)
-      return invitation
+      const invitation = await findInvitation(db, port, req.body.token)
+      if (invitation) await attempts.refund(attempt)
+      return { invitation: invitation ?? null }
     },
   )
 

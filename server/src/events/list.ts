@@ -5,6 +5,7 @@ import { CursorQuery, readKeysetPage } from '../http/paging.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { countEvents } from './counts.ts'
 import { EVENT_COLUMNS, EventRecord, type EventRow } from './event.ts'
+import { maskEvent } from './masked-event.ts'
 
 export const EventsQuery = CursorQuery.extend({ eventName: z.string().max(1_000).optional() })
 
@@ -25,7 +26,7 @@ export function printEventList({ data, events: _same, ...rest }: z.output<typeof
 
 type ListedRow = EventRow & { contactEmail: string | null }
 type Filter = { eventName?: string | undefined; contactId?: string | undefined }
-type Query = Filter & { limit: number; cursor?: string | undefined }
+type Query = Filter & { limit: number; cursor?: string | undefined; isMasked: boolean }
 
 /** Limit of counting the events of one contact, which one index covers. */
 const COUNT_UP_TO = 100_000
@@ -37,7 +38,7 @@ export async function listEvents(db: Db, secrets: Secrets, projectId: string, qu
     query,
     select: ({ after, limit }) => selectPage(projectId, query, after ? sql`and id < ${after[0]}` : sql``, limit),
     positionOf: ({ id }) => [id],
-    show: showListed,
+    show: (row) => showListed(query.isMasked ? maskEvent(row) : row),
     count: () => countMatching(db, projectId, query),
   })
   return { ...page, events: page.data }

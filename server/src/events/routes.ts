@@ -11,6 +11,7 @@ import { countByName, listNames, MAX_EVENT_NAMES } from './counts.ts'
 import { readDays } from './day.ts'
 import { deleteByName } from './delete-name.ts'
 import { EventList, EventsQuery, listEvents, printEventList } from './list.ts'
+import { seesOneTimeValues } from './masked-event.ts'
 import { isReserved } from './name.ts'
 import { EventNameDetails, listNameDetails } from './name-details.ts'
 
@@ -19,7 +20,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
   const serializerCompiler = () => printEventList
 
   route.get('/events', { summary: 'List events, newest first', querystring: EventsQuery, response: EventList, serializerCompiler }, (req) =>
-    listEvents(db, secrets, req.project.id, req.query),
+    listEvents(db, secrets, req.project.id, { ...req.query, isMasked: !seesOneTimeValues(req.project) }),
   )
 
   route.get(
@@ -37,7 +38,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       const isKnown =
         isId(contactId) && (await maybeOne(db)`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`)
       if (!isKnown) return contactNotFound(contactId)
-      return listEvents(db, secrets, req.project.id, { ...req.query, contactId })
+      return listEvents(db, secrets, req.project.id, { ...req.query, contactId, isMasked: !seesOneTimeValues(req.project) })
     },
   )
 

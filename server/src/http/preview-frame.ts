@@ -7,7 +7,7 @@ import { MINUTE } from '../lib/text/units.ts'
 import { ANYONE } from './declaration.ts'
 
 /** A rendered page to look at in a frame of the dashboard. */
-export type PreviewFrame = { kind: 'page' | 'email' | 'sandbox' | 'clicks'; projectId: string; id: string }
+export type PreviewFrame = { kind: 'page' | 'email' | 'masked-email' | 'sandbox' | 'clicks'; projectId: string; id: string }
 
 /** Long enough to look at it, short enough that a leaked URL is soon worthless. */
 export const FRAME_LIFETIME_MS = 15 * MINUTE

@@ -343,7 +343,6 @@ describe('every response matches the document, for valid and invalid requests to
       'POST /auth/verify-email',
       'POST /auth/reset-password',
       'POST /auth/change-password',
-      'POST /auth/invitation',
       'POST /auth/accept-invitation',
       'DELETE /users/@me/sessions/{sessionId}',
       'GET /contacts/import/{jobId}',

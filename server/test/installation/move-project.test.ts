@@ -576,6 +576,38 @@ describe('a file', () => {
     })
   })
 
+  test('without secrets has masks for what authenticates webhooks, which are entered again', async () => {
+    const webhook = { url: 'http://127.0.0.2/in?token=QUERY-SECRET', method: 'POST', headers: { authorization: 'HEADER-SECRET' } }
+    const mine = (await newSendingProject(source)) as Project
+    const { body: workflow } = await mine.call('POST', '/workflows', { name: 'Calls', eventName: 'signup' })
+    const { body: step } = await mine.call('POST', `/workflows/${workflow.id}/steps`, { type: 'WEBHOOK', config: webhook })
+    await mine.call('POST', `/workflows/${workflow.id}/transitions`, { fromStepId: workflow.steps[0].id, toStepId: step.id })
+    await mine.call('PATCH', `/workflows/${workflow.id}`, { enabled: true })
+    const { body: contact } = await mine.call('POST', '/contacts', { email: 'ada@example.com' })
+    await mine.call('POST', `/workflows/${workflow.id}/executions`, { contactId: contact.id })
+    // An execution keeps the config of its steps.
+    const visits = () => many(source.db, sql`select from workflow_step_executions where project_id = ${mine.id} and input ? 'url'`)
+    await eventually(async () => expect(await visits()).toHaveLength(1))
+
+    await write(mine.id, 'webhooks.gz')
+    expect(gunzipSync(readFileSync(join(folder, 'webhooks.gz'))).toString()).not.toMatch(/QUERY-SECRET|HEADER-SECRET/)
+    const { keys } = await read('webhooks.gz', ownerHere.email)
+    const here = moved(mine.id, keys)
+    const calls = async () => (await here.call('GET', `/workflows/${workflow.id}`)).body
+    const { steps, problems } = await calls()
+    const masked = { url: 'http://127.0.0.2/in?•••', method: 'POST', headers: { authorization: '•••' } }
+    expect(steps.find(({ id }: { id: string }) => id === step.id).config).toEqual(masked)
+    expect(problems).toEqual([
+      { stepId: step.id, code: 'value_missing', message: 'The value of the header "authorization" is missing. Enter it again.' },
+    ])
+    const path = `/workflows/${workflow.id}`
+    expect((await here.call('PATCH', `${path}/steps/${step.id}`, { config: masked })).status).toBe(200)
+    const simulated = (await here.call('POST', `${path}/simulate`, {})).body
+    expect(simulated).toMatchObject({ end: 'FAILED', reason: 'The value of the header "authorization" is missing. Enter it again.' })
+    expect((await here.call('PATCH', `${path}/steps/${step.id}`, { config: webhook })).status).toBe(200)
+    expect((await calls()).problems).toEqual([])
+  })
+
   test('does not take a domain from another project', async () => {
     const small = await newSendingProject(source)
     await write(small.id, 'taken.gz')

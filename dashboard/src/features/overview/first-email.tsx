@@ -7,6 +7,7 @@ import { emailQuery } from '../../data/emails.ts'
 import { configQuery } from '../../data/installation.ts'
 import { messageOfEmailQuery, messageQuery } from '../../data/sandbox.ts'
 import { SendForm } from '../../people/send-form.tsx'
+import { useCanTry, WithoutDomain } from '../../people/without-domain.tsx'
 import { useProject } from '../../projects/current.ts'
 import { buttonClass } from '../../ui/form/button.tsx'
 import { MessageFrame } from '../../ui/message/message-frame.tsx'
@@ -19,13 +20,13 @@ const INITIAL = { subject: 'It works', body: 'My first email with Sterna.' }
 export function FirstEmail() {
   const project = useProject()
   const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
+  const canTry = useCanTry()
   const domains = useQuery(domainsQuery(project.id)).data
   const [sentId, setSentId] = useState<string>()
 
-  if (!project.secret) return <p className="text-muted text-ui">Only owners and admins can send from here: it takes the secret key.</p>
   if (!domains) return null
   const sender = domains.find(({ verified }) => verified)
-  if (!sender && !isSandbox) return <p className="text-muted text-ui">Add a domain and publish its records first.</p>
+  if (!sender && !canTry) return <WithoutDomain />
   return (
     <div className="space-y-4">
       <p className="text-muted text-ui">
@@ -33,7 +34,7 @@ export function FirstEmail() {
           ? 'This server keeps emails instead of sending them, so you see what would be sent, without any DNS.'
           : `It is sent from ${sender?.domain}.`}
       </p>
-      <SendForm secret={project.secret} sender={sender} initial={INITIAL} onSent={setSentId} />
+      <SendForm sender={sender} initial={INITIAL} onSent={setSentId} />
       {sentId && <Outcome emailId={sentId} isSandbox={isSandbox} />}
     </div>
   )

@@ -9,7 +9,7 @@ import type { Secrets } from '../../lib/secrets.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from '../outbox/error-code.ts'
 import { type EmailSelection, selectEmailIds, selectEmails } from './email-ids.ts'
-import { ATTEMPTS, type EmailsQuery, SOURCE_TYPES, STATUS, STATUSES } from './filter.ts'
+import { ATTEMPTS, type EmailsQuery, SOURCE_TYPES, STATUS, STATUSES, WRITTEN_SUBJECT } from './filter.ts'
 
 const time = Timestamp.nullable()
 
@@ -62,16 +62,22 @@ export const Email = z
 
 export type ShownEmail = z.output<typeof Email>
 
-/** Of an email `e` and its content `c`, in the list and in the export. */
-export const SHOWN_COLUMNS = sql`
+/** As rendered, once it is and differs. */
+const SUBJECT = sql`coalesce(e.subject, c.subject)`
+
+const shownColumns = (subject = SUBJECT) => sql`
   ${columns('emails', 'e', ['id', 'messageId', 'sourceType', 'campaignId', 'workflowExecutionId', 'opens', 'clicks', 'test', 'requestId'])},
   ${columns('emails', 'e', ['createdAt', 'sentAt', 'deliveredAt', 'openedAt', 'clickedAt', 'bouncedAt', 'complainedAt'])},
   ${columns('contents', 'c', ['type', 'templateId'])}, ${CONTACT} as "contactId", e.to_address as "to", c.from_address as "from",
-  coalesce(e.subject, c.subject) as subject, ${STATUS} as status, ${ATTEMPTS} as attempts, ${ERROR_CODE} as "errorCode",
+  ${subject} as subject, ${STATUS} as status, ${ATTEMPTS} as attempts, ${ERROR_CODE} as "errorCode",
   case when e.state = 'cancelled' then 'cancelled' else e.error end as error`
 
-const COLUMNS = sql`
-  ${SHOWN_COLUMNS}, ${columns('emails', 'e', ['projectId', 'toName', 'resentFrom', 'updatedAt', 'sendAt'])}, e.unknown_since as "outcomeUnknownSince",
+/** Of an email `e` and its content `c`, in the list and in the export. */
+export const SHOWN_COLUMNS = shownColumns()
+
+const emailColumns = ({ isMasked }: { isMasked: boolean }) => sql`
+  ${isMasked ? shownColumns(WRITTEN_SUBJECT) : SHOWN_COLUMNS},
+  ${columns('emails', 'e', ['projectId', 'toName', 'resentFrom', 'updatedAt', 'sendAt'])}, e.unknown_since as "outcomeUnknownSince",
   ${columns('contents', 'c', ['fromName', 'replyTo', 'templateVersion'])}`
 
 /** Totals are exact up to this number; beyond it, or when counting takes longer, they are estimates. */
@@ -79,8 +85,10 @@ const COUNT = { upTo: 10_000, ms: 1_000 }
 /** Only few emails match, among very many: better refused than slow for everybody. */
 const SEARCH = { ms: 3_000, advice: 'Narrow it by time, status or recipient.' }
 
+type ListQuery = z.output<typeof EmailsQuery> & { isMasked: boolean }
+
 /** Newest first. */
-export async function listEmails(db: Pool, secrets: Secrets, projectId: string, query: z.output<typeof EmailsQuery>) {
+export async function listEmails(db: Pool, secrets: Secrets, projectId: string, query: ListQuery) {
   const { limit: _limit, cursor, ...filter } = query
   const selection = await selectEmails(db, projectId, filter)
   const page = await searchWithin(db, SEARCH, (tx) =>
@@ -89,7 +97,7 @@ export async function listEmails(db: Pool, secrets: Secrets, projectId: string, 
       query,
       select: ({ after, limit }) => sql<ShownEmail>`
         with found as materialized (${selectEmailIds(selection, { before: after?.[0] as string | undefined, limit })})
-        select ${COLUMNS} from found join emails e on e.project_id = ${projectId} and e.id = found.id
+        select ${emailColumns(query)} from found join emails e on e.project_id = ${projectId} and e.id = found.id
         join contents c on c.project_id = e.project_id and c.id = e.content_id
         order by e.id desc
       `,
@@ -108,8 +116,8 @@ const countEmails = (db: Pool, selection: EmailSelection) =>
       : sql`select 1 from emails e where ${selection.matches}`,
   })
 
-export const findEmail = (db: Db, projectId: string, id: string) =>
+export const findEmail = (db: Db, projectId: string, id: string, { isMasked = false } = {}) =>
   maybeOne<ShownEmail>(db)`
-    select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+    select ${emailColumns({ isMasked })} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
     where e.project_id = ${projectId} and e.id = ${id}
   `

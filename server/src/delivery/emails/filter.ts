@@ -64,7 +64,11 @@ export const EmailsQuery = CursorQuery.extend({
   status: severalOf(STATUSES).describe('One or several, also separated by commas.'),
   q: z.string().max(255).optional().describe('The same as `search`, which counts if both are given.'),
 })
-export type EmailFilter = Omit<z.output<typeof EmailsQuery>, 'limit' | 'cursor'>
+/** `isMasked`: rendered subjects are not searched. */
+export type EmailFilter = Omit<z.output<typeof EmailsQuery>, 'limit' | 'cursor'> & { isMasked?: boolean }
+
+/** The subject of the email `e`, unless it was rendered with values of its own. */
+export const WRITTEN_SUBJECT = sql`case when e.campaign_id is null then c.subject else coalesce(e.subject, c.subject) end`
 
 /** The outcome of sending counts first, then the latest fact. */
 export const STATUS = sql`case
@@ -83,7 +87,7 @@ export const STATUS = sql`case
 export const ATTEMPTS = sql`e.attempts - e.put_back`
 
 /** True for filters that an index may not answer: they run under a time limit, and few at a time. */
-export const isSearch = ({ contactId: _contact, ...others }: EmailFilter) =>
+export const isSearch = ({ contactId: _contact, isMasked: _mask, ...others }: EmailFilter) =>
   Object.values(others).some((value) => value !== undefined && value !== '')
 
 const textOf = ({ search, q }: EmailFilter) => (search ?? q ?? '').trim()
@@ -107,7 +111,7 @@ export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFi
     filter.scheduled && IS_SCHEDULED,
     ...byFact(filter),
     emailRangeSql(filter),
-    text ? await matchesText(db, projectId, text) : undefined,
+    text ? await matchesText(db, projectId, { text, isMasked: filter.isMasked }) : undefined,
   ].filter((condition) => condition !== undefined)
   return sql.join(conditions, sql` and `)
 }
@@ -154,8 +158,10 @@ export function emailRangeSql({ createdFrom, createdTo, campaignId, fact, factTo
 /** How long a request may take from its id to the ids of its emails, and how far the clocks of two nodes may be apart. */
 const REQUEST_MS = HOUR
 
+type Search = { text: string; isMasked: boolean | undefined }
+
 /** What looks like an id is looked up by an index, everything else is searched among the emails, the newest first. */
-async function matchesText(db: Db, projectId: string, text: string): Promise<RawBuilder<unknown>> {
+async function matchesText(db: Db, projectId: string, { text, isMasked }: Search): Promise<RawBuilder<unknown>> {
   // Not narrowed: a text that is no id is still a string.
   const isUuid: boolean = isId(text)
   if (isUuid && text[14] === '7') return matchesId(text.toLowerCase())
@@ -170,7 +176,8 @@ async function matchesText(db: Db, projectId: string, text: string): Promise<Raw
   const isReference = sql`e.message_id = ${bare} or e.provider_id = ${bare}`
   if (address) return sql`(e.to_address = ${address} or ${isReference})`
   const pattern = likePattern(text)
-  return sql`(e.to_address like ${pattern.normalize('NFC').toLowerCase()} or coalesce(e.subject, c.subject) ilike ${pattern} or ${isReference})`
+  const subject = isMasked ? WRITTEN_SUBJECT : sql`coalesce(e.subject, c.subject)`
+  return sql`(e.to_address like ${pattern.normalize('NFC').toLowerCase()} or ${subject} ilike ${pattern} or ${isReference})`
 }
 
 /**

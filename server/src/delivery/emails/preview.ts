@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { findContact } from '../../contacts/contact.ts'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { type Db, maybeOne, maybeScalar } from '../../db/index.ts'
 import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
 import { findProjectOwner } from '../../ledger/owner-sql.ts'
+import { MASK } from '../../lib/mask.ts'
 import { ownValue } from '../../lib/own-value.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { escapeHtml } from '../../lib/text/html.ts'
@@ -16,7 +18,7 @@ import { findMissing, previewContent, sampleRecipient } from '../../templates/pr
 import { hasTags, inspectTemplate } from '../../templates/render.ts'
 import { listHeaders } from '../message/list-headers.ts'
 import { readStored } from '../message/stored/read-stored.ts'
-import { variablesFor } from '../outbox/own-variables.ts'
+import { type OwnVariables, variablesFor } from '../outbox/own-variables.ts'
 import type { EmailType } from '../rules/may-send.ts'
 
 const Header = z.object({ name: z.string(), value: z.string() })
@@ -43,7 +45,7 @@ export const SandboxPreview = z.object({
 
 type Context = { db: Db; secrets: Secrets; publicUrl: string }
 type EmailId = { projectId: string; id: string }
-const OF_EMAIL = columns('emails', 'e', ['id', 'sourceType', 'toName', 'messageId', 'createdAt', 'vars', 'onlyVars'])
+const OF_EMAIL = columns('emails', 'e', ['id', 'sourceType', 'campaignId', 'toName', 'messageId', 'createdAt', 'vars', 'onlyVars'])
 const OF_CONTENT = columns('contents', 'c', [
   ...(['type', 'subject', 'previewText', 'body', 'headers', 'rawForm'] as const),
   ...(['fromAddress', 'fromName', 'replyTo'] as const),
@@ -67,10 +69,11 @@ const CLEARED = '▢'
  * Renders an email again: rendered emails are not stored. From its content, today's data of the contact, and the values of the request as
  * long as they are kept. Without tracking, so that looking at it counts as nothing. Undefined when there is no such email.
  */
-export async function previewEmail({ db, secrets, publicUrl }: Context, { projectId, id }: EmailId) {
-  const email = await findRow(db, { projectId, id })
-  if (!email) return undefined
-  const frameUrl = frameUrlOf(secrets, { kind: 'email', projectId, id })
+export async function previewEmail({ db, secrets, publicUrl }: Context, { projectId, id, isMasked }: EmailId & { isMasked: boolean }) {
+  const found = await findRow(db, { projectId, id })
+  if (!found) return undefined
+  const email = isMasked ? { ...found, vars: await maskedVars(db, projectId, found) } : found
+  const frameUrl = frameUrlOf(secrets, { kind: isMasked ? 'masked-email' : 'email', projectId, id })
   if (email.sourceType === 'INBOUND')
     return { ...showReceived(email), frameUrl, headers: [], requestDataCleared: false, clearedVariables: [] }
   if (email.rawForm !== null) return { ...(await showSubmitted({ db, secrets }, projectId, email)), frameUrl, clearedVariables: [] }
@@ -86,6 +89,27 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
     ...(contact ? unsubscribeHeaders(email.type, recipient, email.headers) : {}),
   })
   return { ...shown, frameUrl, headers, requestDataCleared: email.vars === null, clearedVariables: cleared.map((path) => path.join('.')) }
+}
+
+/**
+ * Without the values that only this email has. What the contact has now is no secret of the email; which of the others are stored nowhere else
+ * is not known any more.
+ */
+async function maskedVars(db: Db, projectId: string, { vars, onlyVars, contactId, campaignId }: Row) {
+  if (vars === null || campaignId !== null) return vars
+  const { as, data } = onlyVars ? (vars as OwnVariables) : { as: { id: contactId }, data: vars }
+  const stored = as.id === null ? undefined : await findContact(db, projectId, as.id)
+  const masked = Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, isDeepStrictEqual(value, ownValue(stored?.data ?? {}, key)) ? value : maskAll(value)]),
+  )
+  return onlyVars ? { as, data: masked } : masked
+}
+
+const maskAll = (value: unknown): unknown => {
+  if (value === null) return null
+  if (Array.isArray(value)) return value.map(maskAll)
+  if (typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskAll(inner)]))
+  return MASK
 }
 
 const findRow = (db: Db, { projectId, id }: EmailId) =>

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
+import { maskEvent, seesOneTimeValues } from '../../events/masked-event.ts'
 import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import { prolongKeyOfEmail } from '../../http/idempotency.ts'
 import { cursorList } from '../../http/paging.ts'
@@ -25,6 +26,10 @@ const isFiltered = ({ query }: FastifyRequest) => {
   return isSearch(filter)
 }
 
+type Entry = z.output<typeof TimelineEntry>
+
+const maskEntry = ({ at, what, details }: Entry): Entry => ({ at, what, details: maskEvent({ name: what, data: details }).data })
+
 type EmailId = { projectId: string; id: string }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
@@ -41,7 +46,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       response: cursorList(Email),
       slowRead: isFiltered,
     },
-    (req) => listEmails(db, secrets, req.project.id, req.query),
+    (req) => listEmails(db, secrets, req.project.id, { ...req.query, isMasked: !seesOneTimeValues(req.project) }),
   )
 
   queueExportRoute(app, { path: '/emails', tags, body: EmailExportBody, audit: 'email_export.create', queue: queueEmailExport })
@@ -55,8 +60,10 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       response: Email.extend({ timeline: z.array(TimelineEntry) }),
     },
     async (req) => {
-      const email = (await findEmail(db, req.project.id, req.params.id)) ?? notFound('email', req.params.id)
-      return { ...email, timeline: await timelineOf(db, req.project.id, email) }
+      const isMasked = !seesOneTimeValues(req.project)
+      const email = (await findEmail(db, req.project.id, req.params.id, { isMasked })) ?? notFound('email', req.params.id)
+      const timeline = await timelineOf(db, req.project.id, email)
+      return { ...email, timeline: isMasked ? timeline.map(maskEntry) : timeline }
     },
   )
 
@@ -64,16 +71,26 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     '/emails/:id/preview',
     {
       summary: 'Preview an email',
-      description: 'Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.',
+      description:
+        'Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. To a key without the ' +
+        'scope `send`, values of the request that the contact does not have read `•••`.',
       params: z.object({ id: Id('email') }),
       response: EmailPreview,
       slowRead: true,
     },
-    async (req) => (await previewEmail(previews, { projectId: req.project.id, id: req.params.id })) ?? notFound('email', req.params.id),
+    async (req) => {
+      const email = { projectId: req.project.id, id: req.params.id, isMasked: !seesOneTimeValues(req.project) }
+      return (await previewEmail(previews, email)) ?? notFound('email', req.params.id)
+    },
   )
 
   app.get('/preview/email/:token', FRAME_ROUTE, async (req, reply) => {
-    const shown = await previewEmail(previews, readFrameToken(secrets, 'email', req.params.token))
+    const shown = await previewEmail(previews, { ...readFrameToken(secrets, 'email', req.params.token), isMasked: false })
+    return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
+  })
+
+  app.get('/preview/masked-email/:token', FRAME_ROUTE, async (req, reply) => {
+    const shown = await previewEmail(previews, { ...readFrameToken(secrets, 'masked-email', req.params.token), isMasked: true })
     return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
   })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { seesOneTimeValues } from '../../events/masked-event.ts'
 import { SENDS_NOTHING } from '../../http/declaration.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
@@ -16,7 +17,7 @@ export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: 
   route.get(
     '/sandbox/messages',
     { summary: 'List sandbox messages, newest first', querystring: SandboxQuery, response: cursorList(SandboxMessage) },
-    (req) => listSandboxMessages(db, secrets, req.project.id, req.query),
+    (req) => listSandboxMessages(db, secrets, req.project.id, { ...req.query, isMasked: !seesOneTimeValues(req.project) }),
   )
 
   route.get(

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { countRows, type Db, maybeOne } from '../../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
+import { MASK } from '../../lib/mask.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { likePattern } from '../../lib/text/like-pattern.ts'
 
@@ -22,18 +23,22 @@ type Row = z.output<typeof SandboxMessage>
 
 const COLUMNS = sql`id, email_id as "emailId", recipient as "to", sender as "from", subject, created_at as "createdAt"`
 
-export function listSandboxMessages(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof SandboxQuery>) {
+type ListQuery = z.output<typeof SandboxQuery> & { isMasked: boolean }
+
+export function listSandboxMessages(db: Db, secrets: Secrets, projectId: string, query: ListQuery) {
+  const { isMasked } = query
   const q = query.q?.trim() ?? ''
   const pattern = likePattern(q)
-  const where = sql`project_id = ${projectId} ${q ? sql`and (recipient ilike ${pattern} or subject ilike ${pattern})` : sql``}`
+  const where = sql`project_id = ${projectId} ${q ? sql`and (recipient ilike ${pattern} or (not ${isMasked} and subject ilike ${pattern}))` : sql``}`
   return readKeysetPage(db, secrets, {
-    scope: JSON.stringify(['sandbox', projectId, q]),
+    scope: JSON.stringify(['sandbox', projectId, q, isMasked]),
     query,
     select: ({ after, limit }) => sql<Row>`
       select ${COLUMNS} from sandbox_messages
       where ${where} ${after ? sql`and id < ${after[0]}` : sql``} order by id desc limit ${limit}
     `,
     positionOf: ({ id }) => [id],
+    show: (row) => (isMasked ? { ...row, subject: MASK } : row),
     // Few are kept, so counting them is cheap.
     count: () => countRows(db, sql`select 1 from sandbox_messages where ${where}`),
   })
