@@ -72,10 +72,10 @@ describe('the doctor', () => {
 
   test('does not warn of fewer than a hundred requests, of health checks, or of a server that calls with its key', async () => {
     const node = await newNode({})
-    const { secret } = await node.newProject()
+    const { sk } = await node.newProject()
     await request(node, 98, { from: PROXY })
     await request(node, 100, { from: PROXY, path: '/health' })
-    await request(node, 100, { from: PROXY, path: '/contacts', key: secret })
+    await request(node, 100, { from: PROXY, path: '/contacts', key: sk })
     expect(await stored()).toBe(0)
     expect(await warnings(node)).toEqual([])
   })
