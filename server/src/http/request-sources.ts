@@ -12,6 +12,7 @@ const MIN_REQUESTS = 100
 const STORE_EVERY_MS = MINUTE
 /** Addresses of clients with a public one, and of all private ones but the first: they are only counted. */
 const OTHERS = ''
+const FAILED = 'could not count where requests come from'
 
 /**
  * Counts where requests without credentials come from (pages, links in emails, sign-in): if all have one private address, a proxy is in front
@@ -36,11 +37,10 @@ export function countRequestSources(app: App, { db, log }: Pick<Deps, 'db' | 'lo
     count++
     if (count < MIN_REQUESTS || performance.now() - storedAt < STORE_EVERY_MS) return
     storedAt = performance.now()
-    // The request does not wait. Counts that cannot be stored are lost: they are a hint.
-    transact(db, (tx) => addSources(tx, pending)).catch((err: Error) =>
-      warn({ reason: err.message }, 'could not count where requests come from'),
-    )
+    const counts = pending
     pending = {}
+    // The request does not wait. Counts that cannot be stored are lost: they are a hint.
+    transact(db, (tx) => addSources(tx, counts)).catch((err: Error) => warn({ reason: err.message }, FAILED))
   }
 }
 
