@@ -7,13 +7,14 @@ COPY dashboard/package.json dashboard/
 COPY sdk/package.json sdk/
 RUN npm ci --no-audit --no-fund
 COPY . .
-# The package of a release, with the versions of its lock file: the image contains what `npm install sterna` installs, and nothing else.
+# The package of a release, with the versions of its lock file: the image contains what the package installs, and nothing else.
 RUN node scripts/pack.mjs release
 WORKDIR /installed
 RUN tar -xzf /app/release/sterna-*.tgz --strip-components=1 && npm ci --no-audit --no-fund && chmod +x bin/sterna.mjs && ln -s sterna.mjs bin/sterna
 
 FROM node:22-bookworm-slim
-ENV NODE_ENV=production DATA_DIR=/data STERNA_COMMAND=sterna PATH=/app/bin:$PATH
+# A container is reached by its outer address: loopback would be its own.
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data STERNA_COMMAND=sterna PATH=/app/bin:$PATH
 WORKDIR /app
 COPY --from=build /installed ./
 RUN mkdir -p /data && chown node:node /data

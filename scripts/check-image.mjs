@@ -113,7 +113,7 @@ function copy(stage, rest, stages) {
 
 /** By .dockerignore. */
 const isIgnored = (path) =>
-  /(^|\/)(node_modules|dist|\.git)(\/|$)/.test(path) || /^(data|release|bench\/data|dashboard\/screenshots)(\/|$)/.test(path)
+  /(^|\/)(node_modules|dist|\.git)(\/|$)/.test(path) || /(^|\/)\.env$|^(data|release|bench\/data|dashboard\/screenshots)(\/|$)/.test(path)
 
 function envOf({ root, env }) {
   const { PATH } = process.env
@@ -145,6 +145,10 @@ async function start(stage, { address, port }) {
   running.stdout.on('data', (text) => (log += text))
   const ended = new Promise((done) => running.once('exit', (code, signal) => done({ code, signal })))
   await until(START_MS, () => healthy(stage, env, as))
+  // The health check asks loopback, inside of the container.
+  await fetch(`http://${address}:${port}/ready`).catch((err) => {
+    throw new Error(`it does not answer on its outer address ${address}:${port}`, { cause: err })
+  })
   const claimCode = execFileSync(command, ['claim-code'], { cwd: stage.cwd, env, encoding: 'utf8', ...as }).trim()
   if (!log.includes(claimCode)) throw new Error(`the log does not have the claim code:\n${log}`)
   await sendEmail(`http://${address}:${port}`, claimCode)

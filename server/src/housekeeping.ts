@@ -12,6 +12,7 @@ import { dropOldPauses } from './delivery/sender/limits/stored-pauses.ts'
 import { dropOldAuditEntries } from './http/audit.ts'
 import { dropExpiredKeys } from './http/idempotency.ts'
 import { dropEndedAttempts } from './http/limits/quotas.ts'
+import { dropOldRequestSources } from './http/request-sources.ts'
 import { dropOldJobs } from './jobs/job.ts'
 import { dropOldPieces } from './jobs/pieces.ts'
 import { runEach } from './lib/concurrency/run-each.ts'
@@ -62,6 +63,7 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
       'marks of suspensions': () => untilNone(db, (tx) => dropOldMarks(tx, CHUNK)),
       'usage reports': () => untilNone(db, (tx) => dropOldReports(tx, CHUNK)),
       'notifications of Stripe': () => untilNone(db, (tx) => dropOldStripeEvents(tx, CHUNK)),
+      'sources of requests': () => untilNone(db, (tx) => dropOldRequestSources(tx, CHUNK)),
       pauses: () => transact(db, (tx) => dropOldPauses(tx)),
       'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
       notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),

@@ -30,6 +30,16 @@ import {
 } from './sessions.ts'
 
 const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
+const SignUp = z.object({
+  email: Address,
+  password: NewPassword,
+  invitation: Token.optional(),
+  claimCode: z
+    .string()
+    .max(MAX_CLAIM_CODE)
+    .optional()
+    .describe('For the first account of an installation that others can reach: it is in the log of every node.'),
+})
 const UserView = z
   .object({
     id: z.uuid(),
@@ -60,16 +70,7 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
     '/auth/signup',
     {
       summary: 'Create an account and sign in',
-      body: z.object({
-        email: Address,
-        password: NewPassword,
-        invitation: Token.optional(),
-        claimCode: z
-          .string()
-          .max(MAX_CLAIM_CODE)
-          .optional()
-          .describe('For the first account of an installation that others can reach: it is in the log of every node.'),
-      }),
+      body: SignUp,
       response: SignedIn,
       refusals: ['CONFLICT', 'CLAIM_CODE_REQUIRED'],
     },

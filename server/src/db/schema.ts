@@ -541,6 +541,7 @@ export interface Schema {
     acknowledged_by: string | null
     due: boolean
   }
+  request_sources: { hour: Date; address: string; requests: string }
   sandbox_messages: {
     project_id: string
     id: string

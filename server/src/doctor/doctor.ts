@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, isIP } from 'node:net'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import type pg from 'pg'
@@ -17,12 +17,13 @@ import { probeRelay } from '../delivery/transport/smtp.ts'
 import { listFailingDomains } from '../domains/domain.ts'
 import { readLinkHosts } from '../domains/link-hosts/link-host.ts'
 import { countStuckReactions } from '../events/dispatch.ts'
+import { readOnlySource } from '../http/request-sources.ts'
 import { listDrift } from '../ledger/checks.ts'
 import { type Config, ConfigError, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from '../lib/config.ts'
 import { createLog } from '../lib/log.ts'
 import { nearestFolder } from '../lib/make-folder.ts'
 import { readMasterKeys } from '../lib/master-key.ts'
-import { isLocalHost } from '../lib/network/network.ts'
+import { isLocalHost, isPublic } from '../lib/network/network.ts'
 import { STERNA } from '../lib/process/command.ts'
 import { readVersion } from '../lib/process/version.ts'
 import { deriveSecrets, type Secrets } from '../lib/secrets.ts'
@@ -108,6 +109,18 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
   if (protocol !== 'https:' || isLocalHost(hostname) || trustProxy?.length) return []
   const problem = 'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set'
   return [warn('proxy', `${problem}: limits by address would count all clients as one`)]
+}
+
+/** What a wrong TRUST_PROXY looks like: clients of the whole world with one private address. */
+async function checkSources({ publicUrl }: Config, db: Pool): Promise<Check[]> {
+  const { hostname } = new URL(publicUrl)
+  const address = hostname.replace(/^\[|\]$/g, '')
+  // An installation for this machine or its network has such clients only.
+  if (isLocalHost(hostname) || (isIP(address) && !isPublic(address))) return []
+  const only = await readOnlySource(db)
+  if (!only) return []
+  const what = `all ${only.requests} requests without credentials since the hour before came from ${only.address}, which is not a public address`
+  return [warn('proxy', `${what}: limits by address count all clients as one; if it is your proxy, name it in TRUST_PROXY`)]
 }
 
 async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
@@ -274,6 +287,7 @@ async function checkContents(config: Config, url: string, { messageFrom }: Optio
 
 const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
   await checkTransport(config, db),
+  ...(await checkSources(config, db)),
   ...(await checkSending(db)),
   await checkReactions(db),
   ...(await checkDatabaseSettings(config, db)),

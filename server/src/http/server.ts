@@ -38,6 +38,7 @@ import { createLargeBodyParser, isLargeBody } from './limits/large-bodies.ts'
 import { limitLargeRequests } from './limits/large-requests.ts'
 import { limitSlowReads } from './limits/slow-reads.ts'
 import { guardLinkHosts } from './link-host-guard.ts'
+import { countRequestSources } from './request-sources.ts'
 import { compileValidator } from './validate.ts'
 
 export type App = FastifyInstance<
@@ -116,6 +117,7 @@ export async function createServer(deps: Deps, { readiness, onUnaudited, admitsA
   })
   if (deps.log.isLevelEnabled('debug')) logResponses(app)
   if (!admitsAll) limitAdmission(app, { ...deps, requestIdOf: requestId, headers: headers('public-key') })
+  countRequestSources(app, deps)
   guardLinkHosts(app, deps)
   allowCors(app)
   authenticate(app, deps)

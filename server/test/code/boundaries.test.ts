@@ -109,6 +109,7 @@ const OWNERS: Record<string, string> = {
   reactions: 'events',
   refusal_streaks: 'delivery',
   reputations: 'reputation',
+  request_sources: 'http',
   sandbox_messages: 'delivery',
   segment_members: 'segments',
   segments: 'segments',

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { COMMAND_NAMES } from '../../src/cli.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { freePort, type Running, startNode } from '../support/process.ts'
 import { runCommand } from '../support/processes/run-command.ts'
@@ -115,6 +116,21 @@ test('without a command it shows what there is', async () => {
   const { code, output } = await sterna([])
   expect(code).toBe(0)
   for (const command of ['user create', 'project create', 'mail list', 'mail show', 'migrate', 'doctor']) expect(output).toContain(command)
+})
+
+test('--help lists every command, and no other', async () => {
+  const { output } = await sterna(['--help'])
+  const listed = [...output.matchAll(/^ {2}([a-z-]+(?: [a-z]+)?)/gm)].map(([, name]) => name)
+  expect(listed.toSorted()).toEqual(COMMAND_NAMES.toSorted())
+})
+
+test.each(['constructor', 'toString', 'claim-code-x', 'user', 'start-x'])('%s is no command', async (word) => {
+  expect(await sterna([word])).toMatchObject({ code: 2, output: expect.stringMatching(/^Usage: /) })
+})
+
+test('start runs the server', async () => {
+  const { code, output } = await runInShell(['start'], { PORT: 'nowhere' })
+  expect([code, output]).toEqual([1, expect.stringMatching(/The configuration is not valid:\n {2}PORT: /)])
 })
 
 test.each([[['--help']], [['-h']], [['help']], [['user', 'create', '--help']], [['doctor', '-h']]])(

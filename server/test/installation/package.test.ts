@@ -53,7 +53,7 @@ test('the package sends a first email by its guide, in an empty folder, as an or
   mkdirSync(work)
   const port = String(await freePort())
   const [install, server, ...rest] = commandsOf('first-send.md').filter(({ mode }) => mode.startsWith('run'))
-  expect([install!.commands, server!.mode]).toEqual(['npm install sterna', 'run server'])
+  expect([install!.commands, server!.mode]).toEqual(['npm install ./sterna-*.tgz', 'run server'])
 
   await (isFromRegistry ? installFromRegistry(file, work) : installFromClone(file, work))
   chmodSync(folder, 0o755)

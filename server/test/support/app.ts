@@ -248,6 +248,7 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments`,
   sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages`,
   api_key_uses: sql`select '' as row where false`,
+  request_sources: sql`select '' as row where false`,
   senders: sql`select '' as row where false`,
   contact_counts: sql`
     select (project_id, sum(total), sum(subscribed))::text as row
