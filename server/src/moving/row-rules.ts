@@ -27,7 +27,7 @@ import { ALL_STEP_TYPES } from '../workflows/steps/kinds.ts'
 import type { MovedTableName } from './project-tables.ts'
 
 /** As JSON of PostgreSQL has it: by the names of columns. */
-export type FileRow = Record<string, unknown>
+type FileRow = Record<string, unknown>
 
 /** Refuses a value with the field that is wrong. */
 type Rule = (value: unknown, column: string, row: FileRow) => unknown
@@ -150,7 +150,7 @@ const usesOfCampaign = ({ audience_type: type, segment_id: segmentId, audience_c
 }
 
 /** What the API would have refused, table by table. Other columns are bound by their types and by the constraints of the table. */
-export const ROW_RULES: Partial<Record<MovedTableName, Rules>> = {
+const ROW_RULES: Partial<Record<MovedTableName, Rules>> = {
   contacts: { columns: { email: as(StoredAddress), data: as(Json) } },
   former_addresses: { columns: { address: as(StoredAddress) } },
   consents: { columns: { details: as(Json) } },
