@@ -9,6 +9,13 @@ const EchoBody = z.object({ email: z.email(), event: z.string().min(1), data: Da
 await start(process.env, {
   sns: { certificate: async () => process.env.BENCH_SNS_KEY, confirm: async () => {} },
   extend(app) {
-    app.post('/bench/echo', { config: { caller: 'secret-key', scope: 'send' }, schema: { body: EchoBody } }, (req) => req.body)
+    app.post(
+      '/bench/echo',
+      {
+        config: { caller: 'secret-key', role: null, scope: 'send', senders: 'none', stops: 'never', audit: null },
+        schema: { body: EchoBody },
+      },
+      (req) => req.body,
+    )
   },
 })

@@ -1,8 +1,21 @@
 // Runs the lines of the Dockerfile without Docker: every stage in a folder of its own, RUN and CMD as an unprivileged user when this runs as
-// root, CMD on a tree without write permission. Starts the result, sends an email, and stops it by STOPSIGNAL. Not checked: the base image.
-import { execFileSync, spawn } from 'node:child_process'
+// root, CMD on a tree without write permission and in a network of its own, as in a container. Starts the result with nothing but the
+// settings of the image, sends an email through its outer address, and stops it by STOPSIGNAL. Not checked: the base image.
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -13,8 +26,16 @@ const NOBODY = { uid: 65_534, gid: 65_534 }
 const START_MS = 120_000
 const STOP_MS = 45_000
 const isRoot = process.getuid?.() === 0
+/** The address that others reach the container by. For documentation (RFC 5737): nothing else has it. */
+const OUTER = '198.51.100.2'
+const PORT = 3000
+/** A network of its own for a command: as another user than root by a user namespace, in which it keeps its user. */
+const UNSHARED = isRoot ? ['--net'] : ['--user', '--map-current-user', '--keep-caps', '--net']
+const WITH_ADDRESS = `ip link set lo up && ip address add ${OUTER}/32 dev lo && exec "$0" "$@"`
 
-const work = mkdtempSync(join(tmpdir(), 'sterna-image-'))
+/** Called again, in that network: the stage to start. */
+const started = process.argv.indexOf('--start')
+const work = started < 0 ? mkdtempSync(join(tmpdir(), 'sterna-image-')) : dirname(process.argv[started + 1])
 chmodSync(work, 0o755)
 let running
 
@@ -36,7 +57,21 @@ async function check() {
     else if (word === 'CMD') stage.command = JSON.parse(rest)
     else if (!['USER', 'VOLUME', 'EXPOSE'].includes(word)) throw new Error(`the check does not know ${word}`)
   }
-  await start(stage)
+  await startAsContainer(stage)
+}
+
+/** In a network of its own. Where that is not allowed: in this one, on loopback, which an image without HOST would answer, too. */
+async function startAsContainer(stage) {
+  const inNetwork = (command, ...args) =>
+    spawnSync('unshare', [...UNSHARED, 'sh', '-c', WITH_ADDRESS, command, ...args], { stdio: 'inherit' })
+  if (inNetwork('true').status !== 0) {
+    console.log('no network namespaces here: the outer address of the container is not asked')
+    return start(stage, { address: '127.0.0.1', port: await freePort() })
+  }
+  const file = join(work, 'stage.json')
+  writeFileSync(file, JSON.stringify(stage))
+  const { status } = inNetwork(process.execPath, fileURLToPath(import.meta.url), '--start', file)
+  if (status !== 0) throw new Error(`the check in the network of the container ended with ${status}`)
 }
 
 const readLines = () =>
@@ -98,18 +133,21 @@ function run(stage, command) {
   })
 }
 
-async function start(stage) {
-  const port = await freePort()
-  const env = { ...envOf(stage), PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: `http://localhost:${port}` }
+async function start(stage, { address, port }) {
+  const env = { ...envOf(stage), ...(port === PORT ? {} : { PORT: String(port) }) }
   for (const name of readdirSync(stage.root))
     if (!['data', 'tmp', 'home'].includes(name)) execFileSync('chmod', ['-R', 'a-w', join(stage.root, name)])
   const [command, ...args] = stage.command
   const as = isRoot ? NOBODY : {}
   console.log(`CMD ${stage.command.join(' ')}`)
-  running = spawn(command, args, { cwd: stage.cwd, env, stdio: ['ignore', 'ignore', 'inherit'], ...as })
+  running = spawn(command, args, { cwd: stage.cwd, env, stdio: ['ignore', 'pipe', 'inherit'], ...as })
+  let log = ''
+  running.stdout.on('data', (text) => (log += text))
   const ended = new Promise((done) => running.once('exit', (code, signal) => done({ code, signal })))
   await until(START_MS, () => healthy(stage, env, as))
-  await sendEmail(`http://localhost:${port}`)
+  const claimCode = execFileSync(command, ['claim-code'], { cwd: stage.cwd, env, encoding: 'utf8', ...as }).trim()
+  if (!log.includes(claimCode)) throw new Error(`the log does not have the claim code:\n${log}`)
+  await sendEmail(`http://${address}:${port}`, claimCode)
   running.kill(stage.signal)
   const end = await Promise.race([ended, new Promise((done) => setTimeout(done, STOP_MS, { code: 'none' }).unref())])
   if (end.code !== 0) throw new Error(`${stage.signal} ended it with ${JSON.stringify(end)}`)
@@ -120,7 +158,7 @@ async function healthy({ cwd, health: [command, ...args] }, env, as) {
   return new Promise((done) => spawn(command, args, { cwd, env, stdio: 'ignore', ...as }).once('exit', (code) => done(code === 0)))
 }
 
-async function sendEmail(url) {
+async function sendEmail(url, claimCode) {
   const call = async (path, { body, ...headers } = {}) => {
     const answer = await fetch(`${url}${path}`, {
       method: body ? 'POST' : 'GET',
@@ -130,7 +168,7 @@ async function sendEmail(url) {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
     return { headers: answer.headers, body: await answer.json() }
   }
-  const account = { email: 'ada@example.com', password: randomBytes(12).toString('hex') }
+  const account = { email: 'ada@example.com', password: randomBytes(12).toString('hex'), claimCode }
   const signedUp = await call('/auth/signup', { body: account })
   const cookie = signedUp.headers.getSetCookie()[0].split(';')[0]
   const { body: project } = await call('/users/@me/projects', { body: { name: 'Image' }, cookie })
@@ -159,11 +197,12 @@ const freePort = () =>
   })
 
 try {
-  await check()
-  console.log('the image starts, sends an email and stops')
+  if (started < 0) await check()
+  else await start(JSON.parse(readFileSync(process.argv[started + 1], 'utf8')), { address: OUTER, port: PORT })
+  if (started < 0) console.log('the image starts, sends an email and stops')
 } finally {
   running?.kill('SIGKILL')
-  if (!process.argv.includes('--keep')) {
+  if (started < 0 && !process.argv.includes('--keep')) {
     execFileSync('chmod', ['-R', 'u+w', work])
     rmSync(work, { recursive: true, force: true })
   }

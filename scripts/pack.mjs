@@ -8,7 +8,17 @@ import { listPackages, shrinkwrap } from './dependencies.mjs'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const readJson = (path) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
-const CONTENTS = ['bin', 'scripts/serve.mjs', 'server/dist', 'dashboard/dist', 'LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md']
+const CONTENTS = [
+  'bin',
+  'scripts/serve.mjs',
+  'scripts/stop-with-npm.mjs',
+  'server/dist',
+  'dashboard/dist',
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+]
 
 /** Writes `sterna-<version>.tgz` into a folder, and returns its path. */
 export async function pack(folder) {

@@ -56,6 +56,7 @@ const NAMES: Record<string, string | null> = {
   'POST /suppressions/export': 'export',
   'GET /suppressions/export/{jobId}': 'exportStatus',
   'GET /suppressions/export/{jobId}/file': 'exportFile',
+  'POST /emails': 'send',
   'POST /emails/export': 'export',
   'GET /emails/export/{jobId}': 'exportStatus',
   'GET /emails/export/{jobId}/file': 'exportFile',

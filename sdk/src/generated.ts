@@ -1530,6 +1530,7 @@ export type Error = {
       | 'INVALID_SIGNATURE'
       | 'BILLING_LIMIT_EXCEEDED'
       | 'FORBIDDEN'
+      | 'CLAIM_CODE_REQUIRED'
       | 'INSUFFICIENT_SCOPE'
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
@@ -2655,6 +2656,7 @@ export type Workflow = {
       | 'segment_missing'
       | 'trigger_incomplete'
       | 'loop_without_pause'
+      | 'value_missing'
     message: string
   }[]
 }
@@ -3306,6 +3308,33 @@ export interface Operations {
     }
   }
 
+  /**
+   * Get the invitation of a link
+   *
+   * The project, and the person that invites to it. Changes nothing.
+   */
+  'POST /auth/invitation': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      token: string
+    }
+    response: {
+      /** The invited address. */
+      email: string
+      role: 'ADMIN' | 'MEMBER'
+      project: {
+        name: string
+      }
+      /** Null: the account of the inviter is gone. */
+      invitedBy: {
+        email: string
+      } | null
+      expiresAt: string
+    }
+  }
+
   /** Sign in */
   'POST /auth/login': {
     params: undefined
@@ -3412,6 +3441,8 @@ export interface Operations {
       email: string
       password: string
       invitation?: string
+      /** For the first account of an installation that others can reach: it is in the log of every node. */
+      claimCode?: string
     }
     response: {
       success: true
@@ -4146,6 +4177,8 @@ export interface Operations {
           signupsDisabled: boolean
           /** False until the first account, that of the operator, was created. */
           hasAccounts: boolean
+          /** Whether the next sign-up, as the first one, needs `claimCode`. */
+          needsClaimCode: boolean
         }
         email: {
           /** How email is sent. `null` until the first worker has started. */
@@ -4758,7 +4791,7 @@ export interface Operations {
   /**
    * Set the link host of a domain
    *
-   * Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.
+   * Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day.
    */
   'PATCH /domains/{id}': {
     params: {
@@ -4855,6 +4888,50 @@ export interface Operations {
       hasMore: boolean
       total: number
     }
+  }
+
+  /**
+   * Send one email
+   *
+   * For people and their tools: accepts a session, and the body of `/v1/send` with one recipient. Follows the same rules, limits and usage, and is in the audit trail. Takes no `Idempotency-Key`: apps that retry use `/v1/send`.
+   */
+  'POST /emails': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      to: string | {
+        name?: string
+        email: string
+      } | (string | {
+        name?: string
+        email: string
+      })[]
+      subject?: string
+      body?: string
+      template?: string
+      from?: string | {
+        name?: string
+        email: string
+      }
+      /** Deprecated: use `from.name`. Applies only if `from` is a string without a name. */
+      name?: string
+      subscribed?: boolean
+      data?: Record<string, unknown> | null
+      headers?: Record<string, string>
+      reply?: string
+      attachments?: {
+        filename: string
+        /** Base64; line breaks and missing padding are accepted. */
+        content: string
+        /** A MIME type, optionally with parameters: `text/csv; charset=utf-8`. */
+        contentType: string
+        contentId?: string
+        disposition?: 'attachment' | 'inline'
+      }[]
+      sendAt?: string | null
+    }
+    response: Email
   }
 
   /**
@@ -5367,7 +5444,7 @@ export interface Operations {
   /**
    * Ask whether a host may get a certificate
    *
-   * For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name.
+   * For web servers that get certificates on demand: 200 for the link host of a verified domain whose CNAME points here, 404 for any other name.
    */
   'GET /link-hosts/allowed': {
     params: undefined
@@ -7444,7 +7521,11 @@ export interface Operations {
     response: Workflow
   }
 
-  /** Get a workflow with its steps and transitions */
+  /**
+   * Get a workflow with its steps and transitions
+   *
+   * To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
+   */
   'GET /workflows/{id}': {
     params: {
       id: string
@@ -7593,7 +7674,11 @@ export interface Operations {
     }
   }
 
-  /** Get an execution with its steps */
+  /**
+   * Get an execution with its steps
+   *
+   * To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
+   */
   'GET /workflows/{id}/executions/{executionId}': {
     params: {
       id: string
@@ -7976,7 +8061,7 @@ export interface Operations {
   /**
    * Get the steps of a version
    *
-   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`.
+   * To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`.
    */
   'GET /workflows/{id}/versions/{version}': {
     params: {
@@ -8189,6 +8274,10 @@ export class AuthApi extends Resource {
   /** Verify your own email address without a link. For the operator of an installation in the sandbox, which sends no account emails. Others verify by the link of the email. */
   readonly confirmAddress = (options: CallOptions = {}): Promise<Result<'POST /auth/confirm-address'>> =>
     this.call('POST /auth/confirm-address', {}, options)
+
+  /** Get the invitation of a link. The project, and the person that invites to it. Changes nothing. */
+  readonly invitation = (body: Body<'POST /auth/invitation'>, options: CallOptions = {}): Promise<Result<'POST /auth/invitation'>> =>
+    this.call('POST /auth/invitation', { body }, options)
 
   /** Sign in */
   readonly logIn = (body: Body<'POST /auth/login'>, options: CallOptions = {}): Promise<Result<'POST /auth/login'>> =>
@@ -8526,7 +8615,7 @@ export class DomainsApi extends Resource {
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
-  /** Set the link host of a domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. */
+  /** Set the link host of a domain. Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day. */
   readonly update = (id: string, body: Body<'PATCH /domains/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /domains/{id}'>> =>
     this.call('PATCH /domains/{id}', { params: { id }, body }, options)
 
@@ -8551,6 +8640,10 @@ export class EmailsApi extends Resource {
       (page) => page.data,
       { max, pageSize: query.limit },
     )
+
+  /** Send one email. For people and their tools: accepts a session, and the body of `/v1/send` with one recipient. Follows the same rules, limits and usage, and is in the audit trail. Takes no `Idempotency-Key`: apps that retry use `/v1/send`. */
+  readonly send = (body: Body<'POST /emails'>, options: CallOptions = {}): Promise<Result<'POST /emails'>> =>
+    this.call('POST /emails', { body }, options)
 
   /** Export emails as CSV. Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept. */
   readonly export = (body: Body<'POST /emails/export'> = {}, options: CallOptions = {}): Promise<Result<'POST /emails/export'>> =>
@@ -8716,7 +8809,7 @@ export class JobsApi extends Resource {
 }
 
 export class LinkHostsApi extends Resource {
-  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name. */
+  /** Ask whether a host may get a certificate. For web servers that get certificates on demand: 200 for the link host of a verified domain whose CNAME points here, 404 for any other name. */
   readonly allowed = (query: Query<'GET /link-hosts/allowed'> = {}, options: CallOptions = {}): Promise<Result<'GET /link-hosts/allowed'>> =>
     this.call('GET /link-hosts/allowed', { query }, options)
 }
@@ -9236,7 +9329,7 @@ export class WorkflowsApi extends Resource {
   readonly createFromRecipe = (key: string, body: Body<'POST /workflows/recipes/{key}'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/recipes/{key}'>> =>
     this.call('POST /workflows/recipes/{key}', { params: { key }, body }, options)
 
-  /** Get a workflow with its steps and transitions */
+  /** Get a workflow with its steps and transitions. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}'>> =>
     this.call('GET /workflows/{id}', { params: { id } }, options)
 
@@ -9272,7 +9365,7 @@ export class WorkflowsApi extends Resource {
   readonly cancelAllExecutions = (id: string, query: Query<'POST /workflows/{id}/executions/cancel-all'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions/cancel-all'>> =>
     this.call('POST /workflows/{id}/executions/cancel-all', { params: { id }, query }, options)
 
-  /** Get an execution with its steps */
+  /** Get an execution with its steps. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly getExecution = (id: string, executionId: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/executions/{executionId}'>> =>
     this.call('GET /workflows/{id}/executions/{executionId}', { params: { id, executionId } }, options)
 
@@ -9336,7 +9429,7 @@ export class WorkflowsApi extends Resource {
   readonly allVersions = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/{id}/versions'>['data'][number]> =>
     iterateWhole(() => this.listVersions(id, options).then(({ data }) => data), { max })
 
-  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. */
+  /** Get the steps of a version. To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`. To a key without the scope `workflows`, the values of headers of WEBHOOK steps and the query of their address read `•••`. */
   readonly getVersion = (id: string, version: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/versions/{version}'>> =>
     this.call('GET /workflows/{id}/versions/{version}', { params: { id, version } }, options)
 

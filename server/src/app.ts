@@ -30,6 +30,7 @@ import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
+import type { ByteBudgetLimits } from './lib/concurrency/byte-budget.ts'
 import type { HoldBack } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
@@ -42,6 +43,7 @@ import { membershipRoutes } from './segments/membership-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
+import { singleEmailRoutes } from './send/single-routes.ts'
 import { templateTestRoutes } from './send/test-routes.ts'
 import { designRoutes } from './templates/design/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
@@ -74,6 +76,7 @@ export type Parts = {
   newDkimKey?: (() => Promise<DomainKey>) | undefined
   onUnaudited?: ((route: string) => void) | undefined
   admitsAll?: boolean | undefined
+  bodyLimits?: Partial<ByteBudgetLimits> | undefined
 }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
@@ -120,6 +123,7 @@ export async function buildApp(
   campaignLedgerRoutes(app, deps)
   campaignCheckRoutes(app, deps)
   sendRoutes(app, deps)
+  singleEmailRoutes(app, deps)
   templateTestRoutes(app, deps)
   workflowRoutes(app, deps)
   workflowStepRoutes(app, deps)

@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
+import { readClaimCode } from './auth/claim-code.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
 import { backUp, type Manifest } from './backup/back-up.ts'
 import { restore } from './backup/restore.ts'
 import { resolveReport } from './billing/reports.ts'
 import { connect, maybeOne, type Pool, transact } from './db/index.ts'
-import { checkSecret } from './db/instance.ts'
+import { checkSecret, hasAccounts } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
 import { holdSending, resumeSending, UNTIL_RESUMED } from './db/nodes/sending-hold.ts'
 import { borrowDatabase } from './db/open.ts'
@@ -41,6 +42,8 @@ class UsageError extends Error {}
 
 const USAGE = `Usage: ${STERNA} <command>
 
+  start                                               run this node, as its settings say (see README.md)
+  claim-code                                          print the code that the first sign-up needs
   user create --email <address> [--password <text>]   create an account (generates a password if none is given)
   user operator --email <address> [--off]             make an account an operator of this installation, or no longer
   project create --name <name> --owner <address>      create a project and print its keys
@@ -96,13 +99,25 @@ const readArguments = (args: string[]) =>
 const asksForHelp = (argv: string[]) => argv[0] === 'help' || argv.some((word) => word === '--help' || word === '-h')
 
 async function dispatch(words: string[], options: Options, env: Record<string, string | undefined>) {
-  if (words[0] === 'doctor') return report(await diagnose(env, { messageFrom: options.message }))
-  if (words[0] === 'migrate') return withDatabase(loadConfig(env), async (url) => print(describeMigration(await migrate(url))))
-  if (words[0] === 'backup') return print(describeBackup(await backUp(loadConfig(env), folderOf(words))))
-  if (words[0] === 'restore') return print(describeRestore(await restore(loadConfig(env), folderOf(words))))
-  const command = COMMANDS[words.slice(0, 2).join(' ')]
+  const alone = find(ALONE, words[0] ?? '')
+  if (alone) return alone({ words, options, env })
+  const length = Object.hasOwn(COMMANDS, words[0] ?? '') ? 1 : 2
+  const command = find(COMMANDS, words.slice(0, length).join(' '))
   if (!command) return print(USAGE, words.length ? 2 : 0)
-  return withContext(loadConfig(env), async (context) => print(await command({ ...context, options, args: words.slice(2) })))
+  return withContext(loadConfig(env), async (context) => print(await command({ ...context, options, args: words.slice(length) })))
+}
+
+/** Not `table[name]`: `constructor` is no command. */
+const find = <Command>(table: Record<string, Command>, name: string) => (Object.hasOwn(table, name) ? table[name] : undefined)
+
+type Called = { words: string[]; options: Options; env: Record<string, string | undefined> }
+
+/** Commands that need more than a database that is up to date, or less. */
+const ALONE: Record<string, (called: Called) => Promise<number>> = {
+  doctor: async ({ options, env }) => report(await diagnose(env, { messageFrom: options.message })),
+  migrate: ({ env }) => withDatabase(loadConfig(env), async (url) => print(describeMigration(await migrate(url)))),
+  backup: async ({ words, env }) => print(describeBackup(await backUp(loadConfig(env), folderOf(words)))),
+  restore: async ({ words, env }) => print(describeRestore(await restore(loadConfig(env), folderOf(words)))),
 }
 
 const describeMigration = (applied: string[]) => (applied.length ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
@@ -174,6 +189,10 @@ const sumOf = (rows: RowCounts) =>
     .toLocaleString('en')
 
 const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
+  async 'claim-code'({ db, secrets }) {
+    return (await hasAccounts(db)) ? 'There is an account already: sign-ups need no code.' : readClaimCode(db, secrets)
+  },
+
   async 'user create'({ db, options }) {
     const email = address(options, 'email')
     const password = options.password ?? randomToken()
@@ -315,6 +334,9 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
     return resumed ? 'Emails leave again within seconds, and so do webhooks and usage reports; workflows go on.' : 'Sending was not held.'
   },
 }
+
+/** All commands. `start` is run by the script that calls this module: it needs none of it. */
+export const COMMAND_NAMES = ['start', ...Object.keys(ALONE), ...Object.keys(COMMANDS)]
 
 function explain(err: unknown) {
   const { message, code } = err as Error & { code?: string }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { Parts } from './app.ts'
+import { logClaimCode } from './auth/claim-code.ts'
 import { holdIfRestored } from './backup/restored-mark.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
@@ -102,6 +103,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.
   undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopSubmission(), stopWorker()]) })
+  await reach('look for the first account', () => logClaimCode(deps))
   readiness.isStarting = false
   readiness.accepting = true
   undo.push({ step: 'readiness', run: () => turnUnready(readiness, config) })

@@ -11,7 +11,7 @@ import { listUpcoming, UpcomingActivity } from './upcoming.ts'
 const Type = z.enum(ACTIVITY_TYPES)
 
 export function activityRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Activity'], caller: 'project', scope: 'read' })
+  const route = routesOf(app, { tags: ['Activity'], caller: 'project', role: 'MEMBER', scope: 'read', read: true })
 
   route.get(
     '/activity',

@@ -63,7 +63,7 @@ const TopEvent = z.object({
 })
 
 export function analyticsRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Analytics'], caller: 'project', scope: 'read', slowRead: true })
+  const route = routesOf(app, { tags: ['Analytics'], caller: 'project', role: 'MEMBER', scope: 'read', read: true, slowRead: true })
 
   route.get(
     '/analytics/timeseries',

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type AccountEmailDeps, enqueueAccountEmail, REPLACING_SUBJECTS } from '../account-emails/account-email.ts'
 import { countAffected, maybeOne, type Tx } from '../db/index.ts'
+import { hasAccounts } from '../db/instance.ts'
 import { isDuplicate } from '../db/sql-state.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -15,16 +16,24 @@ export async function createUser(
   { email, passwordHash, verified = false }: { email: string; passwordHash: string; verified?: boolean },
 ): Promise<User> {
   const id = newId()
+  // The first account of an installation belongs to its operator.
+  const isOperator = await isFirst(tx)
   await sql`
     insert into users (id, email, password_hash, email_verified_at, operator)
-    -- The first account of an installation belongs to its operator.
-    values (${id}, ${email}, ${passwordHash}, case when ${verified}::boolean then now() end, not exists (select from users))
+    values (${id}, ${email}, ${passwordHash}, case when ${verified}::boolean then now() end, ${isOperator})
   `
     .execute(tx)
     .catch((err) =>
       isDuplicate(err) ? fail('CONFLICT', { message: 'An account with this address already exists.' }) : Promise.reject(err),
     )
   return { id, email }
+}
+
+/** Whether the account that this transaction creates is the first: of several that are created at the same time one is. */
+async function isFirst(tx: Tx) {
+  if (await hasAccounts(tx)) return false
+  await sql`select from instance for update`.execute(tx)
+  return !(await hasAccounts(tx))
 }
 
 /** False if no account has this address. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { scalar, transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import type { createQuotaCounter } from '../http/limits/quotas.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -16,7 +17,7 @@ export const Token = z.string().min(1).max(200)
 export const Done = z.object({ success: z.literal(true) })
 const RESET_RESPONSE_MS = 150
 
-type Parts = {
+export type AccountParts = {
   passwords: ReturnType<typeof createPasswords>
   port: Parameters<typeof sendReset>[1]
   attempts: ReturnType<typeof createQuotaCounter>
@@ -27,10 +28,10 @@ type Parts = {
 export function passwordRoutes(
   app: App,
   { db, secrets, config: { publicUrl, transportKind } }: Deps,
-  { passwords, port, attempts, findUser }: Parts,
+  { passwords, port, attempts, findUser }: AccountParts,
 ) {
-  const visitor = routesOf(app, { tags: ['Accounts'], caller: 'visitor' })
-  const session = routesOf(app, { tags: ['Accounts'], caller: 'session' })
+  const visitor = routesOf(app, { tags: ['Accounts'], caller: 'visitor', role: null, ...NO_KEYS, audit: null })
+  const session = routesOf(app, { tags: ['Accounts'], caller: 'session', role: null, ...NO_KEYS, audit: null })
   const { hashPassword, isPassword } = passwords
 
   visitor.post(

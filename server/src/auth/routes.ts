@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { accountEmailDeps } from '../account-emails/account-email.ts'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
-import type { Caller } from '../http/auth/auth.ts'
 import { refuseForeign } from '../http/auth/cross-site.ts'
 import { findSession, readSessionCookie } from '../http/auth/session-cookie.ts'
+import { type Caller, NO_KEYS, type RouteDeclaration } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -12,7 +12,9 @@ import { Address, Timestamp } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { isInvited } from '../projects/members.ts'
-import { joinByInvitation, lockPassword, signUp } from './accounts.ts'
+import { lockPassword, signUp } from './accounts.ts'
+import { checkClaim, MAX_CLAIM_CODE } from './claim-code.ts'
+import { invitationRoutes } from './invitation-routes.ts'
 import { logIn } from './login.ts'
 import { Done, passwordRoutes, Token } from './password-routes.ts'
 import { createPasswords, GivenPassword, NewPassword } from './passwords.ts'
@@ -51,23 +53,34 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   const port = accountEmailDeps(deps)
   const attempts = createQuotaCounter(db, secrets)
   const findUser = (userId: string) => readUser(db, userId)
-  const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller })
+  const of = (caller: Caller) => routesOf(app, { tags: ['Accounts'], caller, role: null, ...NO_KEYS, audit: null })
   const [anyone, visitor, session] = [of('anyone'), of('visitor'), of('session')]
 
   visitor.post(
     '/auth/signup',
     {
       summary: 'Create an account and sign in',
-      body: z.object({ email: Address, password: NewPassword, invitation: Token.optional() }),
+      body: z.object({
+        email: Address,
+        password: NewPassword,
+        invitation: Token.optional(),
+        claimCode: z
+          .string()
+          .max(MAX_CLAIM_CODE)
+          .optional()
+          .describe('For the first account of an installation that others can reach: it is in the log of every node.'),
+      }),
       response: SignedIn,
-      refusals: ['CONFLICT'],
+      refusals: ['CONFLICT', 'CLAIM_CODE_REQUIRED'],
     },
     async (req, reply) => {
-      const { email, password, invitation } = req.body
-      await attempts.take({ scope: 'signup', subject: networkOf(req.ip) })
+      const { email, password, invitation, claimCode } = req.body
+      const network = networkOf(req.ip)
+      await attempts.take({ scope: 'signup', subject: network })
       const mayJoin =
         !config.signupsDisabled || (invitation && (await transact(db, (tx) => isInvited(tx, port, { token: invitation, email }))))
       if (!mayJoin) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
+      await checkClaim({ db, secrets, config, attempts }, { code: claimCode, network })
       const passwordHash = await passwords.hashPassword(password)
       const { user, token } = await transact(db, async (tx) => {
         const user = await signUp(tx, port, { email, passwordHash, invitation })
@@ -140,28 +153,14 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
   )
 
   passwordRoutes(app, deps, { passwords, port, attempts, findUser })
-
-  session.post(
-    '/auth/accept-invitation',
-    {
-      summary: 'Accept an invitation',
-      body: z.object({ token: Token }),
-      audit: 'member.join',
-      response: Done.extend({ projectId: z.uuid() }),
-    },
-    async (req) => {
-      const user = await findUser(req.person.userId)
-      const { projectId } = await transact(req.db, (tx) => joinByInvitation(tx, port, { token: req.body.token, user }))
-      return { success: true as const, projectId }
-    },
-  )
+  invitationRoutes(app, deps, { port, attempts, findUser })
 
   session.get('/users/@me', { summary: 'Get the current user', response: UserView }, (req) => findUser(req.person.userId))
 
   sessionRoutes(session, db)
 }
 
-function sessionRoutes(session: ReturnType<typeof routesOf>, db: Pool) {
+function sessionRoutes(session: ReturnType<typeof routesOf<RouteDeclaration>>, db: Pool) {
   session.get('/users/@me/sessions', { summary: 'List your sessions', response: z.array(SessionView) }, (req) =>
     listSessions(db, req.person),
   )

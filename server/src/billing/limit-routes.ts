@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, transact } from '../db/index.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id, Timestamp } from '../http/validate.ts'
@@ -47,7 +48,7 @@ const Consumption = z
 
 /** Usage and its limits, with or without a billing provider. */
 export function usageLimitRoutes(app: App, { db, config, log }: Deps) {
-  const route = routesOf(app, { tags: ['Billing'], caller: 'session' })
+  const route = routesOf(app, { tags: ['Billing'], caller: 'session', ...NO_KEYS })
 
   route.get(
     '/users/@me/projects/:id/billing-limits',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { auditWithoutChange } from '../http/audit.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -13,7 +14,7 @@ const ProjectId = z.object({ id: Id('project') })
 const Url = z.object({ url: z.string() })
 
 export function billingRoutes(app: App, { db, config, log }: Deps) {
-  const route = routesOf(app, { tags: ['Billing'], caller: 'session', role: 'ADMIN' })
+  const route = routesOf(app, { tags: ['Billing'], caller: 'session', role: 'ADMIN', ...NO_KEYS })
   const pageOf = (projectId: string) => `${config.publicUrl}/app/p/${projectId}/settings/billing`
 
   route.post(

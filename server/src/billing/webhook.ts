@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type Stripe from 'stripe'
 import { z } from 'zod'
 import { countAffected, type Tx, transact } from '../db/index.ts'
+import { ANYONE } from '../http/declaration.ts'
 import type { App, Deps } from '../http/server.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import type { StripeConfig } from '../lib/config.ts'
@@ -37,7 +38,7 @@ export async function stripeWebhookRoutes(app: App, { db, config, log }: Deps) {
       '/webhooks/incoming/stripe',
       {
         bodyLimit: MAX_BODY,
-        config: { caller: 'anyone' },
+        config: ANYONE,
         schema: { hide: true, response: { 200: z.object({ success: z.literal(true) }) } },
       },
       async (req) => {

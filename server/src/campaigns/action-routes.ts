@@ -33,7 +33,9 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         'A scheduled campaign is scheduled again.',
       body: Sending,
       audit: 'campaign.send',
-      alsoScope: 'send',
+      scope: { all: ['campaigns', 'send'] },
+      senders: ['stored'],
+      stops: 'never',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
       bodyOptional: true,
@@ -42,12 +44,15 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       requireSenderDomain(req.project, from)
       const { scheduledFor, delaySeconds } = req.body
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
-      const [key, actor] = [{ projectId, id }, actorOf(req)]
-      if (scheduledFor) return scheduleCampaign(req.db, key, { scheduledFor }, actor)
-      if (!delaySeconds) return sendNow(req.db, key, actor)
+      const [key, by] = [
+        { projectId, id },
+        { caller: req.project, actor: actorOf(req) },
+      ]
+      if (scheduledFor) return scheduleCampaign(req.db, key, { scheduledFor }, by)
+      if (!delaySeconds) return sendNow(req.db, key, by)
       // It is sent now, with time to undo it: refused at once, not paused seconds later.
       await assertSendable(db, key)
-      return scheduleCampaign(req.db, key, { delaySeconds }, actor)
+      return scheduleCampaign(req.db, key, { delaySeconds }, by)
     },
   )
 
@@ -57,6 +62,8 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       summary: 'Cancel a campaign',
       description: 'The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.',
       audit: 'campaign.cancel',
+      senders: 'none',
+      stops: 'always',
       response,
     },
     (req, campaign) => transact(req.db, (tx) => cancelCampaign(tx, campaign, actorOf(req))),
@@ -64,7 +71,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
 
   route.post(
     '/campaigns/:id/pause',
-    { summary: 'Pause a campaign that is being sent', audit: 'campaign.pause', response },
+    { summary: 'Pause a campaign that is being sent', audit: 'campaign.pause', senders: 'none', stops: 'always', response },
     (req, campaign) => transact(req.db, (tx) => pauseCampaign(tx, campaign, { reason: 'person', actor: actorOf(req) })),
   )
 
@@ -74,7 +81,9 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       summary: 'Resume a campaign',
       description: 'No recipient gets the email twice.',
       audit: 'campaign.resume',
-      alsoScope: 'send',
+      scope: { all: ['campaigns', 'send'] },
+      senders: ['stored'],
+      stops: 'never',
       response,
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },
@@ -91,10 +100,15 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       description: 'Also while it is being sent.',
       body: z.object({ ratePerMinute: RatePerMinute.nullable() }),
       audit: 'campaign.rate',
+      senders: ['stored', 'live'],
+      stops: 'some',
       auditsValues: true,
       response,
     },
-    (req, campaign) => transact(req.db, (tx) => changeRate(tx, campaign, { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) })),
+    (req, campaign) =>
+      transact(req.db, (tx) =>
+        changeRate(tx, campaign, { caller: req.project, ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) }),
+      ),
   )
 
   route.post(
@@ -108,7 +122,9 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
       }),
       audit: 'campaign.resend',
-      alsoScope: 'send',
+      scope: { all: ['campaigns', 'send'] },
+      senders: ['stored'],
+      stops: 'never',
       response,
       bodyOptional: true,
     },

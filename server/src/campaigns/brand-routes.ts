@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
@@ -7,7 +8,7 @@ import { ProjectId } from '../projects/member-routes.ts'
 import { queueBrand } from './draft/apply-brand.ts'
 
 export function brandRoutes(app: App, _deps: Deps) {
-  const route = routesOf(app, { tags: ['Designs'], caller: 'session', role: 'ADMIN', params: ProjectId })
+  const route = routesOf(app, { tags: ['Designs'], caller: 'session', role: 'ADMIN', ...NO_KEYS, params: ProjectId })
 
   route.post(
     '/projects/:id/brand/apply',

@@ -12,7 +12,9 @@ export const campaignResource = (app: App, db: Db, refusals: FastifyContextConfi
   resource(app, {
     tags: ['Campaigns'],
     caller: 'project',
+    role: 'MEMBER',
     scope: 'campaigns',
+    read: true,
     refusals,
     params: CampaignParam,
     find: (req, { id }) => getCampaign(db, { projectId: req.project.id, id }),

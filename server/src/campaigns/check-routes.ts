@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -27,6 +28,8 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
       body: z.object({ email: Address }),
       audit: 'campaign.test',
+      senders: ['stored'],
+      stops: 'never',
       scope: 'send',
       response: TestEmailAnswer,
     },
@@ -72,6 +75,8 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
         'is at several places has one figure.',
       response: ClicksPreview,
       slowRead: true,
+      ...SENDS_NOTHING,
+      audit: null,
       onlyReads: true,
     },
     (_req, campaign) => previewClicks({ db, secrets, publicUrl }, campaign),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'
@@ -82,7 +83,8 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
       body: CopyToSegmentBody,
       audit: 'campaign.copy_to_segment',
-      alsoScope: 'contacts',
+      scope: { all: ['campaigns', 'contacts'] },
+      ...SENDS_NOTHING,
       response: { 202: CopiedToSegment },
       refusals: ['CONFLICT'],
     },
@@ -99,6 +101,7 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       description: 'As CSV, by a job. At most two unfinished exports per project.',
       body: CampaignExportBody,
       audit: 'campaign_export.create',
+      ...SENDS_NOTHING,
       scope: 'full',
       response: { 202: Queued },
     },

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { requireScope, requireSenderDomain } from '../http/auth/scopes.ts'
+import { requireSenderDomain } from '../http/auth/scopes.ts'
+import { requireSendersOf } from '../http/auth/what-sends.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
@@ -25,7 +26,7 @@ const Replacement = CampaignBody.extend({
 })
 
 export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
-  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project', scope: 'campaigns' })
+  const route = routesOf(app, { tags: ['Campaigns'], caller: 'project', role: 'MEMBER', scope: 'campaigns', read: true })
   const ofCampaign = campaignResource(app, db)
   const bodyLimit = CAMPAIGN_BODY_LIMIT
 
@@ -42,6 +43,8 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       description: 'Creates a draft. An unverified sender is refused with 403.',
       body: CampaignBody,
       audit: 'campaign.create',
+      senders: ['new'],
+      stops: 'never',
       response: z.object({ success: z.literal(true), data: Campaign }),
       refusals: ['RESOURCE_NOT_FOUND'],
       bodyLimit,
@@ -63,6 +66,8 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
       body: Replacement,
       audit: 'campaign.update',
+      senders: ['stored', 'new', 'live'],
+      stops: 'some',
       response: Campaign,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -71,10 +76,9 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     },
     async (req, { projectId, id }) => {
       const { scheduledFor, ...given } = req.body
-      if (scheduledFor) requireScope(req.project, 'send')
       const content = await checkCampaign(db, projectId, given)
       requireSenderDomain(req.project, content.from)
-      const edit = { projectId, id, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
+      const edit = { projectId, id, caller: req.project, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
       return transact(req.db, (tx) => replaceCampaign(tx, edit))
     },
   )
@@ -85,11 +89,16 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Delete a campaign',
       description: 'Refused while it is scheduled or being sent. Its emails stay.',
       audit: 'campaign.delete',
+      senders: ['stored'],
+      stops: 'never',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      await transact(req.db, (tx) => deleteCampaign(tx, { projectId, id }))
+      await transact(req.db, async (tx) => {
+        await requireSendersOf(tx, req.project, { campaign: id })
+        await deleteCampaign(tx, { projectId, id })
+      })
       return reply.status(204).send(null)
     },
   )
@@ -100,10 +109,16 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
       summary: 'Duplicate a campaign',
       description: 'Copies content and audience into a new draft.',
       audit: 'campaign.duplicate',
+      senders: ['stored'],
+      stops: 'never',
       response: { 201: Campaign },
     },
     async (req, { projectId, id }, reply) => {
-      const copy = await transact(req.db, (tx) => duplicateCampaign(tx, { projectId, id }))
+      const copy = await transact(req.db, async (tx) => {
+        const copied = await duplicateCampaign(tx, { projectId, id })
+        requireSenderDomain(req.project, copied.from)
+        return copied
+      })
       return reply.status(201).send(copy)
     },
   )

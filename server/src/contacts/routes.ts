@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Pool, transact } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { refusedPlainly } from '../http/limits/bounds.ts'
 import { CursorQuery, cursorList } from '../http/paging.ts'
@@ -44,7 +45,7 @@ const isSearch = ({ query }: FastifyRequest) => {
 }
 
 export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
-  const route = routesOf(app, { tags: ['Contacts'], caller: 'project', scope: 'contacts' })
+  const route = routesOf(app, { tags: ['Contacts'], caller: 'project', role: 'MEMBER', scope: 'contacts', read: true, ...SENDS_NOTHING })
   const batch = createContactBatch(db)
   app.addHook('onClose', () => batch.drain())
 
@@ -90,6 +91,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps, segments: Segment
       summary: 'Look up contacts by email address',
       body: z.object({ emails: refusedPlainly(z.array(z.string().max(1000)).max(MAX_LOOKUP).meta({ minItems: 1 }), LOOKUP_SIZE) }),
       response: { 200: z.object({ found: z.array(z.string()), notFound: z.array(z.string()) }), 400: PlainError },
+      audit: null,
       onlyReads: true,
     },
     (req) => {

@@ -32,5 +32,8 @@ export const forgetFormerSecrets = (tx: Tx, secrets: Secrets) =>
 
 const hashesOfKeys = (secrets: Secrets) => secrets.hashes('secret-check', 'sterna')
 
+/** Whether there is an account: the first one is the operator's. */
+export const hasAccounts = (db: Db) => scalar<boolean>(db)`select exists (select from users)`
+
 /** The transport of this installation. Undefined until the first node with a transport has started. */
 export const readTransport = async (db: Db) => (await maybeScalar<TransportKind | null>(db)`select transport from instance`) ?? undefined

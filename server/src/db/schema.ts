@@ -240,6 +240,7 @@ export interface Schema {
     link_host_failures: number
     link_host_since: Date | null
     link_host_next_check_at: Date | null
+    link_host_verified: string | null
   }
   email_counts: { project_id: string; kind: string; hour: Date; count: string }
   email_days: {
@@ -406,6 +407,12 @@ export interface Schema {
     unknown_recipient: boolean
     place: string
     held_at: Date
+    plain: boolean
+    frequent: boolean
+    accepted_before: boolean
+    accepted_after: Date | null
+    asks: number
+    confirmed: boolean
   }
   idempotency_keys: {
     project_id: string
@@ -425,6 +432,7 @@ export interface Schema {
     database_identity: string | null
     sending_held_at: Date | null
     sending_held_reason: string | null
+    claim_nonce: string
   }
   invitations: {
     project_id: string
@@ -435,6 +443,7 @@ export interface Schema {
     created_at: Date
     expires_at: Date
     link_hash: Buffer | null
+    invited_by: string | null
   }
   job_errors: { project_id: string; job_id: string; row: number; subject: string; error: string }
   job_files: { project_id: string; job_id: string; content: Buffer }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { one, type Pool, scalar } from '../db/index.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -44,7 +45,7 @@ const Doctor = z
   .meta({ id: 'Doctor' })
 
 export function doctorRoutes(app: App, { db, config }: Deps) {
-  routesOf(app, { tags: ['Service'], caller: 'session' }).get(
+  routesOf(app, { tags: ['Service'], caller: 'session', role: null, ...NO_KEYS }).get(
     '/doctor',
     {
       summary: 'Check this installation',

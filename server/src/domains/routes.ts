@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -11,8 +12,9 @@ import { addDomain } from './add.ts'
 import { createCheckNow } from './check.ts'
 import { newDkimKey } from './dkim-key.ts'
 import { Domain, DomainCheck, findDomain, listDomains, showCheck, showDomain } from './domain.ts'
+import { changeLinkHost } from './link-hosts/change-link-host.ts'
 import { checkLinkHostNow } from './link-hosts/check-link-host.ts'
-import { LinkHostBody, setLinkHost } from './link-hosts/link-host.ts'
+import { LinkHostBody } from './link-hosts/link-host.ts'
 import { DomainName } from './name.ts'
 import { sendingMethodOf } from './records.ts'
 import { removeDomain } from './remove.ts'
@@ -21,7 +23,7 @@ import { createIdentities } from './ses-identity.ts'
 const DomainId = z.object({ id: Id('domain') })
 
 export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKey = newDkimKey) {
-  const route = routesOf(app, { tags: ['Domains'], caller: 'project', scope: 'full' })
+  const route = routesOf(app, { tags: ['Domains'], caller: 'project', scope: 'full', read: true, ...SENDS_NOTHING })
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const checkNow = createCheckNow({ db, dns, log, identities })
@@ -60,6 +62,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     {
       summary: 'List domains',
       description: '`current` stands for the project of the key, or of `X-Project-Id`.',
+      role: 'MEMBER',
       params: z.object({ projectId: z.string() }),
       response: z.array(Domain),
     },
@@ -76,6 +79,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     {
       summary: 'Verify a domain',
       description: 'Looks up the DNS records now. If a check of the domain is already running, returns its result.',
+      role: 'MEMBER',
       params: DomainId,
       response: DomainCheck,
     },
@@ -95,7 +99,8 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     {
       summary: 'Set the link host of a domain',
       description:
-        'Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host.',
+        'Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain ' +
+        'use the host. At most ten changes a day.',
       params: DomainId,
       body: LinkHostBody,
       audit: 'domain.update',
@@ -107,8 +112,9 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
       const { linkHost } = req.body
-      req.changesNothing = linkHost === undefined
-      const changed = linkHost === undefined ? row : await transact(req.db, (tx) => setLinkHost(tx, row, linkHost, config.publicUrl))
+      req.changesNothing = linkHost === undefined || (linkHost !== null && linkHost === row.linkHost)
+      const changed =
+        linkHost === undefined || req.changesNothing ? row : await changeLinkHost({ db: req.db, log, config, attempts }, row, linkHost)
       return showDomain(changed ?? notFound('domain', row.id), await readSendingMethod())
     },
   )

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { maybeOne } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, PageQuery, pageList } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
@@ -14,7 +15,7 @@ import { isReserved } from './name.ts'
 import { EventNameDetails, listNameDetails } from './name-details.ts'
 
 export function eventRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Events'], caller: 'project', scope: 'events' })
+  const route = routesOf(app, { tags: ['Events'], caller: 'project', role: 'MEMBER', scope: 'events', read: true, ...SENDS_NOTHING })
   const serializerCompiler = () => printEventList
 
   route.get('/events', { summary: 'List events, newest first', querystring: EventsQuery, response: EventList, serializerCompiler }, (req) =>

@@ -3,16 +3,13 @@ import { sql } from 'kysely'
 import { type Pool, type Tx, transact, withLastStep } from '../db/index.ts'
 import { dropRows, OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
+import { maskQuery } from '../lib/mask.ts'
 import { networkOf } from '../lib/network/network.ts'
+import type { AuditAction } from './declaration.ts'
 import type { App } from './server.ts'
-
-/** The type of what is changed, and the verb: `template.update`. */
-type AuditAction = `${string}.${string}`
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The action that the audit trail of the project has for a request. The handler writes by `req.db`. */
-    audit?: AuditAction
     /** Requests by key are not in the audit trail: they change one contact, or members of a segment, and there are many of them. */
     auditsOnlyPeople?: boolean
     /** The body has settings: the audit trail has their values too. */
@@ -53,7 +50,7 @@ export function auditRequests(app: App, db: Pool, onMissing: (route: string) => 
 }
 
 function isAudited({ routeOptions: { config }, person }: FastifyRequest) {
-  return config.audit !== undefined && !(config.auditsOnlyPeople && !person)
+  return typeof config.audit === 'string' && !(config.auditsOnlyPeople && !person)
 }
 
 function auditing(req: FastifyRequest, db: Pool) {
@@ -115,6 +112,17 @@ type Described = { id?: unknown; projectId?: unknown; name?: unknown; domain?: u
 const described = (value: unknown): Described => (typeof value === 'object' && value !== null ? value : {})
 const textOrNull = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : null)
 
+/** A URL may have tokens, and the entry is kept for 400 days: the target is named by its host. */
+const hostOf = (url: unknown) => (typeof url === 'string' && URL.canParse(url) ? new URL(url).host : undefined)
+
+/** A setting without the queries of its URLs, for the same reason. */
+function withoutQueries(value: unknown): unknown {
+  if (typeof value === 'string') return /^https?:/i.test(value) ? maskQuery(value) : value
+  if (Array.isArray(value)) return value.map(withoutQueries)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutQueries(inner)]))
+}
+
 const MAX_NAME = 200
 const MAX_VALUE_CHARACTERS = 1_000
 /** What their names would tell is personal data. */
@@ -136,10 +144,13 @@ function describeChange(req: FastifyRequest, result: unknown): Pick<Entry, 'targ
   const body = described(req.body) as Record<string, unknown>
   return {
     targetId: type === 'suppression' ? null : textOrNull(id),
-    targetName: NAMELESS.has(type!) ? null : textOrNull(name ?? domain ?? url ?? email ?? stored.name ?? stored.url),
+    targetName: NAMELESS.has(type!) ? null : textOrNull(name ?? domain ?? email ?? hostOf(url) ?? stored.name ?? hostOf(stored.url)),
     changes: Object.entries(body)
       .filter(([, value]) => value !== undefined)
-      .map(([field, value]) => ({ field, ...(auditsValues && JSON.stringify(value).length <= MAX_VALUE_CHARACTERS ? { value } : {}) })),
+      .map(([field, value]) => ({
+        field,
+        ...(auditsValues && JSON.stringify(value).length <= MAX_VALUE_CHARACTERS ? { value: withoutQueries(value) } : {}),
+      })),
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { scalar } from '../db/index.ts'
-import { readTransport } from '../db/instance.ts'
+import { hasAccounts, readTransport } from '../db/instance.ts'
 import type { Config, TransportKind } from '../lib/config.ts'
+import { ANYONE } from './declaration.ts'
 import type { App, Deps } from './server.ts'
 
 const ConfigView = z.object({
@@ -14,6 +14,7 @@ const ConfigView = z.object({
     signup: z.object({
       signupsDisabled: z.boolean(),
       hasAccounts: z.boolean().describe('False until the first account, that of the operator, was created.'),
+      needsClaimCode: z.boolean().describe('Whether the next sign-up, as the first one, needs `claimCode`.'),
     }),
     email: z.object({
       transport: z.enum(['sandbox', 'smtp', 'ses']).nullable().describe('How email is sent. `null` until the first worker has started.'),
@@ -39,14 +40,12 @@ export function configRoutes(app: App, { config, db }: Deps) {
   app.get(
     '/config',
     {
-      config: { caller: 'anyone' },
+      config: ANYONE,
       schema: { tags: ['Service'], summary: 'Get the features of this installation', response: { 200: ConfigView } },
     },
     async () => showConfig(config, await readKind(), await hasAccounts(db)),
   )
 }
-
-const hasAccounts = (db: Deps['db']) => scalar<boolean>(db)`select exists (select from users)`
 
 const showConfig = (config: Config, transport: TransportKind | null, accounts: boolean): z.output<typeof ConfigView> => ({
   environment: config.environment,
@@ -55,7 +54,11 @@ const showConfig = (config: Config, transport: TransportKind | null, accounts: b
     billing: { enabled: config.stripe !== undefined },
     storage: { kind: config.s3 ? 's3' : 'disk' },
     authProviders: { github: false, google: false, oidc: false },
-    signup: { signupsDisabled: config.signupsDisabled, hasAccounts: accounts },
+    signup: {
+      signupsDisabled: config.signupsDisabled,
+      hasAccounts: accounts,
+      needsClaimCode: config.claimsFirstAccount && !accounts,
+    },
     email: { transport, sandbox: transport === 'sandbox' },
     smtp: showSubmission(config),
   },

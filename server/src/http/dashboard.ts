@@ -1,5 +1,6 @@
 import fastifyStatic from '@fastify/static'
 import { notFound } from '../lib/errors.ts'
+import { ANYONE } from './declaration.ts'
 import type { App } from './server.ts'
 
 /**
@@ -9,7 +10,7 @@ import type { App } from './server.ts'
 export async function serveDashboard(app: App, folder: string) {
   await app.register(fastifyStatic, { root: folder, serve: false, cacheControl: false, preCompressed: true })
 
-  app.get('/assets/*', { config: { caller: 'anyone' }, schema: { hide: true } }, (req, reply) =>
+  app.get('/assets/*', { config: ANYONE, schema: { hide: true } }, (req, reply) =>
     reply.header('cache-control', 'public, max-age=31536000, immutable').sendFile(`assets/${(req.params as { '*': string })['*']}`),
   )
 

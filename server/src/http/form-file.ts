@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
-import { fail } from '../lib/errors.ts'
+import { AppError, fail } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
 import type { App } from './server.ts'
 
@@ -49,6 +49,8 @@ export async function readFormFile(req: FastifyRequest, refuse: (message: string
       else if (typeof part.value === 'string') fields.set(part.fieldname, part.value)
     }
   } catch (err) {
+    // The body was cut off.
+    if (err instanceof AppError) throw err
     if ((err as { code?: string }).code === 'FST_REQ_FILE_TOO_LARGE') fail('PAYLOAD_TOO_LARGE')
     return refuse('The upload is not valid multipart/form-data with one file.')
   }

@@ -7,6 +7,7 @@ import { HOLD_KINDS, readSendingHold } from '../db/nodes/sending-hold.ts'
 import { atMostEvery } from '../lib/concurrency/every.ts'
 import { fail } from '../lib/errors.ts'
 import { MB } from '../lib/text/units.ts'
+import { ANYONE } from './declaration.ts'
 import type { App, Deps } from './server.ts'
 
 /** Whether this process accepts traffic: not while it starts or drains. While it starts, it refuses requests; while it drains, it answers them. */
@@ -31,7 +32,7 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
   app.get(
     '/health',
     {
-      config: { caller: 'anyone' },
+      config: ANYONE,
       schema: {
         tags: ['Service'],
         summary: 'Check that the process is alive',
@@ -44,7 +45,7 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
   app.get(
     '/ready',
     {
-      config: { caller: 'anyone' },
+      config: ANYONE,
       schema: {
         tags: ['Service'],
         summary: 'Check that the node is ready for traffic',

@@ -4,6 +4,7 @@ import { notFound } from '../lib/errors.ts'
 import { uuidFromHex } from '../lib/id.ts'
 import { type Secrets, SIGNATURE_LENGTH } from '../lib/secrets.ts'
 import { MINUTE } from '../lib/text/units.ts'
+import { ANYONE } from './declaration.ts'
 
 /** A rendered page to look at in a frame of the dashboard. */
 export type PreviewFrame = { kind: 'page' | 'email' | 'sandbox' | 'clicks'; projectId: string; id: string }
@@ -37,7 +38,7 @@ export function readFrameToken(secrets: Secrets, kind: PreviewFrame['kind'], tok
 
 /** Declaration of every route of a frame. */
 export const FRAME_ROUTE = {
-  config: { caller: 'anyone' },
+  config: ANYONE,
   schema: { hide: true, params: z.object({ token: z.string() }), querystring: z.object({ images: z.string().optional() }) },
 } as const
 

@@ -13,6 +13,7 @@ import type {
 } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { ColumnOf, RouteDeclaration } from './declaration.ts'
 import { etagOf } from './if-match.ts'
 import type { App } from './server.ts'
 
@@ -21,7 +22,7 @@ export const NO_CONTENT = { 204: z.null().describe('No content') }
 
 type Options = Pick<RouteShorthandOptions, 'bodyLimit' | 'preValidation' | 'serializerCompiler' | 'exposeHeadRoute'>
 type Schemas = {
-  tags?: string[]
+  tags?: readonly string[]
   summary?: string
   description?: string
   hide?: boolean
@@ -51,18 +52,26 @@ type Handler<D extends Declaration> = RouteHandlerMethod<
 >
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
-type Methods = Record<(typeof METHODS)[number], <D extends Declaration>(url: string, declared: D, handler: Handler<D>) => void>
+type Method = (typeof METHODS)[number]
+/** What the routes of a group share. */
+type Common = Schemas & FastifyContextConfig
+/** A route states every column that its group does not. */
+type Rest<Group, M extends Method> = Declaration & Pick<RouteDeclaration, Exclude<ColumnOf<M>, keyof Group>>
+type Methods<Group> = { [M in Method]: <D extends Rest<Group, M>>(url: string, declared: D, handler: Handler<D>) => void }
 
 const SCHEMA = ['tags', 'summary', 'description', 'hide', 'consumes', 'params', 'querystring', 'headers', 'body'] as const
 const OPTIONS = ['bodyLimit', 'preValidation', 'serializerCompiler', 'exposeHeadRoute'] as const
 
+/** Routes of people, not of keys, without their audit actions. */
+export type PersonRoutes = Methods<Omit<RouteDeclaration, 'audit'>>
+
 /** Adds routes that share a caller and tags. A route declares everything in one object. */
-export function routesOf(app: App, common: Schemas & FastifyContextConfig): Methods {
+export function routesOf<Group extends Common>(app: App, common: Group): Methods<Group> {
   const add =
-    (method: (typeof METHODS)[number]) =>
+    (method: Method) =>
     (url: string, { etag, ...declared }: Declaration, handler: (req: FastifyRequest, reply: FastifyReply) => unknown) =>
       app.route({ method, url, ...optionsOf({ ...common, ...declared }), handler: (etag ? withEtag(handler) : handler) as never })
-  return Object.fromEntries(METHODS.map((method) => [method, add(method)])) as unknown as Methods
+  return Object.fromEntries(METHODS.map((method) => [method, add(method)])) as unknown as Methods<Group>
 }
 
 const withEtag = (handler: (req: FastifyRequest, reply: FastifyReply) => unknown) => async (req: FastifyRequest, reply: FastifyReply) => {
@@ -83,27 +92,24 @@ type OfRecord<D extends Declaration, Found> =
   Handler<D> extends (this: infer _, req: infer Req, reply: infer Reply) => infer Answer
     ? (req: Req, found: Found, reply: Reply) => Answer
     : never
-type RecordMethods<Params extends z.ZodType, Found> = Record<
-  (typeof METHODS)[number],
-  <D extends Declaration>(url: string, declared: D, handler: OfRecord<WithParams<D, Params>, Found>) => void
->
+type RecordMethods<Params extends z.ZodType, Found, Group> = {
+  [M in Method]: <D extends Rest<Group, M>>(url: string, declared: D, handler: OfRecord<WithParams<D, Params>, Found>) => void
+}
+type Find<Params extends z.ZodType, Found> = { params: Params; find: (req: FastifyRequest, params: z.output<Params>) => Promise<Found> }
 
 /** Routes below `/things/:id`: `find` reads the record, or fails with 404, before the handler runs. */
-export function resource<Params extends z.ZodType, Found>(
+export function resource<Params extends z.ZodType, Found, Group extends Common>(
   app: App,
-  {
-    find,
-    ...common
-  }: Schemas & FastifyContextConfig & { params: Params; find: (req: FastifyRequest, params: z.output<Params>) => Promise<Found> },
-): RecordMethods<Params, Found> {
-  const route = routesOf(app, common)
+  { find, ...common }: Group & Find<Params, Found>,
+): RecordMethods<Params, Found, Group> {
+  const route = routesOf<RouteDeclaration & Common>(app, common as never)
   const add =
-    (method: (typeof METHODS)[number]) =>
+    (method: Method) =>
     (url: string, declared: Declaration, handler: (req: FastifyRequest, found: Found, reply: FastifyReply) => unknown) =>
       route[method](url, declared, (async (req: FastifyRequest, reply: FastifyReply) => {
         const found = await find(req, req.params as z.output<Params>)
         req.record = found
         return handler(req, found, reply)
       }) as never)
-  return Object.fromEntries(METHODS.map((method) => [method, add(method)])) as unknown as RecordMethods<Params, Found>
+  return Object.fromEntries(METHODS.map((method) => [method, add(method)])) as unknown as RecordMethods<Params, Found, Group>
 }

@@ -13,6 +13,7 @@ import Fastify, {
 } from 'fastify'
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Pool } from '../db/index.ts'
+import type { ByteBudgetLimits } from '../lib/concurrency/byte-budget.ts'
 import { createRests } from '../lib/concurrency/rests.ts'
 import type { Config } from '../lib/config.ts'
 import { AppError, type ErrorCode, invalid, notFound, tryLater } from '../lib/errors.ts'
@@ -22,9 +23,10 @@ import type { SpanContext } from '../lib/process/tracing.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { MB, MINUTE } from '../lib/text/units.ts'
 import { auditRequests } from './audit.ts'
-import { authenticate, type Caller } from './auth/auth.ts'
+import { authenticate } from './auth/auth.ts'
 import { allowCors, CORS_HEADERS } from './auth/cors.ts'
 import { securityHeaders } from './auth/security-headers.ts'
+import type { Caller } from './declaration.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { isHealthPath, type Readiness } from './health.ts'
 import { malformed, readJson } from './json.ts'
@@ -87,10 +89,11 @@ type Options = {
   onUnaudited?: ((route: string) => void) | undefined
   /** Without a limit on the requests in progress. */
   admitsAll?: boolean | undefined
+  bodyLimits?: Partial<ByteBudgetLimits> | undefined
 }
 
 /** The server without routes: everything that all routes share. */
-export async function createServer(deps: Deps, { readiness, onUnaudited, admitsAll = false }: Options = {}): Promise<App> {
+export async function createServer(deps: Deps, { readiness, onUnaudited, admitsAll = false, bodyLimits }: Options = {}): Promise<App> {
   const headers = headersByCaller(await securityHeaders(deps.config))
   const app = Fastify({
     ...serverOptions(deps),
@@ -118,7 +121,7 @@ export async function createServer(deps: Deps, { readiness, onUnaudited, admitsA
   authenticate(app, deps)
   auditRequests(app, deps.db, onUnaudited ?? ((route) => deps.log.error({ route }, 'changed something without an audit entry')))
   app.addHook('onRequest', refuseCompressed)
-  limitBodies(app, deps.config)
+  limitBodies(app, deps.config, bodyLimits)
   const isAlone = watchOwners(app)
   const rests = createRests({ maxMs: MAX_REST_MS, isNeeded: (owner) => !isAlone(owner) })
   limitSlowReads(app, { ...deps.config, rests })

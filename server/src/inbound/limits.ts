@@ -1,9 +1,11 @@
+import { BYTE_BUDGET_LIMITS } from '../lib/concurrency/byte-budget.ts'
 import { MB, SECOND } from '../lib/text/units.ts'
 
 export const LIMITS = {
   messageBytes: 25 * MB,
   /** Total size of the messages being received at once. */
   heldBytes: 128 * MB,
+  budget: BYTE_BUDGET_LIMITS,
   recipients: 100,
   /** Unknown recipients per connection: a client that guesses addresses is disconnected. */
   refusals: 20,

@@ -2,8 +2,9 @@ import type { Pool } from '../db/index.ts'
 import type { InboundConfig } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { createSmtpSockets, listenForSmtp, refuseUnknownParameters, SENDER_PARAMETERS } from '../lib/smtp/smtp-listener.ts'
+import { listenForSmtp, refuseUnknownParameters, SENDER_PARAMETERS } from '../lib/smtp/smtp-listener.ts'
 import { Refusal } from '../lib/smtp/smtp-refusal.ts'
+import { createSmtpSockets } from '../lib/smtp/smtp-sockets.ts'
 import { LIMITS, type Limits } from './limits.ts'
 import { createReceiver } from './receive.ts'
 
@@ -40,7 +41,6 @@ export async function startListener({ db, secrets, log, inbound, bounceDomain, n
       authOptional: true,
       size: limits.messageBytes,
       maxRecipients: limits.recipients,
-      maxClients: limits.connections,
       maxCommandLength: 4_096,
       socketTimeout: limits.idleMs,
       closeTimeout: limits.closingMs,

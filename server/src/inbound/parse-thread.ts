@@ -4,6 +4,10 @@ import type { MessageReport, ParsedMessage } from '../delivery/feedback/inbound-
 import { storable } from '../lib/text/storable.ts'
 import { KB } from '../lib/text/units.ts'
 import { lowerPriority } from '../lib/threads/lower-priority.ts'
+import { READING } from '../lib/threads/reading-threads.ts'
+import { noteThread } from '../lib/threads/thread-progress.ts'
+import { MalformedMessage } from '../mime/raw/head.ts'
+import { readMimeTree } from '../mime/raw/parts.ts'
 import { installMessageDecoder } from './charsets.ts'
 
 // Runs in a thread, which can be killed when a message takes too much time or memory.
@@ -15,6 +19,7 @@ const { default: PostalMime, decodeWords } = await import('postal-mime')
 
 /** Every line takes memory. An ordinary message of 25 MB has 350,000 lines; a crafted one may consist of line ends only. */
 const MAX_LINES = 1_000_000
+/** Headers of all parts together. */
 const LIMITS = { maxNestingDepth: 50, maxHeadersSize: 256 * KB }
 const MAX_TEXT = 65_536
 const MAX_SHORT = 998
@@ -23,8 +28,16 @@ const MAX_ATTACHMENTS = 100
 const MAX_REPORT_BYTES = 64 * KB
 
 /** Undefined when the message can never be parsed. */
-export async function parse(bytes: Uint8Array): Promise<ParsedMessage | undefined> {
-  if (hasTooManyLines(bytes)) return undefined
+export async function parse({
+  message: bytes,
+  progress,
+}: {
+  message: Uint8Array
+  progress: Int32Array
+}): Promise<ParsedMessage | undefined> {
+  noteThread(progress)
+  Atomics.store(progress, 0, READING)
+  if (hasTooManyLines(bytes) || hasTooManyParts(bytes)) return undefined
   const email = await PostalMime.parse(bytes, { ...LIMITS, forceRfc822Attachments: true }).catch(() => undefined)
   return email && { ...contentOf(email), fingerprint: fingerprintOf(bytes, email) }
 }
@@ -66,6 +79,22 @@ function hasTooManyLines(bytes: Uint8Array) {
   let lines = 0
   for (let at = bytes.indexOf(10); at >= 0 && lines <= MAX_LINES; at = bytes.indexOf(10, at + 1)) lines++
   return lines > MAX_LINES
+}
+
+/**
+ * The library has no limits for the number of parts and the header of one. A message whose lines do not end in CRLF has no parts for us; the
+ * limit for all headers holds for it, too.
+ */
+function hasTooManyParts(bytes: Uint8Array) {
+  const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (!message.subarray(0, LIMITS.maxHeadersSize).includes('\r\n\r\n')) return false
+  try {
+    readMimeTree(message)
+    return false
+  } catch (err) {
+    if (err instanceof MalformedMessage) return true
+    throw err
+  }
 }
 
 const cut = (text: string, max = MAX_SHORT) => storable(text.slice(0, max))

@@ -8,7 +8,7 @@ afterAll(() => parser.close())
 /** Each character of the text is one byte of the message. */
 const bytesOf = (text: string) => Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1')
 const utf8 = (text: string) => Buffer.from(text).toString('latin1')
-const read = (text: string) => parser.parse(bytesOf(text))
+const read = (text: string) => parser.parse('owner', bytesOf(text))
 
 const message = (type: string, body: string, encoding = '8bit') =>
   `Subject: x\nMIME-Version: 1.0\nContent-Type: ${type}\nContent-Transfer-Encoding: ${encoding}\n\n${body}\n`

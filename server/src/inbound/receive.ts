@@ -1,7 +1,11 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
+import { findProjectOwner } from '../ledger/owner-sql.ts'
+import { createByteBudget } from '../lib/concurrency/byte-budget.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
+import { networkOf } from '../lib/network/network.ts'
+import { cutOffs } from '../lib/process/metrics.ts'
 import { Refusal } from '../lib/smtp/smtp-refusal.ts'
 import { readRoom } from '../projects/caps.ts'
 import { handleMessage } from './handle-message.ts'
@@ -11,6 +15,8 @@ import { createParser, UnreadableError } from './parse.ts'
 import { findRecipient, type Installation } from './recipient.ts'
 
 const BUSY = 'Try again in a moment'
+/** What one network may hold of the bytes that are received at once. */
+const SHARE = 1 / 2
 const OVER_CAP = 'This mailbox has reached its limit'
 /** Error codes of a connection that closed in the middle of a message. */
 const CLOSED = new Set(['ECONNECTION', 'ERR_STREAM_PREMATURE_CLOSE'])
@@ -25,7 +31,7 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
   const projects = new WeakMap<SMTPServerAddress, string>()
   const refusals = new WeakMap<SMTPServerSession, number>()
   const inProgress = new Set<Promise<void>>()
-  let heldBytes = 0
+  const budget = createByteBudget(limits.heldBytes, limits.budget)
 
   async function checkRecipient(given: SMTPServerAddress, session: SMTPServerSession) {
     const recipient = await findRecipient(db, installation, given.address)
@@ -50,34 +56,46 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
 
   async function receive(stream: SMTPServerDataStream, session: SMTPServerSession) {
     const chunks: Buffer[] = []
-    let size = 0
+    let [size, isReading] = [0, true]
     let refusal = countRecipients(session)
-    const discard = () => {
-      heldBytes -= size
-      size = 0
-      chunks.length = 0
+    const arrival = {
+      bytes: () => size,
+      isReading: () => isReading,
+      cutOff() {
+        cutOffs.inc({ what: 'message' })
+        stream.destroy(new Refusal(421, '4.4.2 The message came too slowly while others waited to send theirs'))
+      },
     }
+    const held = budget.hold(networkOf(session.remoteAddress), [{ pool: budget.whole, share: SHARE }], arrival)
     try {
       // Read to the end even when refused: SMTP replies after the last byte.
       for await (const chunk of stream as AsyncIterable<Buffer>) {
+        isReading = false
+        size += chunk.length
         if (stream.byteLength > limits.messageBytes) refusal ??= new Refusal(552, 'The message is too large')
-        if (heldBytes + chunk.length > limits.heldBytes) refusal ??= new Refusal(452, BUSY)
-        if (refusal) discard()
-        else {
-          chunks.push(chunk)
-          size += chunk.length
-          heldBytes += chunk.length
-        }
+        if (!refusal && (size > limits.heldBytes || !(await held.grow(size)))) refusal = new Refusal(452, BUSY)
+        if (refusal) {
+          chunks.length = 0
+          held.release()
+        } else chunks.push(chunk)
+        isReading = true
       }
+      isReading = false
       if (refusal) throw refusal
       await parseAndHandle(Buffer.concat(chunks), session)
     } finally {
-      discard()
+      held.release()
     }
   }
 
+  /** Whose turn it takes to read a message: that of the owner of its first project, else that of the client's network. */
+  function turnOf({ rcptTo }: SMTPServerSession['envelope'], remoteAddress: string) {
+    const projectId = rcptTo.map((address) => projects.get(address)).find((each) => each !== undefined)
+    return projectId === undefined ? networkOf(remoteAddress) : findProjectOwner(db, projectId)
+  }
+
   async function parseAndHandle(message: Buffer, { envelope, remoteAddress }: SMTPServerSession) {
-    const parsed = await parser.parse(message)
+    const parsed = await parser.parse(await turnOf(envelope, remoteAddress), message)
     const sender = envelope.mailFrom ? envelope.mailFrom.address : ''
     const recipients = envelope.rcptTo.map(({ address }) => address)
     const outcomes = await transact(db, (tx) => handleMessage(tx, installation, recipients, { sender, message, parsed }))

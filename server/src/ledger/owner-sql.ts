@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { type Db, scalar } from '../db/index.ts'
 
 /**
  * The owner of a project, in SQL: pools are shared fairly between owners, since one person may have many projects. A project always has one
@@ -6,6 +7,8 @@ import { type RawBuilder, sql } from 'kysely'
  */
 export const ownerSql = (projectId: RawBuilder<unknown>) =>
   sql<string>`coalesce((select m.user_id from memberships m where m.project_id = ${projectId} and m.role = 'OWNER'), ${projectId})`
+
+export const findProjectOwner = (db: Db, projectId: string) => scalar<string>(db)`select ${ownerSql(sql`${projectId}::uuid`)}`
 
 /** Rows that one look for work reads: more than all slots of a worker, for many owners. */
 const MAX_ROWS = 1_000

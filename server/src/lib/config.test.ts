@@ -31,6 +31,10 @@ test.each([
   [{ TRUST_PROXY: 'true' }, /TRUST_PROXY: must be addresses or CIDRs/],
   [{ TRUST_PROXY: '1' }, /TRUST_PROXY: must be addresses or CIDRs/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL: /],
+  [{ INSTALLATION_NAMES: 'https://mail.example.com' }, /INSTALLATION_NAMES: must be host names without scheme and port/],
+  [{ INSTALLATION_NAMES: 'mail.example.com:3000' }, /INSTALLATION_NAMES: /],
+  [{ INSTALLATION_NAMES: 'mail.example.com,' }, /INSTALLATION_NAMES: /],
+  [{ INSTALLATION_NAMES: '10.0.0.5' }, /INSTALLATION_NAMES: /],
   [{ UPLOAD_QUOTA_MB: '-1' }, /UPLOAD_QUOTA_MB: /],
   [{ S3_BUCKET: 'pictures' }, /also set S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY;/],
   [{ S3_BUCKET: 'pictures', S3_REGION: 'auto', S3_ACCESS_KEY_ID: 'id' }, /also set S3_SECRET_ACCESS_KEY;/],
@@ -110,3 +114,13 @@ test.each(['9.9.9.9', '127.0.0.1:5353', '2620:fe::fe', '[2620:fe::fe]:53', '9.9.
     expect(() => new Resolver().setServers(dnsServers!)).not.toThrow()
   },
 )
+
+test('names of the installation are read as clients send them', () => {
+  const INSTALLATION_NAMES = 'Mail2.Example.com., sterna,sterna.prod.svc.cluster.local, bücher.example'
+  expect(loadConfig({ INSTALLATION_NAMES }).installationNames).toEqual([
+    'mail2.example.com',
+    'sterna',
+    'sterna.prod.svc.cluster.local',
+    'xn--bcher-kva.example',
+  ])
+})

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { isLocalHost, isLoopback } from './network/network.ts'
 import { readAddress, readDomain } from './text/address.ts'
 import { SECOND } from './text/units.ts'
 
@@ -19,6 +20,12 @@ function isDnsServer(entry: string) {
   const [, bracketed, plain, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
   const ip = bracketed ?? plain ?? entry
   return isIP(ip) > 0 && (bracketed === undefined || isIP(ip) === 6) && Number(port) >= 1 && Number(port) <= 65_535
+}
+
+/** `sterna.internal`, or a single label as inside a cluster. Names are compared without a port, and addresses are never link hosts. */
+const readHostName = (entry: string) => {
+  const name = entry.toLowerCase().replace(/\.$/, '')
+  return /^(?=.*[a-z])[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name) ? name : readDomain(name)
 }
 
 /** Categories of usage that meters of Stripe can count. */
@@ -72,6 +79,7 @@ const Environment = z.object({
   EVENT_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   EMAIL_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   DISABLE_SIGNUPS: flag.default(false),
+  CLAIM_FIRST_ACCOUNT: flag.default(true),
   TRUST_PROXY: list
     .refine((entries) => entries.every(isProxy), 'must be addresses or CIDRs of your proxies, such as 10.0.0.1,192.168.0.0/16, or loopback')
     .optional(),
@@ -116,6 +124,13 @@ const Environment = z.object({
     .transform((text) => readDomain(text.toLowerCase()))
     .refine((domain) => domain !== null, 'must be a domain, such as bounces.example.com')
     .optional(),
+  INSTALLATION_NAMES: list
+    .transform((entries) => entries.map(readHostName))
+    .refine(
+      (names): names is string[] => !names.includes(null),
+      'must be host names without scheme and port, such as sterna.internal,mail2.example.com',
+    )
+    .default([]),
   INBOUND_SMTP_PORT: wholeNumber(1, 65_535).optional(),
   INBOUND_SMTP_HOST: z.string().optional(),
   INBOUND_SMTP_TLS_KEY: z.string().optional(),
@@ -212,6 +227,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
     emailRetentionMonths: env.EMAIL_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
+    claimsFirstAccount: env.CLAIM_FIRST_ACCOUNT && isReachable(env),
     trustProxy: env.TRUST_PROXY,
     transportKind: readTransportKind(env),
     smtpUrl: env.SMTP_URL,
@@ -225,6 +241,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     executionRetentionMonths: env.EXECUTION_RETENTION_MONTHS,
     mailFrom: env.MAIL_FROM ?? undefined,
     bounceDomain: env.BOUNCE_DOMAIN ?? undefined,
+    installationNames: env.INSTALLATION_NAMES,
     // Without a port nothing listens.
     inbound: env.INBOUND_SMTP_PORT
       ? {
@@ -250,6 +267,19 @@ export function loadConfig(source: Record<string, string | undefined>) {
     logLevel: env.LOG_LEVEL,
   }
 }
+
+/** Host names that always serve everything, whatever customers have. */
+export const ownNamesOf = ({ publicUrl, installationNames }: Pick<Config, 'publicUrl' | 'installationNames'>) => [
+  new URL(publicUrl).hostname.toLowerCase(),
+  ...installationNames,
+]
+
+/**
+ * Whether others than the people at this machine may reach this installation: then the first sign-up, which makes an operator, must prove that
+ * it is the operator's. Listening on loopback alone does not count: a proxy may be in front.
+ */
+const isReachable = ({ HOST, PUBLIC_URL }: z.output<typeof Environment>) =>
+  !(isLocalHost(HOST) || isLoopback(HOST)) || (PUBLIC_URL !== undefined && !isLocalHost(new URL(PUBLIC_URL).hostname))
 
 /** Whether somebody may read the metrics of this node. */
 export const hasMetrics = ({ metrics }: Config) => metrics.port !== undefined || metrics.token !== undefined

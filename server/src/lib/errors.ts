@@ -10,6 +10,7 @@ export const ERRORS = {
   INVALID_SIGNATURE: [401, 'The signature of this notification is not valid.'],
   BILLING_LIMIT_EXCEEDED: [402, 'This would go over a limit of your plan.'],
   FORBIDDEN: [403, 'You may not do this.'],
+  CLAIM_CODE_REQUIRED: [403, 'The first account of this installation needs its claim code.'],
   INSUFFICIENT_SCOPE: [403, 'This API key may not do this.'],
   PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],
   PROJECT_DISABLED: [403, 'This project is disabled: it can be read, not changed.'],

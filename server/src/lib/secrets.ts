@@ -21,6 +21,7 @@ export type SecretPurpose =
   | 'webhook-secret'
   | 'preview-frame'
   | 'link-host'
+  | 'claim-code'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>

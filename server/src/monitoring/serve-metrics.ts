@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { Registry } from 'prom-client'
 import type { Pool } from '../db/index.ts'
+import { ANYONE } from '../http/declaration.ts'
 import type { App, Deps } from '../http/server.ts'
 import { ConfigError } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
@@ -41,7 +42,7 @@ const digest = (text: string) => createHash('sha256').update(text).digest()
 
 function answerOnApp(app: App, { contentType, read }: Metrics, token: string) {
   const expected = digest(`Bearer ${token}`)
-  app.get('/metrics', { config: { caller: 'anyone' }, schema: { hide: true } }, async (req, reply) => {
+  app.get('/metrics', { config: ANYONE, schema: { hide: true } }, async (req, reply) => {
     if (!timingSafeEqual(digest(req.headers.authorization ?? ''), expected))
       fail('UNAUTHORIZED', { message: 'Send METRICS_TOKEN as "Authorization: Bearer <token>".' })
     return reply.type(contentType).send(await read())

@@ -70,6 +70,7 @@ async function writeSnapshot(tx: Tx, draft: string, { projectId, withSecrets, pa
       const columns = await listColumns(tx, table, moved)
       const rows = readRows(tx, { projectId, table, moved, columns, pageRows })
       if (table === 'uploads') yield { table, columns, pages: withImages(rows, storage, missingImages) }
+      else if (moved.masked && !withSecrets) yield { table, columns, pages: masked(rows, moved.masked) }
       else yield { table, columns, pages: moved.sealed ? unsealed(rows, moved.sealed, withSecrets ? secrets : undefined) : rows }
     }
   }
@@ -117,6 +118,14 @@ async function* readRows(tx: Tx, { projectId, table, moved: { which, wide }, col
 
 async function* unsealed(pages: AsyncIterable<string[]>, sealed: NonNullable<MovedTable['sealed']>, secrets: Secrets | undefined) {
   for await (const page of pages) yield page.map((row) => JSON.stringify(unsealRow(JSON.parse(row), sealed, secrets)))
+}
+
+async function* masked(pages: AsyncIterable<string[]>, columns: NonNullable<MovedTable['masked']>) {
+  const maskRow = (row: Record<string, unknown>) => {
+    for (const [column, mask] of Object.entries(columns)) row[column] = mask(row[column] as never)
+    return row
+  }
+  for await (const page of pages) yield page.map((row) => JSON.stringify(maskRow(JSON.parse(row))))
 }
 
 /** Image by image. Rows of images that the storage has lost are left out. */

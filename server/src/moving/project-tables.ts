@@ -5,6 +5,8 @@ import type { SealedColumn } from '../db/sealed-columns.ts'
 import { SEALED_DKIM_KEY } from '../domains/add.ts'
 import { SEALED_KEY_HASHES } from '../projects/api-keys/api-key.ts'
 import { SEALED_ENDPOINT_SECRETS } from '../webhook-endpoints/endpoint.ts'
+import { maskSteps } from '../workflows/definition/masked-steps.ts'
+import { maskWebhook } from '../workflows/steps/webhook-mask.ts'
 import { SEALED_WEBHOOK_SECRETS } from '../workflows/webhooks/webhook-secret.ts'
 
 /** Every table with rows of projects. A table without an entry in PROJECT_TABLES does not compile. */
@@ -22,6 +24,8 @@ export type MovedTable = {
   withImages?: { text?: string[]; json?: string[] }
   /** Columns of values that SECRET_KEY has sealed. In the file they are readable, or missing. */
   sealed?: SealedColumn[]
+  /** Columns of JSON with values that a file without secrets has masked. */
+  masked?: Record<string, (value: never) => unknown>
   /** Only in a file with secrets. */
   onlyWithSecrets?: true
   /** Rows may have megabytes: fewer of them are read at once. */
@@ -100,7 +104,7 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
   ...unchanged('campaign_excluded', 'campaign_audit'),
 
   workflows: { as: { enabled: sql`false`, next_firing_at: NONE } },
-  workflow_graphs: { wide: true },
+  workflow_graphs: { wide: true, masked: { graph: maskSteps } },
   // A contact that is in a workflow goes on at the source. Here the execution has ended, and counts as the one of its contact.
   workflow_executions: {
     as: {
@@ -114,6 +118,7 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
     },
   },
   workflow_step_executions: {
+    masked: { input: maskWebhook },
     as: {
       status: sql`case when ${isOpenVisit} then 'SKIPPED' else t.status end`,
       error: sql`case when ${isOpenVisit} then ${MOVED} else t.error end`,
@@ -153,6 +158,7 @@ export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {
       check_number: sql`0`,
       check_began_at: NONE,
       link_host_status: sql`case when t.link_host is not null then 'pending' end`,
+      link_host_verified: NONE,
       link_host_pointed: sql`false`,
       link_host_finding: NONE,
       link_host_error: NONE,

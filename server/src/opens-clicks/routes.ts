@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readClickToken, readOpenToken, TRAP } from '../delivery/message/tracking-token.ts'
+import { ANYONE } from '../http/declaration.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
@@ -18,7 +19,7 @@ const IMAGE = {
 }
 
 const schema = { params: z.object({ token: z.string() }), hide: true }
-const config = { caller: 'anyone' as const }
+const config = ANYONE
 
 /** The pixel and the links in emails. Both reply before anything is written. */
 export function openClickRoutes(app: App, { db, secrets, log }: Deps, holdBack?: HoldBack) {

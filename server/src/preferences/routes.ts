@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Source } from '../contacts/subscription.ts'
 import { transact } from '../db/index.ts'
+import { ANYONE } from '../http/declaration.ts'
 import { readError, replyWithError } from '../http/errors.ts'
 import type { App, Deps } from '../http/server.ts'
 import { createWindowCounter } from '../lib/concurrency/window-counter.ts'
@@ -19,7 +20,7 @@ const MAX_INVALID = 100
 /** Uses of one link per minute and network. Not of all links: a whole mailbox provider unsubscribes from a few addresses. */
 const MAX_USES = 60
 
-const options = { config: { caller: 'anyone' as const }, schema: { hide: true, params: z.object({ token: z.string() }) } }
+const options = { config: ANYONE, schema: { hide: true, params: z.object({ token: z.string() }) } }
 type LinkRequest = Pick<FastifyRequest, 'id' | 'ip' | 'body'> & { params: { token: string } }
 
 /** In a scope of their own, the only one that accepts bodies of any content type. */

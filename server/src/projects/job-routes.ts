@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Scope } from '../http/auth/scopes.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'
@@ -25,7 +26,14 @@ function readableTypes(scopes: readonly Scope[] | null) {
 
 /** Jobs of all features: imports, bulk changes, exports, deletions. */
 export function jobRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Jobs'], caller: 'project', scope: ['contacts', 'campaigns'] })
+  const route = routesOf(app, {
+    tags: ['Jobs'],
+    caller: 'project',
+    role: 'MEMBER',
+    scope: ['contacts', 'campaigns'],
+    read: true,
+    ...SENDS_NOTHING,
+  })
 
   route.get(
     '/jobs',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, transact } from '../db/index.ts'
 import type { createQuotaCounter } from '../http/limits/quotas.ts'
-import { NO_CONTENT, type routesOf } from '../http/resource.ts'
+import { NO_CONTENT, type PersonRoutes } from '../http/resource.ts'
 import { Id } from '../http/validate.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import {
@@ -29,8 +29,8 @@ type Parts = {
   db: Pool
   port: AccountEmailDeps
   attempts: ReturnType<typeof createQuotaCounter>
-  byAdmin: ReturnType<typeof routesOf>
-  byMember: ReturnType<typeof routesOf>
+  byAdmin: PersonRoutes
+  byMember: PersonRoutes
 }
 
 export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
@@ -51,7 +51,9 @@ export function memberRoutes({ db, port, attempts, byAdmin, byMember }: Parts) {
       await attempts.take({ scope: 'invite', subject: projectId })
       // Per address: many projects together must not flood one mailbox.
       await attempts.take({ scope: 'invited', subject: req.body.email })
-      return reply.status(201).send(await transact(req.db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
+      return reply
+        .status(201)
+        .send(await transact(req.db, (tx) => inviteMember(tx, port, { projectId, invitedBy: req.person.userId, ...req.body })))
     },
   )
 

@@ -24,6 +24,15 @@ export const Invitation = z
   .object({ id: z.uuid(), email: z.string(), role: GivenRole, createdAt: Timestamp, expiresAt: Timestamp })
   .meta({ id: 'Invitation' })
 
+/** What the page of an invitation says, to the holder of its link. */
+export const ShownInvitation = z.object({
+  email: z.string().describe('The invited address.'),
+  role: GivenRole,
+  project: z.object({ name: z.string() }),
+  invitedBy: z.object({ email: z.string() }).nullable().describe('Null: the account of the inviter is gone.'),
+  expiresAt: Timestamp,
+})
+
 const INVITATION_DAYS = 7
 
 type MemberJson = z.output<typeof Member>
@@ -46,7 +55,7 @@ export const listInvitations = (db: Db, projectId: string) =>
     limit 1000
   `
 
-type Invitee = z.output<typeof Invite> & { projectId: string }
+type Invitee = z.output<typeof Invite> & { projectId: string; invitedBy: string }
 
 /** A user with a verified address joins at once. Everyone else gets a link: an unverified account may belong to a stranger. */
 export async function inviteMember(tx: Tx, port: AccountEmailDeps, invitee: Invitee): Promise<z.output<typeof Invited>> {
@@ -87,14 +96,19 @@ async function addMember(
   return { userId, email, role, status: 'MEMBER' as const, createdAt }
 }
 
-async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email, role, project }: Invitee & { project: string }) {
+async function sendInvitation(
+  tx: Tx,
+  port: AccountEmailDeps,
+  { projectId, email, role, invitedBy, project }: Invitee & { project: string },
+) {
   const token = randomToken()
   // Inviting again replaces the link: only the newest works.
   const createdAt = await scalar<Date>(tx)`
-    insert into invitations (project_id, id, email, role, token_hash, expires_at)
-    values (${projectId}, ${newId()}, ${email}, ${role}, ${port.secrets.hash('invitation', token)}, now() + make_interval(days => ${INVITATION_DAYS}))
+    insert into invitations (project_id, id, email, role, invited_by, token_hash, expires_at)
+    values (${projectId}, ${newId()}, ${email}, ${role}, ${invitedBy}, ${port.secrets.hash('invitation', token)},
+      now() + make_interval(days => ${INVITATION_DAYS}))
     on conflict (project_id, email) do update set
-      role = excluded.role, token_hash = excluded.token_hash, link_hash = null, expires_at = excluded.expires_at, created_at = now()
+      role = excluded.role, invited_by = excluded.invited_by, token_hash = excluded.token_hash, link_hash = null, expires_at = excluded.expires_at, created_at = now()
     returning created_at
   `
   await enqueueAccountEmail(tx, port, {
@@ -128,19 +142,33 @@ export async function acceptInvitation(
 
 const hashesOf = ({ secrets }: AccountEmailDeps, token: string) => secrets.hashes('invitation', token)
 
-/** A link to pass on by other means. Replaces the one copied before; the link in the email stays valid. Undefined: no such invitation. */
+/** Undefined: the token is wrong, was used, or its invitation has expired. */
+export const findInvitation = (db: Db, { secrets }: Pick<AccountEmailDeps, 'secrets'>, token: string) => {
+  const hashes = secrets.hashes('invitation', token)
+  return maybeOne<z.output<typeof ShownInvitation>>(db)`
+    select i.email, i.role, jsonb_build_object('name', p.name) as project, i.expires_at as "expiresAt",
+      case when u.id is not null then jsonb_build_object('email', u.email) end as "invitedBy"
+    from invitations i join projects p on p.id = i.project_id left join users u on u.id = i.invited_by
+    where (i.token_hash = any(${hashes}) or i.link_hash = any(${hashes})) and i.expires_at > now() and p.deleted_at is null
+  `
+}
+
+/**
+ * A link to pass on by other means, and the invited address. Replaces the one copied before; the link in the email stays valid.
+ * Undefined: no such invitation.
+ */
 export async function createInvitationLink(
   tx: Tx,
   port: AccountEmailDeps,
   { projectId, invitationId }: { projectId: string; invitationId: string },
-): Promise<{ url: string } | undefined> {
+): Promise<{ url: string; email: string } | undefined> {
   const token = randomToken()
   const invitation = await maybeOne<{ email: string }>(tx)`
     update invitations set link_hash = ${port.secrets.hash('invitation', token)}
     where project_id = ${projectId} and id = ${invitationId} and expires_at > now()
     returning email
   `
-  return invitation && { url: linkOf(port, token, invitation.email) }
+  return invitation && { ...invitation, url: linkOf(port, token, invitation.email) }
 }
 
 const linkOf = ({ publicUrl }: AccountEmailDeps, token: string, email: string) =>

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { accountEmailDeps } from '../account-emails/account-email.ts'
 import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
-import type { Role } from '../http/auth/auth.ts'
+import { NO_KEYS, type Role } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -37,9 +37,9 @@ export function projectRoutes(app: App, deps: Deps, { beforeWipe, afterDelete }:
   const { db, secrets, log } = deps
   const port = accountEmailDeps(deps)
   const attempts = createQuotaCounter(db, secrets)
-  const of = (role: Role, tags = ['Projects']) => routesOf(app, { tags, caller: 'session', role, params: ProjectId })
+  const of = (role: Role, tags = ['Projects']) => routesOf(app, { tags, caller: 'session', role, ...NO_KEYS, params: ProjectId })
   const [byOwner, byAdmin, byMember] = [of('OWNER'), of('ADMIN'), of('MEMBER')]
-  const person = routesOf(app, { tags: ['Projects'], caller: 'session' })
+  const person = routesOf(app, { tags: ['Projects'], caller: 'session', role: null, ...NO_KEYS })
   const logChange = (req: FastifyRequest, change: string) =>
     log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, change)
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { one, transact } from '../db/index.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
@@ -11,7 +12,7 @@ import { readSecurity, Security } from './security.ts'
 const ProjectId = z.object({ id: Id('project') })
 
 export function reputationRoutes(app: App, { db, log, config }: Deps) {
-  const route = routesOf(app, { tags: ['Projects'] })
+  const route = routesOf(app, { tags: ['Projects'], caller: 'session', ...NO_KEYS })
   const read = (projectId: string) => readSecurity(db, projectId, { disablesAutomatically: config.autoDisable })
 
   for (const url of ['/projects/:id/security', '/users/@me/projects/:id/security'] as const)
@@ -22,7 +23,6 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
         description: 'Bounce and complaint rates, their levels, and when the project was disabled because of them.',
         params: ProjectId,
         response: Security,
-        caller: 'session',
         role: 'MEMBER',
       },
       (req) => read(req.project.id),
@@ -38,7 +38,6 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
       params: ProjectId,
       audit: 'project.acknowledge_reputation',
       response: Security,
-      caller: 'session',
       role: 'OWNER',
     },
     async (req) => {
@@ -59,7 +58,7 @@ export function reputationRoutes(app: App, { db, log, config }: Deps) {
       params: ProjectId,
       audit: 'project.lift_suspension',
       response: z.object({ success: z.literal(true) }),
-      caller: 'session',
+      role: null,
       refusals: ['FORBIDDEN'],
     },
     async (req) => {

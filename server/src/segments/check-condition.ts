@@ -2,9 +2,10 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SegmentLookup, toExpression } from '../conditions/expression.ts'
 import { eventsOf, referencesOf } from '../conditions/references.ts'
 import { type ConditionTree, readCondition } from '../conditions/schema.ts'
+import { dependentSegmentsCte } from '../db/in-use.ts'
 import { many, type Tx } from '../db/index.ts'
 import { AppError, failPlainly, invalid } from '../lib/errors.ts'
-import { dependentsCte, loadLookup } from './expressions.ts'
+import { loadLookup } from './expressions.ts'
 
 const FIELD = 'condition'
 
@@ -42,7 +43,7 @@ type Dependant = { id: string; name: string }
 /** Segments that refer to this one, directly or not. */
 const listDependants = (tx: Tx, projectId: string, id: string) =>
   many<Dependant>(tx)`
-    with recursive ${dependentsCte(projectId, id)}
+    with recursive ${dependentSegmentsCte(projectId, id)}
     select s.id, s.name from segments s join dependents using (id) where s.project_id = ${projectId} and s.id <> ${id}
   `
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
 import { GivenCondition } from '../contacts/segment-access.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { contactNotFound } from '../lib/errors.ts'
@@ -8,7 +9,15 @@ import { ConditionMatch, explainCondition } from './explain.ts'
 
 /** Questions about a condition that is not stored. */
 export function conditionRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Segments'], caller: 'project', scope: 'contacts' })
+  const route = routesOf(app, {
+    tags: ['Segments'],
+    caller: 'project',
+    role: 'MEMBER',
+    scope: 'contacts',
+    read: true,
+    ...SENDS_NOTHING,
+    audit: null,
+  })
 
   route.post(
     '/segments/explain',

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { workflowsUsingSql } from '../db/graphs-in-use.ts'
+import { workflowsUsingSql } from '../db/in-use.ts'
 import { many, type Tx } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { fail } from '../lib/errors.ts'

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Expression, type ReferencedSegment, type SegmentLookup, toExpression } from '../conditions/expression.ts'
 import { referencesOf } from '../conditions/references.ts'
 import type { ConditionTree } from '../conditions/schema.ts'
+import { dependentSegmentsCte } from '../db/in-use.ts'
 import { type Db, many, prepared, scalars } from '../db/index.ts'
 import { createCache } from '../lib/cache.ts'
 import { MB } from '../lib/text/units.ts'
@@ -74,18 +75,10 @@ const selectReachable = (projectId: string, ids: string[]) => sql<Row>`${prepare
   from reached r join segments s on s.project_id = ${projectId} and s.id = r.id
 `
 
-/** A recursive CTE `dependents` with the id of a segment and of those that refer to it, directly or not. */
-export const dependentsCte = (projectId: string, segmentId: string) => sql`
-  dependents (id) as (
-    select ${segmentId}::uuid
-    union
-    select s.id from dependents d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
-  )`
-
 /** The tracked segments whose answer depends on a segment. */
 export const findTrackedDependents = (db: Db, projectId: string, segmentId: string) =>
   scalars<string>(db)`
-    with recursive ${dependentsCte(projectId, segmentId)}
+    with recursive ${dependentSegmentsCte(projectId, segmentId)}
     select t.segment_id from dependents d join tracked_segments t on t.project_id = ${projectId} and t.segment_id = d.id
     order by 1
   `

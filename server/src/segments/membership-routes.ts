@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { getContact } from '../contacts/contact.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -42,6 +43,7 @@ export function membershipRoutes(app: App, { db }: Deps) {
       description: 'Refreshes `memberCount`. Changes no membership and records no event.',
       response: z.object({ memberCount: z.int() }),
       slowRead: true,
+      audit: null,
       onlyReads: true,
     },
     async (_req, segment) => ({ memberCount: await recount(db, segment) }),
@@ -61,7 +63,7 @@ export function membershipRoutes(app: App, { db }: Deps) {
     },
   )
 
-  routesOf(app, { tags: ['Segments'], caller: 'project', scope: 'contacts' }).get(
+  routesOf(app, { tags: ['Segments'], caller: 'project', role: 'MEMBER', scope: 'contacts', read: true, ...SENDS_NOTHING }).get(
     '/contacts/:id/segments',
     {
       summary: 'List the segments of a contact',

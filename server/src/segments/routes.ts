@@ -4,6 +4,7 @@ import { readCondition } from '../conditions/schema.ts'
 import { GivenCondition } from '../contacts/segment-access.ts'
 import type { Tx } from '../db/index.ts'
 import { transactSurely } from '../db/transact-surely.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { pagePortions, sendList } from '../http/limits/page-stream.ts'
@@ -43,7 +44,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
   const turns = createSegmentTurns({ poolSize })
   const write = <T>({ project, db }: FastifyRequest, work: (tx: Tx) => Promise<T>) =>
     turns.write(project.id, () => transactSurely(db, work))
-  const route = routesOf(app, { tags: ['Segments'], caller: 'project', scope: 'contacts' })
+  const route = routesOf(app, { tags: ['Segments'], caller: 'project', role: 'MEMBER', scope: 'contacts', read: true, ...SENDS_NOTHING })
   const ofSegment = segmentResource(app, db)
 
   route.get(
@@ -89,6 +90,7 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       body: z.object({ condition: GivenCondition }),
       response: SegmentPreview,
       slowRead: true,
+      audit: null,
       onlyReads: true,
     },
     (req) => previewCondition(db, req.project.id, readCondition(req.body.condition, 'condition')),
@@ -105,6 +107,8 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
       summary: 'Update a segment',
       body: Changes,
       audit: 'segment.update',
+      senders: ['live'],
+      stops: 'some',
       response: { 200: Segment, 400: PlainError },
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -113,7 +117,13 @@ export function segmentRoutes(app: App, { db, config: { poolSize } }: Deps) {
     async (req, { id, projectId, type }) => {
       const { name, description, trackMembership } = req.body
       const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
-      const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
+      const edit = {
+        projectId,
+        id,
+        caller: req.project,
+        changes: { name, description, condition, trackMembership },
+        revisions: readIfMatch(req),
+      }
       const changed = await write(req, (tx) => changeSegment(tx, edit))
       return showSegment(changed.hasNewCondition ? await countAfterChange(db, turns, changed.row) : changed.row)
     },

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import type { ConditionTree } from '../conditions/schema.ts'
 import { maybeOne, one, scalars, type Tx } from '../db/index.ts'
+import type { CallingProject } from '../http/auth/key-lookup.ts'
+import { requireToChange } from '../http/auth/what-sends.ts'
 import { failStale, isRevision, nextRevision } from '../http/if-match.ts'
 import type { Given } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
@@ -55,23 +57,25 @@ async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; na
 }
 
 type SegmentChanges = Given<Pick<SegmentRow, 'name' | 'description' | 'trackMembership'> & { condition: ConditionTree }>
-type Edit = { projectId: string; id: string; changes: SegmentChanges; revisions?: string[] | undefined }
+type Edit = { projectId: string; id: string; caller: CallingProject; changes: SegmentChanges; revisions?: string[] | undefined }
 type Changed = SegmentRow & { newCondition: boolean }
 
 /** Changes the given fields only; a newer revision is refused. */
-export async function changeSegment(tx: Tx, { projectId, id, changes, revisions }: Edit) {
+export async function changeSegment(tx: Tx, { projectId, id, caller, changes, revisions }: Edit) {
   await awaitSegmentsLock(tx, projectId)
   const stored = await getSegment(tx, projectId, id)
   const condition = stored.condition && changes.condition
   if (condition) await checkReferences(tx, { projectId, id: stored.id, tree: condition })
   const row = await updateSegment(tx, { projectId, id, changes: { ...changes, condition: condition ?? undefined }, revisions })
   if (!row) return failStale(stored.updatedAt)
+  // Tracking records entries, which start workflows.
+  if (row.newCondition || (row.trackMembership && !stored.trackMembership)) await requireToChange(tx, caller, { segment: stored.id })
   if (condition || (row.trackMembership && !stored.trackMembership)) await assertTrackable(tx, projectId)
   if (row.condition) await followChange(tx, stored, row)
   return { row, hasNewCondition: row.newCondition }
 }
 
-const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
+const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Omit<Edit, 'caller'>) => {
   const { name, description, condition, trackMembership } = changes
   const sets = [
     ...(name === undefined ? [] : [sql`name = ${name}`]),

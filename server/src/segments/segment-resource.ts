@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { resource } from '../http/resource.ts'
 import type { App } from '../http/server.ts'
 import { getSegment } from './segment.ts'
@@ -11,7 +12,10 @@ export const segmentResource = (app: App, db: Db) =>
   resource(app, {
     tags: ['Segments'],
     caller: 'project',
+    role: 'MEMBER',
     scope: 'contacts',
+    read: true,
+    ...SENDS_NOTHING,
     params: SegmentParam,
     find: (req, { id }) => getSegment(db, req.project.id, id),
   })

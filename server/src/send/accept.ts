@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
-import { type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
 import {
   enqueueCte,
   enqueueEmails,
@@ -53,6 +53,8 @@ export type SendCall = BatchCall<SendRequest, SendIds>
 
 const ENDPOINT = 'POST /v1/send'
 
+const newIds = ({ recipients }: SendRequest): SendIds => ({ contentId: newId(), emailIds: recipients.map(() => newId()) })
+
 type Options = { idempotencyTtlHours: number; endpoint?: string }
 
 export const createAcceptor = (db: Pool, { idempotencyTtlHours, endpoint = ENDPOINT }: Options) =>
@@ -60,7 +62,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, endpoint = ENDPO
     db,
     ttlHours: idempotencyTtlHours,
     endpoint,
-    newIds: ({ recipients }) => ({ contentId: newId(), emailIds: recipients.map(() => newId()) }),
+    newIds,
     keyResult: ({ emailIds, contentId }) => ({ emails: emailIds, ...(endpoint === ENDPOINT ? {} : { batch: contentId }) }),
     keyLivesFrom: ({ sendAt }) => sendAt,
     plain: isPlain,
@@ -139,6 +141,14 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId, m
 
 const attachmentsOf = ({ request: { project, attachments }, ids: { contentId } }: SendCall) =>
   attachments.map((attachment) => ({ ...attachment, projectId: project.id, contentId }))
+
+/** Accepts one request in the transaction of its caller, which has checked the key or the session. It has no idempotency key. */
+export async function acceptAlone(tx: Tx, request: SendRequest): Promise<AcceptedSend> {
+  const call: SendCall = { request, ids: newIds(request), refusal: undefined }
+  const answerTo = await accept(tx, [call], await scalar<Date>(tx)`select now()`)
+  if (call.refusal) throw call.refusal
+  return answerTo(call)
+}
 
 /** Always locked in this order: keys, caps, contacts, emails. */
 async function accept(tx: Tx, calls: SendCall[], now: Date) {

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { Data, type DataPatch } from '../contacts/data.ts'
 import { SendAt } from '../delivery/emails/send-at.ts'
 import { Address } from '../http/validate.ts'
-import { readAddress, showsOtherAddress } from '../lib/text/address.ts'
+import { readAddress, senderNameProblem } from '../lib/text/address.ts'
 import { MB } from '../lib/text/units.ts'
 import { MAX_MESSAGE } from '../mime/compose.ts'
-import { SenderName } from '../templates/content.ts'
+import { SENDER_NAME_PROBLEMS, SenderName } from '../templates/content.ts'
 import { MAX_SOURCE } from '../templates/language/limits.ts'
 import { hasTags } from '../templates/render.ts'
 import { AttachmentBody, decodedSize } from './attachment.ts'
@@ -51,20 +51,21 @@ const reporter =
   (path, message, code = 'custom') =>
     context.addIssue({ code: 'custom', path, message, params: { code }, input: undefined })
 
-const Recipients = z
-  .unknown()
-  .meta({ anyOf: [...mailboxSchema.anyOf, { type: 'array', items: mailboxSchema, minItems: 1, maxItems: MAX_RECIPIENTS }] })
-  .transform((given, context) => {
-    const issue = reporter(context)
-    const list = Array.isArray(given) ? given : [given]
-    if (list.length < 1) issue([], 'Give at least one recipient.', 'too_small')
-    if (list.length > MAX_RECIPIENTS) {
-      issue([], `At most ${MAX_RECIPIENTS} recipients.`, 'too_big')
-      return z.NEVER
-    }
-    const read = list.map((each, index) => readMailbox(each, Array.isArray(given) ? [index] : [], issue))
-    return read.filter((each) => each !== undefined)
-  })
+const recipients = (max: number) =>
+  z
+    .unknown()
+    .meta({ anyOf: [...mailboxSchema.anyOf, { type: 'array', items: mailboxSchema, minItems: 1, maxItems: max }] })
+    .transform((given, context) => {
+      const issue = reporter(context)
+      const list = Array.isArray(given) ? given : [given]
+      if (list.length < 1) issue([], 'Give at least one recipient.', 'too_small')
+      if (list.length > max) {
+        issue([], max === 1 ? 'Give one recipient.' : `At most ${max} recipients.`, 'too_big')
+        return z.NEVER
+      }
+      const read = list.map((each, index) => readMailbox(each, Array.isArray(given) ? [index] : [], issue))
+      return read.filter((each) => each !== undefined)
+    })
 
 /** `Name <address>`, optionally with a quoted name. */
 const NAMED = /^(?:"((?:[^"\\]|\\.)*)"\s*|([^<>"]*))<([^<>]*)>$/
@@ -124,10 +125,12 @@ const oneLine = (text: string) => !/[\r\n\0]/.test(text)
 /** Base64 in a message is wrapped into lines of 76 characters and CRLF. */
 const LINE_BREAK_FACTOR = 78 / 76
 
-export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: number; maxAttachmentMb: number }) =>
+type Bounds = { maxAttachments: number; maxAttachmentMb: number; maxRecipients?: number }
+
+export const sendBody = ({ maxAttachments, maxAttachmentMb, maxRecipients = MAX_RECIPIENTS }: Bounds) =>
   z
     .object({
-      to: Recipients,
+      to: recipients(maxRecipients),
       subject: z
         .string()
         .min(1)
@@ -150,9 +153,9 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
       if (!template && subject === undefined) issue(['subject'], 'Required without a template.', 'required')
       if (!template && body === undefined) issue(['body'], 'Required without a template.', 'required')
       if (!template && from === undefined) issue(['from'], 'Required without a template.', 'required')
-      if (showsOtherAddress(from?.name, from?.email))
-        issue(from?.isText ? ['from'] : ['from', 'name'], 'Must not show another email address.', 'custom')
-      if (showsOtherAddress(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
+      const [fromProblem, nameProblem] = [from?.name, name].map((each) => senderNameProblem(each, from?.email))
+      if (fromProblem) issue(from?.isText ? ['from'] : ['from', 'name'], SENDER_NAME_PROBLEMS[fromProblem], 'custom')
+      if (nameProblem) issue(['name'], SENDER_NAME_PROBLEMS[nameProblem], 'custom')
       if (to.length > 1 && to.length * recipientSize(data) > MAX_COPIES)
         issue(['data'], 'Too much data for this many recipients. Split the request.', 'too_big')
       const bytes = attachments.reduce((sum, { content }) => sum + decodedSize(content), 0)

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { explainOversizedData } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
+import { sourceOf } from '../contacts/source.ts'
 import type { Pool } from '../db/index.ts'
 import { readSendAt } from '../delivery/emails/send-at.ts'
 import { contentFrom } from '../delivery/outbox/contents/content.ts'
@@ -19,7 +20,7 @@ import { findTemplate } from '../templates/template.ts'
 import { type AcceptedSend, createAcceptor, refuseUnlessRepeat, type SendRequest } from './accept.ts'
 import { recipientSize, type SendBody, sendBody } from './body.ts'
 
-const BODY_LIMIT = 42 * MB + 64 * KB
+export const SEND_BODY_LIMIT = 42 * MB + 64 * KB
 
 const Answer = z.object({
   success: z.literal(true),
@@ -38,12 +39,16 @@ export function sendRoutes(app: App, { db, config }: Deps) {
     {
       config: {
         caller: 'secret-key',
+        role: null,
         scope: 'send',
+        senders: ['new'],
+        stops: 'never',
+        audit: null,
         keyCheckedLater: true,
         takesHeaders: [IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY],
         refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED', 'BILLING_LIMIT_EXCEEDED'],
       },
-      bodyLimit: BODY_LIMIT,
+      bodyLimit: SEND_BODY_LIMIT,
       // The compiler checks the response against its schema; checking each one at run time would cost more than serialising it.
       serializerCompiler: () => JSON.stringify,
       schema: {
@@ -60,11 +65,11 @@ export function sendRoutes(app: App, { db, config }: Deps) {
       const key = readIdempotencyKey(req)
       if (req.body.subject !== undefined || req.body.body !== undefined) await assertRenderable(req.project.id, req.body)
       const accepted = req.withCheckedKey(async () => {
-        const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
+        const content = await contentOfSend(db, req.project.id, req.body).catch((reason) =>
           refuseUnlessRepeat(db, { project: req.project, key, bodyHash: req.bodyHash }, config.idempotencyTtlHours, reason),
         )
         requireSenderDomain(req.project, content.fromAddress)
-        return acceptor.submit({ ...readRequest(req, req.body), content, key })
+        return acceptor.submit({ ...readSendRequest(req, req.body), content, key })
       })
       if (isTracing()) void accepted.then(traceAccepted(req), () => {})
       return accepted.then(answer, explainOversizedData).catch(replay(req, reply, replayedAnswer))
@@ -80,7 +85,7 @@ const traceAccepted =
       { request: req.span ?? undefined, attributes: { 'sterna.project_id': req.project.id }, startedAt: Date.now() },
     )
 
-const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'content' | 'key'> => ({
+export const readSendRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'content' | 'key'> => ({
   project: req.project,
   recipients: body.to,
   attachments: (body.attachments ?? []).map(({ filename, contentType, contentId, disposition, content }, position) => ({
@@ -95,14 +100,14 @@ const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'co
   patch: body.data ?? NO_DATA,
   sendAt: readSendAt(body.sendAt),
   bodyHash: req.bodyHash,
-  source: { by: 'secret-key', details: { requestId: req.id } },
+  source: sourceOf(req),
   requestId: req.id,
   size: req.bodySize,
   dataSize: recipientSize(body.data),
 })
 
 /** Fields of the request take precedence over those of the template. */
-async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<SendRequest['content']> {
+export async function contentOfSend(db: Pool, projectId: string, body: SendBody): Promise<SendRequest['content']> {
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
   if (body.template !== undefined && !template) templateNotFound(body.template)
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'Required: the template has no "from" address.', 'required')

@@ -18,7 +18,15 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/templates/:id/test',
     {
-      config: { caller: 'project', scope: 'send', audit: 'template.test', refusals: ['CONTACT_NOT_FOUND'] },
+      config: {
+        caller: 'project',
+        role: 'MEMBER',
+        scope: 'send',
+        senders: ['stored'],
+        stops: 'never',
+        audit: 'template.test',
+        refusals: ['CONTACT_NOT_FOUND'],
+      },
       schema: {
         tags: ['Templates'],
         summary: 'Send a test email of a template',

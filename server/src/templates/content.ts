@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AppError } from '../lib/errors.ts'
+import { AppError, invalid } from '../lib/errors.ts'
+import { senderNameProblem } from '../lib/text/address.ts'
 import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { checkTemplate } from './render.ts'
 import { describeProblem, type TemplateSource } from './rendered-email.ts'
@@ -20,6 +21,17 @@ export const PreviewText = z
   )
 export const Body = z.string().min(1).max(MAX_SOURCE)
 export const SenderName = z.string().trim().max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
+
+export const SENDER_NAME_PROBLEMS = {
+  address: 'Must not show another email address.',
+  direction: 'Must not contain characters that change the direction of text.',
+}
+
+/** Fails when the display name of a sender could pass for another one. */
+export function assertSenderName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
+  const problem = senderNameProblem(fromName, from)
+  if (problem) invalid('fromName', SENDER_NAME_PROBLEMS[problem])
+}
 
 /** Fails with every invalid field and the position of its error. */
 export async function assertRenderable(projectId: string, { subject = '', previewText = null, body = '' }: Partial<TemplateSource>) {

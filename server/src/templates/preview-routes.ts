@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { type Db, transact } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -44,7 +45,15 @@ export const getTemplate = async (db: Db, projectId: string, id: string) =>
 
 /** What a template looks like to a recipient, and what is wrong with it. */
 export function templatePreviewRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = routesOf(app, { tags: ['Templates'], caller: 'project', scope: 'templates' })
+  const route = routesOf(app, {
+    tags: ['Templates'],
+    caller: 'project',
+    role: 'MEMBER',
+    scope: 'templates',
+    read: true,
+    ...SENDS_NOTHING,
+    audit: null,
+  })
 
   route.post(
     '/templates/:id/preview',

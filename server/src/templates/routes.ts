@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
+import { changeAs } from '../http/auth/what-sends.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { failStale, readIfMatch } from '../http/if-match.ts'
 import { sendPage } from '../http/limits/page-stream.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
@@ -10,9 +12,8 @@ import { pageList } from '../http/paging.ts'
 import { NO_CONTENT, resource, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { invalid, notFound } from '../lib/errors.ts'
-import { showsOtherAddress } from '../lib/text/address.ts'
-import { assertRenderable, PreviewText, SenderName, Subject } from './content.ts'
+import { notFound } from '../lib/errors.ts'
+import { assertRenderable, assertSenderName, PreviewText, SenderName, Subject } from './content.ts'
 import { DesignOrBody, findBrand, missingBody, withRenderedBody } from './design/body.ts'
 import { renderDesign } from './design/render.ts'
 import { type Design, GivenDesign, readDesign } from './design/schema.ts'
@@ -20,11 +21,13 @@ import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { lintDesign, lintTemplate } from './lint.ts'
 import { BODY_LIMIT, getTemplate, LintResult, TemplateId, templateNotFound, templatePreviewRoutes } from './preview-routes.ts'
 import {
+  changesContent,
   changeTemplate,
   createTemplate,
   deleteTemplate,
   duplicateTemplate,
   listTemplates,
+  lockTemplateSender,
   MAX_NAME,
   Template,
   TemplateListItem,
@@ -50,16 +53,16 @@ const Changes = NewTemplate.extend({ type: z.enum(TYPES) }).partial()
 type StoredTemplate = z.output<typeof Template>
 type StoredChanges = Omit<z.output<typeof Changes>, 'design'> & { design?: Design | null }
 
-function assertOwnFromName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
-  if (showsOtherAddress(fromName, from)) invalid('fromName', 'Must not contain another email address.')
-}
+const COMMON = { tags: ['Templates'], caller: 'project', role: 'MEMBER', scope: 'templates', read: true } as const
+
+/** Routes below `/templates/:id`. */
+const templateResource = (app: App, db: Db) =>
+  resource(app, { ...COMMON, params: TemplateId, find: (req, { id }) => getTemplate(db, req.project.id, id) })
 
 export function templateRoutes(app: App, deps: Deps) {
   const { db } = deps
-  const common = { tags: ['Templates'], caller: 'project' as const, scope: 'templates' as const }
-  const route = routesOf(app, common)
-  const find = (req: FastifyRequest, { id }: { id: string }) => getTemplate(db, req.project.id, id)
-  const template = resource(app, { ...common, params: TemplateId, find })
+  const route = routesOf(app, COMMON)
+  const template = templateResource(app, db)
   const bodyLimit = BODY_LIMIT
 
   route.get(
@@ -70,12 +73,20 @@ export function templateRoutes(app: App, deps: Deps) {
 
   route.post(
     '/templates',
-    { summary: 'Create a template', body: NewTemplate, audit: 'template.create', response: { 201: Template }, bodyLimit },
+    {
+      summary: 'Create a template',
+      body: NewTemplate,
+      audit: 'template.create',
+      senders: ['new'],
+      stops: 'never',
+      response: { 201: Template },
+      bodyLimit,
+    },
     async (req, reply) => {
       const content = await withRenderedBody(db, req.project.id, req.body)
       const template = { ...content, body: content.body ?? missingBody() }
       await assertRenderable(req.project.id, template)
-      assertOwnFromName(template)
+      assertSenderName(template)
       requireSenderDomain(req.project, template.from)
       if (template.from) await assertVerified(db, req.project.id, template.from)
       const created = await transact(req.db, async (tx) => {
@@ -98,6 +109,8 @@ export function templateRoutes(app: App, deps: Deps) {
         type: z.enum(TYPES).optional(),
       }),
       response: LintResult,
+      ...SENDS_NOTHING,
+      audit: null,
       onlyReads: true,
       bodyLimit,
     },
@@ -118,6 +131,8 @@ export function templateRoutes(app: App, deps: Deps) {
       summary: 'Update a template',
       body: Changes,
       audit: 'template.update',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: Template,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -130,49 +145,29 @@ export function templateRoutes(app: App, deps: Deps) {
   async function change(req: FastifyRequest, stored: StoredTemplate, changes: StoredChanges) {
     const [projectId, { id }] = [req.project.id, stored]
     await assertRenderable(projectId, changes)
-    if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
-    requireSenderDomain(req.project, changes.from === undefined ? stored.from : changes.from)
+    if (changes.from !== undefined || changes.fromName !== undefined) assertSenderName({ ...stored, ...changes })
+    requireSenderDomain(req.project, changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
     const changed = await transact(req.db, async (tx) => {
       await assertWorkflow(tx, projectId, changes.workflowId)
-      return changeTemplate(tx, edit)
+      requireSenderDomain(req.project, await lockTemplateSender(tx, { projectId, id }))
+      const apply = () => changeTemplate(tx, edit)
+      return changesContent(changes) ? changeAs(tx, req.project, { template: id }, apply) : apply()
     })
     return changed ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
 
   versionRoutes(template, db, change)
 
-  template.delete(
-    '/templates/:id',
-    {
-      summary: 'Delete a template',
-      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
-      audit: 'template.delete',
-      response: NO_CONTENT,
-      refusals: ['CONFLICT'],
-    },
-    async (req, { id }, reply) => {
-      const deleted = await transact(req.db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id }))
-      return deleted ? reply.status(204).send(null) : templateNotFound(id)
-    },
-  )
-
-  template.post(
-    '/templates/:id/duplicate',
-    { summary: 'Duplicate a template', audit: 'template.duplicate', response: { 201: Template } },
-    async (req, { id }, reply) => {
-      const copy = await transact(req.db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId }))
-      return reply.status(201).send(copy ?? templateNotFound(id))
-    },
-  )
+  copyAndDeleteRoutes(template)
 
   templatePreviewRoutes(app, deps)
 }
 
 type Change = (req: FastifyRequest, stored: StoredTemplate, changes: StoredChanges) => Promise<StoredTemplate>
 
-function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, StoredTemplate>>, db: Db, change: Change) {
+function versionRoutes(template: ReturnType<typeof templateResource>, db: Db, change: Change) {
   template.get(
     '/templates/:id/versions',
     {
@@ -196,6 +191,8 @@ function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, S
       description: 'Saves the content of the version again, as a new version.',
       params: VersionId,
       audit: 'template.restore',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: Template,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
@@ -211,4 +208,39 @@ function versionRoutes(template: ReturnType<typeof resource<typeof TemplateId, S
     const found = /^[1-9]\d{0,8}$/.test(given) ? await findVersion(db, { projectId, id }, Number(given)) : undefined
     return found ?? notFound('version', given)
   }
+}
+
+function copyAndDeleteRoutes(template: ReturnType<typeof templateResource>) {
+  template.delete(
+    '/templates/:id',
+    {
+      summary: 'Delete a template',
+      description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+      audit: 'template.delete',
+      senders: ['stored'],
+      stops: 'never',
+      response: NO_CONTENT,
+      refusals: ['CONFLICT'],
+    },
+    async (req, { id }, reply) => {
+      const deleted = await transact(req.db, async (tx) => {
+        requireSenderDomain(req.project, await lockTemplateSender(tx, { projectId: req.project.id, id }))
+        return deleteTemplate(tx, { projectId: req.project.id, id })
+      })
+      return deleted ? reply.status(204).send(null) : templateNotFound(id)
+    },
+  )
+
+  template.post(
+    '/templates/:id/duplicate',
+    { summary: 'Duplicate a template', audit: 'template.duplicate', senders: ['stored'], stops: 'never', response: { 201: Template } },
+    async (req, { id }, reply) => {
+      const copy = await transact(req.db, async (tx) => {
+        const copied = await duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })
+        requireSenderDomain(req.project, copied?.from)
+        return copied
+      })
+      return reply.status(201).send(copy ?? templateNotFound(id))
+    },
+  )
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { workflowsUsingSql } from '../db/graphs-in-use.ts'
-import { countAffected, countRows, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { workflowsUsingSql } from '../db/in-use.ts'
+import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, one, type Tx } from '../db/index.ts'
 import { wipeRows } from '../db/wipe-rows.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
 import { pagePortions } from '../http/limits/page-stream.ts'
@@ -155,6 +155,10 @@ export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions
   `
 }
 
+/** Whether emails would change: not by its name, its description, and the workflow that it was written in. */
+export const changesContent = (changes: Changes) =>
+  FIELDS.some((key) => changes[key] !== undefined && (VERSIONED as readonly string[]).includes(COLUMN_OF[key]))
+
 const jsonb = (value: unknown) => sql`${value === null || value === undefined ? null : JSON.stringify(value)}::jsonb`
 
 type TemplateKey = { projectId: string; id: string }
@@ -171,6 +175,12 @@ export const duplicateTemplate = (tx: Tx, { projectId, id, savedBy }: Author & T
     select project_id, ${newId()}, ${COPY_NAME}, description, ${VERSIONED_COLUMNS}, ${savedBy ?? null}, now()
     from templates where project_id = ${projectId} and id = ${id}
     returning ${COLUMNS}
+  `
+
+/** The sender of a template, which stays the same until the transaction ends. Undefined when there is no such template. */
+export const lockTemplateSender = (tx: Tx, { projectId, id }: TemplateKey) =>
+  maybeScalar<string | null>(tx)`
+    select from_address from templates where project_id = ${projectId} and id = ${id} for no key update
   `
 
 /** Refused while a scheduled or running campaign, or a workflow, uses it. False when there is no such template. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { workflowsUsingSql } from '../db/graphs-in-use.ts'
+import { workflowsUsingSql } from '../db/in-use.ts'
 import { many, maybeOne, scalars, type Tx } from '../db/index.ts'
 import { invalid } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'

@@ -6,6 +6,7 @@ import { sourceOf } from '../contacts/source.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { EventRecord } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
+import { NO_KEYS, SENDS_NOTHING } from '../http/declaration.ts'
 import { type Original, readIdempotencyKey, replay } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY } from '../http/openapi/openapi.ts'
 import { routesOf } from '../http/resource.ts'
@@ -45,7 +46,7 @@ function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Erro
 }
 
 export function trackRoutes(app: App, { db, config }: Deps) {
-  const route = routesOf(app, { tags: ['Events'] })
+  const route = routesOf(app, { tags: ['Events'], audit: null })
   const tracker = createTracker(db, config)
   const limitChanges = createSubscriptionLimit(config.rateLimitPerMinute)
   app.addHook('onClose', () => tracker.drain())
@@ -74,6 +75,8 @@ export function trackRoutes(app: App, { db, config }: Deps) {
       body: TrackBody,
       response: Answer,
       caller: 'public-key',
+      role: null,
+      ...NO_KEYS,
       keyCheckedLater: true,
       takesHeaders: [IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY],
       refusals: ['IDEMPOTENCY_KEY_REUSED'],
@@ -101,7 +104,9 @@ export function trackRoutes(app: App, { db, config }: Deps) {
       }),
       response: { 200: Answer, 201: EventRecord },
       caller: 'project',
+      role: 'MEMBER',
       scope: 'events',
+      ...SENDS_NOTHING,
       refusals: ['CONTACT_NOT_FOUND'],
       preValidation: refuseLargeData,
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ANYONE, SENDS_NOTHING } from '../http/declaration.ts'
 import { readFormFile, withFormFiles } from '../http/form-file.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -40,7 +41,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
   const admit = createSharedSemaphore({ total: 200, each: 8, maxWaiting: 0, maxWaitMs: 0, refusal })
 
   await withFormFiles(app, (scope) => {
-    routesOf(scope, { tags, caller: 'project', scope: 'templates' }).post(
+    routesOf(scope, { tags, caller: 'project', role: 'MEMBER', scope: 'templates', ...SENDS_NOTHING }).post(
       '/uploads/image',
       {
         summary: 'Upload an image',
@@ -65,7 +66,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
     app.route({
       method,
       url: '/uploads/:key',
-      config: { caller: 'anyone' },
+      config: ANYONE,
       schema: {
         tags,
         summary: 'Get an uploaded image',

@@ -29,7 +29,7 @@ const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.
 
 /** Shows where a field, event or template is used. Spans features, so it is in a layer above them. */
 export function usageRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Usage'], caller: 'project', scope: 'read', slowRead: true })
+  const route = routesOf(app, { tags: ['Usage'], caller: 'project', role: 'MEMBER', scope: 'read', read: true, slowRead: true })
   const usageOf = async (projectId: string, eventName: string) => ({
     ...(await listUsers(db, projectId, { event: eventName })),
     ...(await readEventUsage(db, projectId, eventName)),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { FieldName } from '../contacts/fields/fields.ts'
-import { workflowsUsingSql } from '../db/graphs-in-use.ts'
+import { workflowsUsingSql } from '../db/in-use.ts'
 import { type Db, many } from '../db/index.ts'
 
 type Named = { id: string; name: string }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { refuseWhileHeld } from '../db/nodes/sending-hold.ts'
 import { auditWithoutChange } from '../http/audit.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { cursorList } from '../http/paging.ts'
 import { NO_CONTENT, resource, routesOf } from '../http/resource.ts'
@@ -33,7 +34,8 @@ import { sendTest, TestAnswer } from './send-test.ts'
 
 const EndpointId = z.object({ id: Id('webhook endpoint') })
 const DeliveryId = EndpointId.extend({ deliveryId: Id('delivery') })
-const COMMON = { tags: ['Webhooks'], caller: 'project' as const, scope: 'full' as const, role: 'ADMIN' as const }
+/** They show the signing secret, so `read` does not open them. */
+const COMMON = { tags: ['Webhooks'], caller: 'project', role: 'ADMIN', scope: 'full', read: false, ...SENDS_NOTHING } as const
 
 const endpointResource = (app: App, db: Deps['db']) =>
   resource(app, {

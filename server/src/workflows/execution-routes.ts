@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { getContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
+import { requireSendersOf } from '../http/auth/what-sends.ts'
 import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { KB } from '../lib/text/units.ts'
-import { assertMaySend } from './definition/may-send.ts'
+import { seesWebhooks } from './definition/masked-steps.ts'
 import { CANCEL_FILTER, cancelExecution, cancelExecutionsOfWorkflow } from './executions/cancel.ts'
-import { startExecution } from './executions/enrol.ts'
+import { holdWorkflows, startExecution } from './executions/enrol.ts'
 import {
   describeExecution,
   Execution,
@@ -18,7 +19,8 @@ import {
   getExecution,
   listExecutions,
 } from './insight/execution.ts'
-import { workflowResource } from './workflow-resource.ts'
+import { maskWebhook } from './steps/webhook-mask.ts'
+import { SECRETS_MASKED, workflowResource } from './workflow-resource.ts'
 
 const { data, ...rest } = pageList(ExecutionItem).shape
 const ExecutionList = z.object({ data, executions: data.describe('The same as `data`.'), ...rest })
@@ -39,19 +41,22 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       description: 'Refused with 409 while the workflow is disabled, and for a contact that may not enter.',
       body: z.object({ contactId: z.uuid(), context: Context }),
       audit: 'execution.start',
-      alsoScope: 'send',
+      scope: { all: ['workflows', 'send'] },
+      senders: ['stored'],
+      stops: 'never',
       response: { 201: ExecutionDetails },
       refusals: ['CONFLICT', 'CONTACT_NOT_FOUND'],
     },
     async (req, workflow, reply) => {
       const { id: workflowId, projectId } = workflow
-      await assertMaySend(db, req.project, workflow)
       const { contactId, context: given = NO_DATA } = req.body
       const context = { ...given.set, ...given.transient }
       if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
         invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
-      await getContact(db, projectId, contactId)
       const started = await transact(req.db, async (tx) => {
+        await holdWorkflows(tx, projectId, [workflowId])
+        await requireSendersOf(tx, req.project, { workflow: workflowId })
+        await getContact(tx, projectId, contactId)
         const id = await startExecution(tx, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
         return describeExecution(tx, { projectId, workflowId, id })
       })
@@ -73,8 +78,13 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
 
   route.get(
     '/workflows/:id/executions/:executionId',
-    { summary: 'Get an execution with its steps', params: ExecutionParam, response: ExecutionDetails },
-    (req, { projectId, id }) => describeExecution(db, { projectId, workflowId: id, id: req.params.executionId }),
+    { summary: 'Get an execution with its steps', description: SECRETS_MASKED, params: ExecutionParam, response: ExecutionDetails },
+    async (req, { projectId, id }) => {
+      const execution = await describeExecution(db, { projectId, workflowId: id, id: req.params.executionId })
+      if (seesWebhooks(req.project)) return execution
+      const stepExecutions = execution.stepExecutions.map((step) => ({ ...step, input: maskWebhook(step.input) }))
+      return { ...execution, stepExecutions }
+    },
   )
 
   route.delete(
@@ -84,6 +94,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       description: 'Refused with 409 if it has ended. An email that is already queued is sent.',
       params: ExecutionParam,
       audit: 'execution.cancel',
+      senders: 'none',
+      stops: 'always',
       response: Execution,
       refusals: ['CONFLICT'],
     },
@@ -105,6 +117,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       // Strict: with a misspelt filter it would cancel every execution.
       querystring: z.strictObject(CANCEL_FILTER),
       audit: 'workflow.cancel_executions',
+      senders: 'none',
+      stops: 'always',
       response: z.object({ cancelled: z.int() }),
     },
     async (req, { projectId, id }) => {

@@ -7,10 +7,10 @@ import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newTransition, replaceGraph, type StepInput } from './definition/edit-graph.ts'
-import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS } from './definition/graph.ts'
+import { type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, stepOf } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
-import { readStepConfig } from './definition/step-config.ts'
-import { showTransition, Transition, Workflow } from './definition/workflow.ts'
+import { readGivenStepConfig } from './definition/step-config.ts'
+import { readGraph, showTransition, Transition, Workflow } from './definition/workflow.ts'
 import { describeWorkflow } from './routes.ts'
 import { NewStep } from './step-routes.ts'
 import { ALL_STEP_TYPES } from './steps/kinds.ts'
@@ -42,7 +42,14 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
 
   route.post(
     '/workflows/:id/transitions',
-    { summary: 'Add a transition', body: NewTransition, audit: 'workflow.add_transition', response: { 201: Transition } },
+    {
+      summary: 'Add a transition',
+      body: NewTransition,
+      audit: 'workflow.add_transition',
+      senders: ['stored', 'live'],
+      stops: 'never',
+      response: { 201: Transition },
+    },
     async (req, { id, projectId }, reply) => {
       const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
@@ -57,6 +64,8 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       summary: 'Delete a transition',
       params: z.object({ id: z.string(), transitionId: z.string() }),
       audit: 'workflow.delete_transition',
+      senders: ['stored', 'live'],
+      stops: 'never',
       response: NO_CONTENT,
     },
     async (req, { id, projectId }, reply) => {
@@ -77,15 +86,22 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
       body: NewGraph,
       audit: 'workflow.replace_graph',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       etag: true,
     },
-    async (req, { id, projectId }) => {
+    async (req, row) => {
+      const { id, projectId } = row
       const steps: StepInput[] = []
+      // Of the version that is read here, or the request is refused.
+      const current = await readGraph(db, row)
       for (const [index, step] of req.body.steps.entries()) {
-        const read = await readStepConfig(step, { path: `steps.${index}.`, target, projectId })
-        steps.push({ id: step.id?.toLowerCase(), type: step.type, name: step.name, position: step.position, ...read })
+        const stepId = step.id?.toLowerCase()
+        const stored = stepId === undefined ? undefined : stepOf(current, stepId)
+        const read = await readGivenStepConfig(step, { path: `steps.${index}.`, target, projectId, stored })
+        steps.push({ id: stepId, type: step.type, name: step.name, position: step.position, ...read })
       }
       const transitions = req.body.transitions.map((each) => ({ ...each, id: each.id?.toLowerCase(), branch: branchOf(each) }))
       const places: Places = {

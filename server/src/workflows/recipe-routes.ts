@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { requireSendersOf } from '../http/auth/what-sends.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
@@ -37,7 +38,7 @@ const WorkflowRecipe = z
   .meta({ id: 'WorkflowRecipe' })
 
 export function workflowRecipeRoutes(app: App, { config }: Deps) {
-  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', scope: 'workflows' })
+  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', role: 'MEMBER', scope: 'workflows', read: true })
   const target = webhookTargetOf(config)
 
   route.get(
@@ -62,7 +63,9 @@ export function workflowRecipeRoutes(app: App, { config }: Deps) {
         eventName: ListenedEvent.optional().describe('Instead of the event of the recipe. Ignored for a schedule.'),
       }),
       audit: 'workflow.create_from_recipe',
-      alsoScope: 'templates',
+      scope: { all: ['workflows', 'templates'] },
+      senders: ['new'],
+      stops: 'never',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
       bodyOptional: true,
@@ -71,7 +74,11 @@ export function workflowRecipeRoutes(app: App, { config }: Deps) {
       const recipe = findRecipe(req.params.key) ?? notFound('recipe', req.params.key)
       const { name, eventName } = req.body ?? {}
       const creation = { projectId: req.project.id, recipe, name, eventName, savedBy: req.person?.userId, target }
-      const created = await transact(req.db, async (tx) => describeWorkflow(tx, await createFromRecipe(tx, creation)))
+      const created = await transact(req.db, async (tx) => {
+        const workflow = await createFromRecipe(tx, creation)
+        await requireSendersOf(tx, req.project, { workflow: workflow.row.id })
+        return describeWorkflow(tx, workflow)
+      })
       return reply.status(201).send(created)
     },
   )

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'
@@ -8,13 +9,13 @@ import type { App, Deps } from '../http/server.ts'
 import { invalid } from '../lib/errors.ts'
 import { listWorkflowFields, WorkflowFields } from './definition/fields.ts'
 import type { Graph } from './definition/graph.ts'
-import { assertMaySend } from './definition/may-send.ts'
+import { maskedFor } from './definition/masked-steps.ts'
 import { findProblems } from './definition/problems.ts'
 import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './definition/save.ts'
 import { readTrigger, TRIGGER_TYPES } from './definition/trigger.ts'
 import { readGraph, showWorkflow, Workflow, type WorkflowRow } from './definition/workflow.ts'
 import { listWorkflows, WorkflowItem, WorkflowsQuery } from './insight/list.ts'
-import { workflowResource } from './workflow-resource.ts'
+import { editorOf, SECRETS_MASKED, workflowResource } from './workflow-resource.ts'
 
 const Name = z.string().trim().min(1).max(MAX_WORKFLOW_NAME)
 const Description = z.string().max(2_000).nullish()
@@ -41,7 +42,7 @@ export const describeWorkflow = async (db: Db, { row, graph }: { row: WorkflowRo
   showWorkflow(row, graph, await findProblems(db, row, graph))
 
 export function workflowRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', scope: 'workflows' })
+  const route = routesOf(app, { tags: ['Workflows'], caller: 'project', role: 'MEMBER', scope: 'workflows', read: true, ...SENDS_NOTHING })
   const ofWorkflow = workflowResource(app, db)
 
   route.get(
@@ -85,8 +86,13 @@ export function workflowRoutes(app: App, { db }: Deps) {
 
   ofWorkflow.get(
     '/workflows/:id',
-    { summary: 'Get a workflow with its steps and transitions', response: Workflow, etag: true },
-    async (_req, row) => describeWorkflow(db, { row, graph: await readGraph(db, row) }),
+    {
+      summary: 'Get a workflow with its steps and transitions',
+      description: SECRETS_MASKED,
+      response: Workflow,
+      etag: true,
+    },
+    async (req, row) => maskedFor(req.project, await describeWorkflow(db, { row, graph: await readGraph(db, row) })),
   )
 
   ofWorkflow.patch(
@@ -96,15 +102,16 @@ export function workflowRoutes(app: App, { db }: Deps) {
       description: 'Disabling keeps contacts from entering; executions that run go on.',
       body: Changes,
       audit: 'workflow.update',
+      senders: ['stored', 'live'],
+      stops: 'some',
       response: Workflow,
       takesHeaders: [IF_MATCH],
       refusals: ['CONFLICT'],
       etag: true,
     },
-    async (req, found) => {
-      const { projectId, id } = found
-      if (req.body.enabled) await assertMaySend(db, req.project, found)
-      const edit = { projectId, id, revisions: readIfMatch(req), changesOf: (stored: WorkflowRow) => changesTo(stored, req.body) }
+    async (req, { projectId, id }) => {
+      const changesOf = (stored: WorkflowRow) => changesTo(stored, req.body)
+      const edit = { projectId, id, caller: req.project, revisions: readIfMatch(req), changesOf }
       return transact(req.db, async (tx) => {
         const row = await changeWorkflow(tx, edit)
         return describeWorkflow(tx, { row, graph: await readGraph(tx, row) })
@@ -119,11 +126,13 @@ export function workflowRoutes(app: App, { db }: Deps) {
       description:
         'Refused while it has active executions. Its executions are deleted with it, and the templates that were written in it unless something else uses them; their emails stay.',
       audit: 'workflow.delete',
+      senders: ['stored'],
+      stops: 'never',
       response: NO_CONTENT,
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id }))
+      await transact(req.db, (tx) => deleteWorkflow(tx, { projectId, id, caller: req.project }))
       return reply.status(204).send(null)
     },
   )
@@ -134,11 +143,13 @@ export function workflowRoutes(app: App, { db }: Deps) {
       summary: 'Duplicate a workflow',
       description: 'The copy is disabled, and has copies of the templates that were written in the original.',
       audit: 'workflow.duplicate',
+      senders: ['stored'],
+      stops: 'never',
       response: { 201: Workflow },
       refusals: ['CONFLICT'],
     },
     async (req, { projectId, id }, reply) => {
-      const copy = { projectId, id, savedBy: req.person?.userId }
+      const copy = { projectId, id, ...editorOf(req) }
       const copied = await transact(req.db, async (tx) => describeWorkflow(tx, await duplicateWorkflow(tx, copy)))
       return reply.status(201).send(copied)
     },

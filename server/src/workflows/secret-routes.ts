@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { NO_KEYS } from '../http/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id, Timestamp } from '../http/validate.ts'
@@ -13,7 +14,7 @@ const Secret = z.object({
 const show = ({ secret, previousUntil }: WebhookSecret) => ({ secret, previousUntil })
 
 export function webhookSecretRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Projects'], caller: 'session', role: 'ADMIN' })
+  const route = routesOf(app, { tags: ['Projects'], caller: 'session', role: 'ADMIN', ...NO_KEYS })
   const params = z.object({ id: Id('project') })
 
   route.get('/projects/:id/webhook-secret', { summary: 'Get the secret that signs webhooks', params, response: Secret }, async (req) =>

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { getContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, GivenTime } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
@@ -10,10 +11,12 @@ import { preferenceLinks } from '../preferences/link.ts'
 import { previewTemplate } from '../templates/preview.ts'
 import { savePreviewPage } from '../templates/preview-pages.ts'
 import { findTemplate } from '../templates/template.ts'
+import { seesWebhooks } from './definition/masked-steps.ts'
 import { EVENT_HAPPENS, Simulation, simulateWorkflow } from './insight/simulate.ts'
 import { personOf } from './steps/execution-variables.ts'
 import type { SimulatedContact } from './steps/step.ts'
 import { ListenedEvent } from './steps/wait-for-event.ts'
+import { maskWebhook } from './steps/webhook-mask.ts'
 import { workflowResource } from './workflow-resource.ts'
 
 /** A simulation of 100 delays of a year ends in a year of four digits. */
@@ -53,6 +56,8 @@ export function workflowSimulateRoutes(app: App, { db, secrets, config: { public
         'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout, unless `answers` say otherwise.',
       body: Simulated,
       response: Simulation,
+      ...SENDS_NOTHING,
+      audit: null,
       onlyReads: true,
       slowRead: true,
       refusals: ['CONTACT_NOT_FOUND'],
@@ -64,7 +69,7 @@ export function workflowSimulateRoutes(app: App, { db, secrets, config: { public
       if (start.getUTCFullYear() > LAST_YEAR) invalid('at', `Must be at most in the year ${LAST_YEAR}.`, 'too_big')
       const contact = contactId === undefined ? sampleContact(given, start) : await storedContact(workflow.projectId, contactId)
       const data = { ...event?.data?.set, ...event?.data?.transient }
-      return simulateWorkflow(db, workflow, {
+      const shown = await simulateWorkflow(db, workflow, {
         contact,
         isStored: contactId !== undefined,
         event: event ? { id: newId(), name: event.name, data, createdAt: start.toISOString() } : null,
@@ -73,6 +78,9 @@ export function workflowSimulateRoutes(app: App, { db, secrets, config: { public
         inspect,
         renderAt: ({ decided, world }) => renderEmailOf(workflow.projectId, decided, world),
       })
+      return seesWebhooks(req.project)
+        ? shown
+        : { ...shown, path: shown.path.map((step) => ({ ...step, result: maskWebhook(step.result) })) }
     },
   )
 

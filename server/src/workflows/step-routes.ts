@@ -9,7 +9,7 @@ import { webhookTargetOf } from '../webhooks/target-of.ts'
 import { newStep, withChangedStep } from './definition/edit-graph.ts'
 import { type Graph, stepOf, withoutStep } from './definition/graph.ts'
 import { editGraph, type Places } from './definition/save-graph.ts'
-import { readStepConfig } from './definition/step-config.ts'
+import { readGivenStepConfig } from './definition/step-config.ts'
 import { readGraph, showStep, WorkflowStep } from './definition/workflow.ts'
 import { STEP_TYPES } from './steps/kinds.ts'
 import { editorOf, workflowResource } from './workflow-resource.ts'
@@ -40,10 +40,17 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
 
   route.post(
     '/workflows/:id/steps',
-    { summary: 'Add a step', body: NewStep, audit: 'workflow.add_step', response: { 201: WorkflowStep } },
+    {
+      summary: 'Add a step',
+      body: NewStep,
+      audit: 'workflow.add_step',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
+      response: { 201: WorkflowStep },
+    },
     async (req, { id, projectId }, reply) => {
       const { type, name, position } = req.body
-      const read = await readStepConfig(req.body, { path: '', target, projectId })
+      const read = await readGivenStepConfig(req.body, { path: '', target, projectId, stored: undefined })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
       const { graph } = await transact(req.db, (tx) => editGraph(tx, { projectId, id, ...editorOf(req), change }))
@@ -59,6 +66,8 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       params: StepParam,
       body: StepChanges,
       audit: 'workflow.update_step',
+      senders: ['stored', 'new', 'live'],
+      stops: 'never',
       response: WorkflowStep,
       takesHeaders: [IF_MATCH],
     },
@@ -69,7 +78,7 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       const { config: given, templateId, name, position } = req.body
       const isConfigured = given !== undefined || (templateId !== undefined && templateId !== null)
       const changed = { type: stored.type, config: given ?? stored.config, templateId, storedTemplateId: stored.templateId }
-      const read = isConfigured ? await readStepConfig(changed, { path: '', target, projectId }) : {}
+      const read = isConfigured ? await readGivenStepConfig(changed, { path: '', target, projectId, stored }) : {}
       const places: Places = { violation: () => 'config', step: () => '' }
       const change = (graph: Graph) => {
         const current = stepOf(graph, stepId) ?? notFound('step', stepId)
@@ -91,6 +100,8 @@ export function workflowStepRoutes(app: App, { db, config: settings }: Deps) {
       params: StepParam,
       querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
       audit: 'workflow.delete_step',
+      senders: ['stored', 'live'],
+      stops: 'never',
       response: NO_CONTENT,
     },
     async (req, { id, projectId }, reply) => {

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
+import { maskedFor } from './definition/masked-steps.ts'
 import { findWorkflowVersion, listWorkflowVersions, WorkflowVersion, WorkflowVersionGraph } from './definition/versions.ts'
-import { workflowResource } from './workflow-resource.ts'
+import { SECRETS_MASKED, workflowResource } from './workflow-resource.ts'
 
 /** A version restored is a version saved: `PUT …/graph` with the steps of an older one. */
 export function workflowVersionRoutes(app: App, { db }: Deps) {
@@ -22,11 +23,13 @@ export function workflowVersionRoutes(app: App, { db }: Deps) {
     '/workflows/:id/versions/:version',
     {
       summary: 'Get the steps of a version',
-      description: 'To restore it, save its steps and transitions with `PUT /workflows/{id}/graph`.',
+      description: `To restore it, save its steps and transitions with \`PUT /workflows/{id}/graph\`. ${SECRETS_MASKED}`,
       params: z.object({ id: z.string(), version: z.coerce.number().int().min(1).max(2_147_483_647) }),
       response: WorkflowVersionGraph,
     },
-    async (req, workflow) =>
-      (await findWorkflowVersion(db, workflow, req.params.version)) ?? notFound('version', String(req.params.version)),
+    async (req, workflow) => {
+      const { version } = req.params
+      return maskedFor(req.project, (await findWorkflowVersion(db, workflow, version)) ?? notFound('version', String(version)))
+    },
   )
 }

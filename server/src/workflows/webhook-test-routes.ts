@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Data } from '../contacts/data.ts'
 import { refuseWhileHeld } from '../db/nodes/sending-hold.ts'
 import { auditWithoutChange } from '../http/audit.ts'
+import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { contactNotFound, invalid } from '../lib/errors.ts'
@@ -11,7 +12,7 @@ import { createSafeFetch } from '../lib/network/safe-fetch.ts'
 import { SECOND } from '../lib/text/units.ts'
 import { signWebhook } from '../webhooks/sign.ts'
 import { webhookTargetOf } from '../webhooks/target-of.ts'
-import { readStepConfig } from './definition/step-config.ts'
+import { readGivenStepConfig } from './definition/step-config.ts'
 import type { WorkflowRow } from './definition/workflow.ts'
 import { ListenedEvent } from './steps/wait-for-event.ts'
 import { buildWebhookRequest, readWebhookContact, type WebhookConfig } from './steps/webhook-request.ts'
@@ -46,6 +47,8 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
       description: 'As it would be made for this contact and event, without the signature. Calls nothing.',
       body: Tested,
       response: WebhookRequestShown,
+      ...SENDS_NOTHING,
+      audit: null,
       onlyReads: true,
     },
     async (req, workflow) => build(workflow, req.body),
@@ -58,6 +61,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
       description:
         'Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. 409 while an operator has held sending.',
       body: Tested,
+      ...SENDS_NOTHING,
       audit: 'webhook.test',
       refusals: ['CONFLICT'],
       response: z.object({
@@ -86,7 +90,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
   )
 
   async function build({ projectId, id, name }: WorkflowRow, { config: given, contactId, event }: z.output<typeof Tested>) {
-    const { config } = await readStepConfig({ type: 'WEBHOOK', config: given }, { path: '', target, projectId })
+    const { config } = await readGivenStepConfig({ type: 'WEBHOOK', config: given }, { path: '', target, projectId, stored: undefined })
     const contact = contactId === undefined ? SAMPLE : ((await readWebhookContact(db, projectId, contactId)) ?? contactNotFound(contactId))
     const startedAt = new Date()
     const data = { ...event?.data?.set, ...event?.data?.transient }

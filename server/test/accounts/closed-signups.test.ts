@@ -123,6 +123,6 @@ describe('with sign-ups closed', () => {
 
   test('the public configuration says that sign-ups are closed', async () => {
     const { body } = await sterna.call('GET', '/config')
-    expect(body.features.signup).toEqual({ signupsDisabled: true, hasAccounts: true })
+    expect(body.features.signup).toEqual({ signupsDisabled: true, hasAccounts: true, needsClaimCode: false })
   })
 })

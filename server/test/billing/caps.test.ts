@@ -41,6 +41,20 @@ describe('a cap on transactional emails', () => {
     expect(outcome(await project.send())).toEqual([200])
   })
 
+  test('refuses an email that a person sends, which counts alike', async () => {
+    const project = await newProject(await owner())
+    await project.limit({ transactional: 1 })
+    const send = () =>
+      project.owner.call('POST', '/emails', {
+        body: { to: 'ada@example.com', from: `hello@${project.domain}`, subject: 'Hi', body: 'Hi' },
+        headers: { 'x-project-id': project.id },
+      })
+    expect(outcome(await send())).toEqual([201])
+    expect(await project.usage('transactional')).toBe(1)
+    expect(outcome(await send())).toEqual(OVER)
+    expect(outcome(await project.send())).toEqual(OVER)
+  })
+
   test('counts what was added up and what was not alike, also in requests of one batch', async () => {
     const project = await newProject(await owner())
     await project.limit({ transactional: 5 })

@@ -12,7 +12,10 @@ import { cloneDatabase } from '../support/database.ts'
 const RELIED_ON = {
   /** `_socket`: delivery/transport/smtp.ts checks every write of a message. `_transform` of the message stream: it skips the escaping. */
   nodemailer: '10.4.0',
-  /** `connect`, `connections` and `send` of a connection: lib/smtp/smtp-listener.ts replaces the enhanced codes of replies. */
+  /**
+   * `connect`, `connections` and `send` of a connection: lib/smtp/smtp-listener.ts replaces the enhanced codes of replies. `_pendingSockets`,
+   * `_upgrading` and `_socket`: lib/smtp/smtp-sockets.ts ends connections.
+   */
   'smtp-server': '3.21.1',
   /** `connection.stream`: db/presence.ts drops a connection without a farewell. */
   pg: '8.23.1',

@@ -2,13 +2,15 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many, transact, transactAtOnce } from '../../src/db/index.ts'
-import { HELD, holdSql, MAX_EQUAL_REPLIES, REFUSAL_TIMING } from '../../src/delivery/outbox/refusals/hold.ts'
-import { claimProbes, concludeProbes, endProbes, reserveProbes } from '../../src/delivery/outbox/refusals/probes.ts'
-import { applyVerdicts, pauseStreaks, tidyHeldRefusals } from '../../src/delivery/outbox/refusals/verdicts.ts'
+import { HELD, type HeldRefusal, holdSql, MAX_EQUAL_REPLIES, REFUSAL_TIMING } from '../../src/delivery/outbox/refusals/hold.ts'
+import { claimProbe, concludeProbe, endProbe, reserveProbes } from '../../src/delivery/outbox/refusals/probes.ts'
+import { applyVerdicts, askAgain, pauseStreaks, tidyHeldRefusals } from '../../src/delivery/outbox/refusals/verdicts.ts'
 import type { Settlement } from '../../src/delivery/outbox/settle.ts'
+import { PRIORITIES } from '../../src/delivery/outbox/streams/stream-of.ts'
 import type { ReadyEmail } from '../../src/delivery/sender/build-email.ts'
 import { createLedger } from '../../src/delivery/sender/ledger/ledger.ts'
 import type { Health } from '../../src/delivery/sender/limits/health.ts'
+import { createRefusedDomains } from '../../src/delivery/sender/limits/refused-domains.ts'
 import { createSlots } from '../../src/delivery/sender/limits/slots.ts'
 import { createVerifier } from '../../src/delivery/sender/verify.ts'
 import { NIL_ID } from '../../src/lib/id.ts'
@@ -25,13 +27,15 @@ const AT_ONCE_MS = 0
 
 type Outcome = 'accepted' | 'a' | 'b'
 
+const PLAIN = { unknownRecipient: true, plain: true, acceptedBefore: false }
+
 const judge = (holdMs = NEVER_MS) => transact(sterna.db, (tx) => applyVerdicts(tx, { holdMs, limit: 100 }))
 
 const pausesOf = (projectId: string) =>
   many(sterna.db, sql<{ fingerprint: string }>`select fingerprint from sending_pauses where project_id = ${projectId} and verifies`)
 
 /** Emails of a new campaign in hand of a worker, to be settled one by one. */
-async function inHand(count: number) {
+async function inHand(count: number, more: Partial<HeldRefusal> = {}) {
   const { id: projectId, domain } = await newProject()
   const campaign = await newCampaign({ projectId, fromDomain: domain, emails: count })
   const worker = await newWorker()
@@ -41,8 +45,13 @@ async function inHand(count: number) {
     const { id, attempts, wasHeld } = claimed[index]!
     const base = { projectId, id, attempts, wasHeld, domain }
     if (outcome === 'accepted') return { ...base, state: 'sent', error: null }
-    const refusal = { fingerprint: outcome, reply: `550 ${outcome}`, unknownRecipient: true }
-    return { ...base, state: 'deferred', error: HELD, code: HELD, refusal }
+    return {
+      ...base,
+      state: 'deferred',
+      error: HELD,
+      code: HELD,
+      refusal: { fingerprint: outcome, reply: `550 ${outcome}`, ...PLAIN, ...more },
+    }
   }
   return {
     projectId,
@@ -65,16 +74,24 @@ async function inHand(count: number) {
   }
 }
 
-/** What the rules say: equal replies since the last accepted recipient are counted, and the fifth pauses until probes decide. */
+/**
+ * What the rules say: equal replies since the last accepted recipient are counted, and the fifth pauses until probes decide. An accepted recipient lets
+ * the others stand, unless they were five or more.
+ */
 function expectedOf(outcomes: Outcome[]) {
-  const counts = { a: 0, b: 0 }
+  let streaks: Record<'a' | 'b', number[]> = { a: [], b: [] }
+  const frequent = new Set<number>()
   let paused: 'a' | 'b' | undefined
   const states = outcomes.map((outcome): string => (outcome === 'accepted' ? 'sent' : 'held'))
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome === 'accepted') {
-      Object.assign(counts, { a: 0, b: 0 })
-      for (let before = 0; before < index; before++) if (states[before] === 'held' && outcomes[before] !== paused) states[before] = 'failed'
-    } else if (++counts[outcome] >= MAX_EQUAL_REPLIES) paused ??= outcome
+      streaks = { a: [], b: [] }
+      for (let before = 0; before < index; before++)
+        if (states[before] === 'held' && outcomes[before] !== paused && !frequent.has(before)) states[before] = 'failed'
+    } else if (streaks[outcome].push(index) >= MAX_EQUAL_REPLIES) {
+      for (const each of streaks[outcome]) frequent.add(each)
+      paused ??= outcome
+    }
   }
   return { states, paused: paused ? [{ fingerprint: paused }] : [] }
 }
@@ -101,12 +118,8 @@ describe('held refusals', () => {
   test('in one batch are followed by the recipients that were accepted after them', async () => {
     const emails = await inHand(7)
     const outcomes: Outcome[] = ['a', 'a', 'a', 'a', 'accepted', 'a', 'b']
-    await transactAtOnce(sterna.db, [
-      holdSql(
-        outcomes.map((outcome, index) => emails.settlementOf(index, outcome)),
-        REFUSAL_TIMING,
-      ),
-    ])
+    const settlements = outcomes.map((outcome, index) => emails.settlementOf(index, outcome))
+    await transactAtOnce(sterna.db, [...holdSql(settlements, REFUSAL_TIMING)])
     expect(await pausesOf(emails.projectId)).toEqual([])
     await judge()
     expect(await emails.states()).toEqual(['failed', 'failed', 'failed', 'failed', 'sending', 'held', 'held'])
@@ -162,13 +175,16 @@ describe('held refusals', () => {
     expect(rows).toEqual([{ ...anew, isNew: true, isShort: true, verifies: true }])
   })
 
-  test('of a week ago end as expired, and nobody is suppressed', async () => {
+  test('of emails of a week ago end as transient, and nobody is suppressed', async () => {
     const emails = await inHand(5)
     await emails.settle(Array(5).fill('a'))
-    await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
+    await sql`update held_refusals set held_at = now() - interval '2 hours' where project_id = ${emails.projectId}`.execute(sterna.db)
+    await judge()
+    expect(await emails.states()).toEqual(Array(5).fill('held'))
+    await sql`update emails set created_at = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
     await sql`update streams set expiry_from = now() - interval '8 days' where project_id = ${emails.projectId}`.execute(sterna.db)
     await judge()
-    expect((await rowsOf(emails.campaign)).map(({ state, code }) => [state, code])).toEqual(Array(5).fill(['failed', 'expired']))
+    expect((await rowsOf(emails.campaign)).map(({ state, code }) => [state, code])).toEqual(Array(5).fill(['failed', 'transient']))
     expect(await many(sterna.db, sql`select 1 from provider_notifications where project_id = ${emails.projectId}`)).toEqual([])
   })
 
@@ -213,12 +229,12 @@ test('an email that keeps being put back waits in between, without a failure, an
   expect(await read()).toEqual([{ state: 'deferred', waits: true, put_back: 32_767, failures: 0 }])
 })
 
-describe('the probes of a pause', () => {
-  /** Five held emails, a queued one, and the probes in hand. */
-  async function probing() {
+describe('the probe of a pause', () => {
+  /** Five held emails, perhaps a queued one, and the probe in hand. */
+  async function probing({ withOther = false } = {}) {
     const emails = await inHand(5)
     await emails.settle(Array(5).fill('a'))
-    const other = await newCampaign({ projectId: emails.projectId, fromDomain: emails.domain, emails: 1 })
+    const other = withOther && (await newCampaign({ projectId: emails.projectId, fromDomain: emails.domain, emails: 1 }))
     await sql`update sending_pauses set until = now() where project_id = ${emails.projectId}`.execute(sterna.db)
     const reserve = async () =>
       (await transact(sterna.db, (tx) => reserveProbes(tx, { probeMs: 60_000, limit: 100 }))).find(
@@ -226,11 +242,16 @@ describe('the probes of a pause', () => {
       )
     const pause = (await reserve())!
     expect(await reserve()).toBeUndefined()
-    const number = await one()
-    const probes = await claimProbes(sterna.db, number, pause)
-    expect(probes.held?.id).toBe(emails.ids[0])
-    expect(probes.other?.campaignId).toBe(other.campaignId)
-    return { ...emails, pause, probes }
+    const probe = await claimProbe(sterna.db, await one(), pause)
+    if (other) expect(probe.email?.campaignId).toBe(other.campaignId)
+    else expect(probe.email?.id).toBe(emails.ids[0])
+    return {
+      ...emails,
+      pause,
+      probe,
+      email: probe.email!,
+      end: () => transact(sterna.db, (tx) => endProbe(tx, pause, probe, REFUSAL_TIMING)),
+    }
   }
 
   /** A worker with a lease. */
@@ -262,87 +283,101 @@ describe('the probes of a pause', () => {
     expect(await reserve(9, [])).toHaveLength(4)
   })
 
-  test('a held email that is accepted voids the others in the same statement, and they are queued again', async () => {
-    const { projectId, domain, probes, worker, states, pause } = await probing()
-    const { id, attempts, wasHeld } = probes.held!
+  test('is a held email when no other is queued; accepted, it voids the others in the same statement, and they are queued again', async () => {
+    const { projectId, domain, email, worker, states, end } = await probing()
+    const { id, attempts, wasHeld } = email
     expect(wasHeld).toBe(true)
     await worker.settle({ projectId, id, attempts, wasHeld, domain, state: 'sent', error: null })
     expect(await states()).toEqual(['sent', 'queued', 'queued', 'queued', 'queued'])
     expect(await pausesOf(projectId)).toEqual([])
     expect(await judge(AT_ONCE_MS)).toBe(0)
-    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('void')
+    expect(await end()).toBe('end')
   })
 
-  test('another email that is accepted first does not let the refusals stand while the held one has no reply', async () => {
-    const { projectId, domain, probes, worker, states, pause } = await probing()
-    const { id, attempts } = probes.other!
-    await worker.settle({ projectId, id, attempts, domain, state: 'sent', error: null })
+  test('is another email if one is queued; accepted, each held email is asked again, and stands only when it is refused alike', async () => {
+    const { projectId, domain, email, worker, states, settlementOf, ids, end } = await probing({ withOther: true })
+    await sql`update held_refusals set held_at = now() - interval '1 minute' where project_id = ${projectId}`.execute(sterna.db)
+    await worker.settle({ ...email, domain, state: 'sent', error: null, beganAt: performance.now() })
     await judge(AT_ONCE_MS)
-    expect((await states()).slice(1)).toEqual(Array(4).fill('held'))
-    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('pause')
+    expect(await transact(sterna.db, (tx) => askAgain(tx, 100))).toBe(0)
+    expect(await end()).toBe('end')
+    expect(await judge(AT_ONCE_MS)).toBe(0)
+    expect(await states()).toEqual(Array(5).fill('held'))
+    expect(await transact(sterna.db, (tx) => askAgain(tx, 100))).toBe(5)
+    const again = await claimOf(worker, { projectId })
+    expect(again.map(({ id, wasHeld }) => [id, wasHeld])).toEqual(ids.map((id) => [id, true]))
+    const { attempts, wasHeld } = again[0]!
+    await worker.settle({ ...settlementOf(0, 'a'), attempts, wasHeld })
+    expect(await pausesOf(projectId)).toEqual([])
+    await judge()
+    expect((await states())[0]).toBe('failed')
+    await worker.settle({ ...settlementOf(1, 'accepted'), attempts, wasHeld })
+    expect(await many(sterna.db, sql`select 1 from provider_notifications where project_id = ${projectId}`)).toHaveLength(1)
   })
 
-  test('that have shown nothing about the reply keep the pause, and are not counted', async () => {
-    const { projectId, domain, probes, worker, states, pause } = await probing()
-    const { held, other } = probes
-    await worker.settle({ ...held!, domain, state: 'deferred', error: '451 later', code: 'transient', waitSeconds: 60 })
-    await worker.settle({ ...other!, domain, state: 'sent', error: null })
-    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('retry')
-    await judge(AT_ONCE_MS)
-    expect(await states()).toEqual(['deferred', ...Array(4).fill('held')])
-    const rows = await many(sterna.db, sql`select failed_probes, probe_until from sending_pauses where project_id = ${projectId}`)
-    expect(rows).toEqual([{ failed_probes: 0, probe_until: null }])
-  })
-
-  test('of which there was another email do not count towards the three after which refusals stand', async () => {
-    const { projectId, domain, probes, worker, pause } = await probing()
-    const refuse = ({ id, attempts, wasHeld }: NonNullable<typeof probes.held>) => {
-      const refusal = { fingerprint: 'a', reply: '550 a', unknownRecipient: true }
-      return worker.settle({ projectId, id, attempts, wasHeld, domain, state: 'deferred', error: HELD, code: HELD, refusal })
-    }
-    const end = (found: typeof probes) => transact(sterna.db, (tx) => endProbes(tx, pause, found, REFUSAL_TIMING))
-    for (const probe of [probes.held!, probes.other!]) await refuse(probe)
-    expect(await end(probes)).toBe('pause')
-    const counted = sql`select failed_probes, probed_alone from sending_pauses where project_id = ${projectId}`
-    expect(await many(sterna.db, counted)).toEqual([{ failed_probes: 1, probed_alone: 0 }])
-    expect(await end({ ...probes, other: undefined })).toBe('pause')
-    expect(await many(sterna.db, counted)).toEqual([{ failed_probes: 2, probed_alone: 1 }])
+  test('that was refused, whatever the reply, doubles the pause; one that did not reach the server does not', async () => {
+    const { projectId, domain, email, worker, end } = await probing({ withOther: true })
+    await worker.settle({ ...email, domain, state: 'queued', error: '550', code: 'provider_paused' })
+    expect(await end()).toBe('retry')
+    const counted = sql`select failed_probes, probe_until from sending_pauses where project_id = ${projectId}`
+    expect(await many(sterna.db, counted)).toEqual([{ failed_probes: 0, probe_until: null }])
+    await sql`update emails set state = 'deferred', error_code = 'transient' where project_id = ${projectId} and id = ${email.id}`.execute(
+      sterna.db,
+    )
+    expect(await end()).toBe('pause')
+    expect(await many(sterna.db, counted)).toEqual([{ failed_probes: 1, probe_until: null }])
   })
 
   test.each([
     ['sending', true],
     ['sent', false],
-  ])('know whether there is another email that cannot be claimed: %s', async (state, othersWait) => {
+  ])('knows whether there is another email that cannot be claimed: %s', async (state, othersWait) => {
     const emails = await inHand(5)
     const { projectId, domain } = emails
     await emails.settle(Array(5).fill('a'))
     const { campaignId } = await newCampaign({ projectId, fromDomain: domain, emails: 1 })
     await sql`update emails set state = ${state} where project_id = ${projectId} and campaign_id = ${campaignId}`.execute(sterna.db)
-    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 })
-    expect(probes).toMatchObject({ held: { id: emails.ids[0] }, other: undefined, othersWait })
+    const probe = await claimProbe(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    expect(probe).toMatchObject({ email: { id: emails.ids[0] }, othersWait })
   })
 
-  test('of which no held one may be sent, since a person stopped its campaign, end the pause, and the held emails are queued there again', async () => {
+  test('that cannot be any held email, since a person stopped its campaign, ends the pause, and the held emails are queued there again', async () => {
     const emails = await inHand(5)
-    const { projectId, domain, worker, campaign } = emails
+    const { projectId, domain, campaign } = emails
     await emails.settle(Array(5).fill('a'))
-    await newCampaign({ projectId, fromDomain: domain, emails: 1 })
     const stop = sql`update streams set paused_at = now() where project_id = ${projectId} and id = ${campaign.campaignId}`
     await stop.execute(sterna.db)
     await sql`update held_refusals set held_at = now() - interval '8 days' where project_id = ${projectId}`.execute(sterna.db)
+    await sql`update emails set created_at = now() - interval '8 days' where project_id = ${projectId}`.execute(sterna.db)
     await judge(AT_ONCE_MS)
     expect(await emails.states()).toEqual(Array(5).fill('held'))
-    const pause = { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 }
-    const probes = await claimProbes(sterna.db, await one(), pause)
-    expect(probes.held).toBeUndefined()
-    await worker.settle({ ...probes.other!, domain, state: 'sent', error: null })
-    expect(await transact(sterna.db, (tx) => endProbes(tx, pause, probes, REFUSAL_TIMING))).toBe('requeue')
+    const pause = { projectId, domain, fingerprint: 'a', failedProbes: 0 }
+    const probe = await claimProbe(sterna.db, await one(), pause)
+    expect(probe.email).toBeUndefined()
+    expect(await transact(sterna.db, (tx) => endProbe(tx, pause, probe, REFUSAL_TIMING))).toBe('requeue')
     await judge(AT_ONCE_MS)
     expect(await emails.states()).toEqual(Array(5).fill('queued'))
     expect(await pausesOf(projectId)).toEqual([])
   })
 
-  test('find a held email behind any number of those that a person stopped', async () => {
+  test('is a transactional email before those of campaigns, and one to another recipient domain before the others', async () => {
+    const emails = await inHand(5)
+    const { projectId, domain } = emails
+    await emails.settle(Array(5).fill('a'))
+    const campaign = await newCampaign({ projectId, fromDomain: domain, emails: 3 })
+    const [bulk, first, second] = (await rowsOf(campaign)).map(({ id }) => id)
+    await sql`
+      update emails set lane = ${PRIORITIES.transactional}, stream_id = project_id, campaign_id = null,
+        to_address = case when id = ${first} then to_address else 'ada@other.example' end
+      where project_id = ${projectId} and id = any(${[first, second]}::uuid[])
+    `.execute(sterna.db)
+    const pause = { projectId, domain, fingerprint: 'a', failedProbes: 0 }
+    const claimed = []
+    for (let count = 0; count < 4; count++) claimed.push((await claimProbe(sterna.db, await one(), pause)).email?.id)
+    expect(claimed).toEqual([second, first, bulk, emails.ids[0]])
+  })
+
+  test('is found behind any number of those that a person stopped', async () => {
     const emails = await inHand(5)
     const { projectId, domain } = emails
     await emails.settle(Array(5).fill('a'))
@@ -355,8 +390,8 @@ describe('the probes of a pause', () => {
       insert into held_refusals (project_id, email_id, domain, fingerprint, reply, unknown_recipient, place) overriding system value
       select ${projectId}, id, ${domain}, 'a', '550 a', true, -1 from stopped
     `.execute(sterna.db)
-    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 })
-    expect(probes.held?.id).toBe(emails.ids[0])
+    const probe = await claimProbe(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    expect(probe.email?.id).toBe(emails.ids[0])
   })
 
   /** A verifier for one due pause, whose worker builds emails by `prepare`. */
@@ -380,6 +415,7 @@ describe('the probes of a pause', () => {
       send: async () => {},
       isDue: () => true,
       timing: REFUSAL_TIMING,
+      refusedDomains: createRefusedDomains(),
       oneAtATime: (run) => run(),
       mayWork: () => true,
       isExclusive,
@@ -392,19 +428,19 @@ describe('the probes of a pause', () => {
     return { projectId, ledger, owners }
   }
 
-  test('are all given back when one of them cannot be prepared, and count for the owner of their project', async () => {
+  test('is given back when it cannot be prepared, and counts for the owner of their project', async () => {
     const prepared: string[] = []
     const { projectId, ledger, owners } = await verifying(async (emails, { onPrepared }) => {
       prepared.push(...emails.map(({ id }) => id))
       onPrepared([emails[0]!], [{ email: emails[0]! } as ReadyEmail])
       throw new Error('the database is away')
     })
-    expect(prepared).toHaveLength(2)
+    expect(prepared).toHaveLength(1)
     expect(ledger.heldIds()).toEqual([])
     expect(owners.of(projectId)).not.toBe(projectId)
   })
 
-  test('are not claimed while a suspect is sent alone, and may be reserved again at once', async () => {
+  test('is not claimed while a suspect is sent alone, and may be reserved again at once', async () => {
     const asked = [false, true]
     const { projectId } = await verifying(
       async () => expect.unreachable(),
@@ -417,39 +453,27 @@ describe('the probes of a pause', () => {
     expect(await many(sterna.db, sql`select 1 from emails where project_id = ${projectId} and state = 'sending'`)).toEqual([])
   })
 
-  test('leave out held emails that are suspects', async () => {
+  test('is no held email that is a suspect', async () => {
     const emails = await inHand(5)
     const { projectId, domain } = emails
     await emails.settle(Array(5).fill('a'))
     await sql`update emails set crashes = 3 where project_id = ${projectId} and id = ${emails.ids[0]}`.execute(sterna.db)
-    const probes = await claimProbes(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0, probedAlone: 0 })
-    expect(probes.held?.id).toBe(emails.ids[1])
+    const probe = await claimProbe(sterna.db, await one(), { projectId, domain, fingerprint: 'a', failedProbes: 0 })
+    expect(probe.email?.id).toBe(emails.ids[1])
   })
 
   test.each([
-    ['void', { held: 'accepted', other: 'alike' }, 0],
-    ['stand', { held: 'alike', other: 'accepted' }, 0],
-    ['pause', { held: 'alike', other: 'alike' }, 9],
-    ['pause', { held: 'alike', other: null }, 0],
-    ['pause', { held: 'alike', other: null }, 1],
-    ['stand', { held: 'alike', other: null }, 2],
-    ['retry', { held: 'alike', other: null, othersWait: true }, 2],
-    ['pause', { held: 'open', other: 'accepted' }, 0],
-    ['pause', { held: 'alike', other: 'otherwise' }, 9],
-    ['retry', { held: 'otherwise', other: 'accepted' }, 9],
-    ['retry', { held: 'otherwise', other: null }, 9],
-    ['pause', { held: 'otherwise', other: 'alike' }, 0],
-    ['retry', { held: null, other: 'accepted' }, 0],
-    ['retry', { held: null, other: 'otherwise' }, 0],
-    ['requeue', { held: null, other: 'accepted', mayProbe: false }, 0],
-    ['requeue', { held: null, other: null, mayProbe: false }, 0],
-    ['requeue', { held: 'otherwise', other: 'accepted', mayProbe: false }, 0],
-    ['stand', { held: 'otherwise', other: 'accepted', hasHeld: false, mayProbe: false }, 0],
-  ] as const)('conclude to %s from %j after %i without another email', (conclusion, outcomes, probedAlone) => {
-    expect(concludeProbes({ hasHeld: true, mayProbe: true, ...outcomes, probedAlone })).toBe(conclusion)
-  })
-
-  test('end a pause without held emails', () => {
-    expect(concludeProbes({ held: null, other: null, hasHeld: false, mayProbe: false, probedAlone: 0 })).toBe('stand')
+    ['end', { outcome: 'accepted' }],
+    ['end', { outcome: 'accepted', hasHeld: false, mayProbe: false }],
+    ['pause', { outcome: 'refused' }],
+    ['pause', { outcome: 'open', mayProbe: false }],
+    ['retry', { outcome: 'otherwise' }],
+    ['retry', { outcome: 'otherwise', hasHeld: false, mayProbe: false }],
+    ['retry', { outcome: null }],
+    ['retry', { outcome: null, othersWait: true, mayProbe: false }],
+    ['requeue', { outcome: null, mayProbe: false }],
+    ['end', { outcome: null, hasHeld: false, mayProbe: false }],
+  ] as const)('concludes to %s from %j', (conclusion, findings) => {
+    expect(concludeProbe({ hasHeld: true, mayProbe: true, ...findings })).toBe(conclusion)
   })
 })

@@ -5,8 +5,8 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openSession } from '../../src/auth/sessions.ts'
 import { transact } from '../../src/db/index.ts'
-import type { Caller, Role } from '../../src/http/auth/auth.ts'
 import { missingScope, SCOPES, type Scope } from '../../src/http/auth/scopes.ts'
+import type { Caller, Role, RouteDeclaration } from '../../src/http/declaration.ts'
 import { newId } from '../../src/lib/id.ts'
 import { randomToken } from '../../src/lib/secrets.ts'
 import { newKeys, storeKeys } from '../../src/projects/keys.ts'
@@ -24,10 +24,7 @@ type Route = {
   keyCheckedLater: boolean
   audit: string
   onlyReads: boolean
-  scope: Scope | readonly Scope[] | undefined
-  alsoScope: Scope | undefined
-  unreadable: boolean
-}
+} & Pick<RouteDeclaration, 'scope' | 'read' | 'senders' | 'stops'>
 
 const routes: Route[] = []
 let withProbes: FastifyInstance | undefined
@@ -37,29 +34,22 @@ subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
   withProbes = fastify
   fastify.addHook('onRoute', ({ method, url, config, schema }: RouteOptions) => {
-    const {
-      caller = '-',
-      role = '-',
-      keyCheckedLater = false,
-      audit = '-',
-      onlyReads = false,
-      scope,
-      alsoScope,
-      unreadable = false,
-    } = config ?? {}
+    const { caller = '-', keyCheckedLater = false, onlyReads = false, scope = null, read = false } = config ?? {}
+    const { senders = 'none', stops = 'never' } = config ?? {}
     for (const each of [method].flat())
       routes.push({
         method: each,
         url,
         caller,
-        role,
+        role: config?.role ?? '-',
         takesBody: schema?.body !== undefined,
         keyCheckedLater,
-        audit,
+        audit: config?.audit ?? '-',
         onlyReads,
         scope,
-        alsoScope,
-        unreadable,
+        read,
+        senders,
+        stops,
       })
   })
 })
@@ -527,25 +517,21 @@ describe('every route for secret keys, and every scope', () => {
   const scoped = () =>
     routes.flatMap((route) => {
       const { scope, method } = route
-      return scope === undefined || method === 'HEAD' || isProbe(route) ? [] : [{ ...route, scope }]
+      return scope === null || method === 'HEAD' || isProbe(route) ? [] : [{ ...route, scope }]
     })
   type Scoped = ReturnType<typeof scoped>[number]
   /** The smallest sets of scopes that open a route. */
   const openedBy = (route: Scoped) => {
     const single = SCOPES.filter((scope) => !missingScope([scope], route))
-    const { alsoScope } = route
-    const pairs = alsoScope
-      ? [route.scope]
-          .flat()
-          .filter((scope) => !single.includes(scope) && !missingScope([scope, alsoScope], route))
-          .map((scope) => `${scope}+${alsoScope}`)
-      : []
-    return [...single, ...pairs]
+    const { scope } = route
+    return typeof scope === 'object' && 'all' in scope ? [...single, scope.all.join('+')] : single
   }
 
   // Shows new and changed routes as a diff; `vitest -u` accepts them.
   test('are the reviewed ones', async () => {
-    const lines = scoped().map((route) => `${nameOf(route)}: ${openedBy(route).join(' ')}`)
+    const sendersOf = ({ senders }: Scoped) => (senders === 'none' ? '' : `, senders ${senders.join(' ')}`)
+    const stopsOf = ({ stops }: Scoped) => (stops === 'never' ? '' : `, stops ${stops}`)
+    const lines = scoped().map((route) => `${nameOf(route)}: ${openedBy(route).join(' ')}${sendersOf(route)}${stopsOf(route)}`)
     await expect(`${lines.sort().join('\n')}\n`).toMatchFileSnapshot('./scopes.golden.txt')
   })
 

@@ -5,9 +5,11 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
+import { ANYONE } from '../../src/http/declaration.ts'
 import { SLOW_READS_PER_OWNER } from '../../src/http/limits/slow-reads.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { OF_PROBES } from '../support/api/probe.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { SECRET_KEY } from '../support/secret-key.ts'
@@ -19,7 +21,7 @@ describe('bodies', () => {
     const boot = async (body: z.ZodType) => {
       const app = await buildApp(
         { config: loadConfig({ SECRET_KEY }), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') },
-        { extend: (app) => void app.post('/probe/unbounded', { config: { caller: 'anyone' }, schema: { body } }, () => 1) },
+        { extend: (app) => void app.post('/probe/unbounded', { config: ANYONE, schema: { body } }, () => 1) },
       )
       await app.ready()
       await app.close()
@@ -81,10 +83,17 @@ describe('bodies', () => {
 
 describe('request bodies in flight', () => {
   const small = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', REQUEST_BODY_BUDGET_MB: '1' } })
-  let port: number
+  /** Where a body counts as slow soon. Long waits, because the machine may be busy. */
+  const hasty = useApp({
+    env: { RATE_LIMIT_PER_MINUTE: '0', REQUEST_BODY_BUDGET_MB: '1' },
+    bodyLimits: { graceMs: 100, watchMs: 10, waitMs: 60_000 },
+  })
+  let [smallPort, hastyPort] = [0, 0]
   beforeAll(async () => {
     await small.app.listen({ host: '127.0.0.1', port: 0 })
-    port = (small.app.server.address() as AddressInfo).port
+    smallPort = (small.app.server.address() as AddressInfo).port
+    await hasty.app.listen({ host: '127.0.0.1', port: 0 })
+    hastyPort = (hasty.app.server.address() as AddressInfo).port
   })
 
   // The server does not close while a request is incomplete.
@@ -93,11 +102,11 @@ describe('request bodies in flight', () => {
     for (const request of requests) request.destroy()
   })
 
-  type Sending = { key?: string; path?: string; announced: number | 'chunked'; type?: string }
+  type Sending = { key?: string; path?: string; announced: number | 'chunked'; type?: string; port?: number }
   const KB = 1024
 
   /** A request whose body ends with `finish`. */
-  function begin({ key, path = '/contacts', announced, type = 'application/json' }: Sending) {
+  function begin({ key, path = '/contacts', announced, type = 'application/json', port = smallPort }: Sending) {
     const request = httpRequest({
       port,
       path,
@@ -165,7 +174,7 @@ describe('request bodies in flight', () => {
     for (const { request } of [byPublicKey, anonymous]) request.destroy()
   })
 
-  test('use at most half of the budget of a node per project, and all of it together', async () => {
+  test('use at most half of the budget of a node per owner, and all of it together', async () => {
     const [mine, theirs, third] = [await small.newProject(), await small.newProject(), await small.newProject()]
     // No byte has arrived yet: the Content-Length counts.
     const first = await hold({ key: mine.sk, announced: 400 * KB }, { key: mine.sk, announced: 200 * KB })
@@ -177,18 +186,43 @@ describe('request bodies in flight', () => {
       expect.objectContaining({ code: 'SERVICE_UNAVAILABLE', details: { retryAfter: 1 } }),
     ])
     refused.request.destroy()
-    // Other projects are served, and so are small bodies of this one.
+    // Another project of the owner is refused, too. Other owners are served, and so are small bodies of this one.
+    const sibling = await small.newProject(mine.owner)
+    expect(await send({ key: sibling.sk, announced: 200 * KB })).toBe(503)
     expect(await send({ key: theirs.sk, announced: 200 * KB })).toBe('taken')
     expect(await send({ key: mine.sk, announced: 16 * KB })).toBe('taken')
 
-    const second = await hold({ key: theirs.sk, announced: 500 * KB }, { key: third.sk, announced: 200 * KB })
+    const second = await hold({ key: theirs.sk, announced: 500 * KB }, { key: theirs.sk, announced: 200 * KB })
     expect(await send({ key: third.sk, announced: 10 * KB })).toBe('taken')
+    // Within its share: it waits until there is room.
+    const waiting = send({ key: third.sk, announced: 200 * KB })
 
     first.finish(bodyOf(400 * KB))
     second.finish(bodyOf(500 * KB))
-    expect([await outcome(first), await outcome(second)]).toEqual(['taken', 'taken'])
+    expect([await outcome(first), await outcome(second), await waiting]).toEqual(['taken', 'taken', 'taken'])
     expect(await send({ key: third.sk, announced: 500 * KB })).toBe('taken')
     expect(await send({ key: mine.sk, announced: 500 * KB })).toBe('taken')
+  })
+
+  test.each([
+    ['with a length', { announced: 500 * KB }, ''],
+    ['without a length', { announced: 'chunked' }, bodyOf(500 * KB).slice(0, -1)],
+    [
+      'of a form',
+      { announced: 500 * KB, path: '/contacts/import', type: 'multipart/form-data; boundary=x' },
+      '--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\nemail\r\n',
+    ],
+  ] as const)('that arrive slowly, %s, are cut off with 408 when another owner waits for room', async (_, given, part) => {
+    const [mine, theirs, third] = [await hasty.newProject(), await hasty.newProject(), await hasty.newProject()]
+    const held = [
+      await hold({ key: mine.sk, ...given, port: hastyPort }, { key: mine.sk, announced: 200 * KB, port: hastyPort }, part),
+      await hold({ key: theirs.sk, ...given, port: hastyPort }, { key: theirs.sk, announced: 200 * KB, port: hastyPort }, part),
+    ]
+    const cutOff = Promise.race(held.map((each) => each.answer))
+    expect(await send({ key: third.sk, announced: 200 * KB, port: hastyPort })).toBe('taken')
+    const { status, headers, body } = await cutOff
+    expect([status, headers.connection, JSON.parse(body).error.code]).toEqual([408, 'close', 'REQUEST_TIMEOUT'])
+    for (const { request } of held) request.destroy()
   })
 
   test('are released when clients disconnect and when requests are refused', async () => {
@@ -254,7 +288,7 @@ describe('slow reads', () => {
     extend: (app) =>
       void app.get(
         '/probe/slow-read',
-        { config: { caller: 'project', scope: 'full', slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
+        { config: { ...OF_PROBES, slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
         async (req) => {
           if (!('slow' in (req.query as object))) return {}
           count(req.project.owner, 1)
@@ -369,7 +403,7 @@ describe('requests with large bodies', () => {
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
     extend: (app) =>
-      void app.post('/probe/large-body', { config: { caller: 'project', scope: 'full' } }, async () => {
+      void app.post('/probe/large-body', { config: OF_PROBES }, async () => {
         most = Math.max(most, ++running)
         await new Promise<void>((resolve) => {
           const before = open
@@ -442,7 +476,7 @@ describe('reads with large responses', () => {
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
     extend: (app) =>
-      void app.get('/probe/large', { config: { caller: 'project', scope: 'full' } }, async (req) => {
+      void app.get('/probe/large', { config: OF_PROBES }, async (req) => {
         const { size, hold } = req.query as { size: string; hold?: string }
         const { id } = req.project
         if (hold) await new Promise<void>((resolve) => held.set(id, [...(held.get(id) ?? []), resolve]))

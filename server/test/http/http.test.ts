@@ -60,7 +60,7 @@ describe('requests and responses', () => {
     const { loadConfig } = await import('../../src/lib/config.ts')
     const { createLog } = await import('../../src/lib/log.ts')
     const app = await createServer({ config: loadConfig({}), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') })
-    expect(() => app.get('/oops', () => 1)).toThrow('GET /oops does not declare who may call it')
+    expect(() => app.get('/oops', () => 1)).toThrow('GET /oops does not declare: caller, role, scope, read')
   })
 })
 

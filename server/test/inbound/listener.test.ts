@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../src/db/index.ts'
 import { startListener } from '../../src/inbound/listener.ts'
+import { BYTE_BUDGET_LIMITS } from '../../src/lib/concurrency/byte-budget.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -108,6 +109,47 @@ describe('the listener', () => {
       next.end()
       expect(next.greeting).toMatch(/^220 /)
     })
+  })
+
+  test('when all connections are taken, an idle one of the network with most makes room for a new sender', async () => {
+    const project = await newProject()
+    const own = await listen({ limits: { connections: 4, connectionsOfOne: 2 } })
+    const held = []
+    for (const from of ['127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.3']) {
+      const client = await connectSmtp(own.port, '127.0.0.1', from)
+      stops.push(async () => client.end())
+      expect(await client.say('EHLO mx.example')).toMatch(/^250/)
+      held.push(client)
+    }
+    const [busy, idle, ...others] = held
+    await busy!.say('MAIL FROM:<a@example.com>')
+    await busy!.say(`RCPT TO:<help@${project.domain}>`)
+    await busy!.say('DATA')
+    expect(await deliver(own.port, { to: `help@${project.domain}`, message: LETTER })).toMatch(/^250 /)
+    expect(await idle!.reply()).toMatch(/^421 4\.3\.2 /)
+    for (const each of others) expect(await each.say('NOOP')).toMatch(/^250 /)
+    expect(await busy!.sendBody(LETTER)).toMatch(/^250 /)
+  })
+
+  test('messages that do not end leave room for those of other networks', async () => {
+    const project = await newProject()
+    const to = `help@${project.domain}`
+    const budget = { ...BYTE_BUDGET_LIMITS, graceMs: 100, watchMs: 10, waitMs: 60_000 }
+    const own = await listen({ limits: { heldBytes: 200_000, budget } })
+    const held: Awaited<ReturnType<typeof connectSmtp>>[] = []
+    for (const from of ['127.0.0.2', '127.0.0.3']) {
+      const client = await connectSmtp(own.port, '127.0.0.1', from)
+      stops.push(async () => client.end())
+      for (const command of ['EHLO mx.example', 'MAIL FROM:<a@example.com>', `RCPT TO:<${to}>`, 'DATA']) await client.say(command)
+      client.socket.write(`Subject: x\r\n\r\n${`${'x'.repeat(98)}\r\n`.repeat(950)}`)
+      held.push(client)
+    }
+    const drip = setInterval(() => {
+      for (const { socket } of held) socket.write('x\r\n')
+    }, 10)
+    // Whichever arrives first: with all three, one that drips is cut off.
+    expect(await deliver(own.port, { to, message: `${LETTER}${`${'x'.repeat(98)}\n`.repeat(500)}` })).toMatch(/^250 /)
+    clearInterval(drip)
   })
 
   test('accepts a bounded number of messages for a project per minute, and any number of reports', async () => {

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { copyFile } from '../../src/backup/copy-file.ts'
 import { many } from '../../src/db/index.ts'
+import { ANYONE } from '../../src/http/declaration.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { verifyDomains } from '../support/project.ts'
@@ -10,7 +11,7 @@ const NO_ROOM = () => Object.assign(new Error('ENOSPC: no space left on device, 
 
 const sterna = useApp({
   extend: (app) =>
-    void app.post('/no-room', { config: { caller: 'anyone' } }, () => {
+    void app.post('/no-room', { config: ANYONE }, () => {
       throw NO_ROOM()
     }),
 })

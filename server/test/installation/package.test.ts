@@ -1,21 +1,10 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, expect, test } from 'vitest'
@@ -24,6 +13,7 @@ import { VERSION } from '../../src/lib/version.ts'
 import { eventually } from '../support/eventually.ts'
 import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
 import { freePort } from '../support/process.ts'
+import { installFromClone } from '../support/processes/install-from-clone.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const GUIDES = join(ROOT, 'docs/guides')
@@ -145,24 +135,4 @@ async function startRegistry(file: string) {
     versions: { [VERSION]: { ...manifest, _hasShrinkwrap: true, dist: { tarball: `${url}/sterna.tgz`, integrity } } },
   })
   return { url, stop: () => void server.close() }
-}
-
-/** With the dependencies of this clone, by links: those that the package lists, and no others. */
-async function installFromClone(file: string, work: string) {
-  const modules = join(work, 'node_modules')
-  const place = join(modules, 'sterna')
-  mkdirSync(join(place, 'node_modules'), { recursive: true })
-  mkdirSync(join(modules, '.bin'))
-  await promisify(execFile)('tar', ['-xzf', file, '-C', place, '--strip-components=1'])
-  symlinkSync('../sterna/bin/sterna.mjs', join(modules, '.bin/sterna'))
-  chmodSync(join(place, 'bin/sterna.mjs'), 0o755)
-  const { packages } = JSON.parse(readFileSync(join(place, 'npm-shrinkwrap.json'), 'utf8'))
-  const wanted = Object.keys(packages).filter((path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path))
-  for (const path of wanted) {
-    const found = [path, `server/${path}`].map((each) => join(ROOT, each)).find((each) => existsSync(each))
-    // Of another platform.
-    if (!found) continue
-    mkdirSync(dirname(join(place, path)), { recursive: true })
-    symlinkSync(found, join(place, path))
-  }
 }

@@ -243,16 +243,17 @@ describe('sender domains of a key', () => {
     }
     expect((await project.call('GET', email)).body).toMatchObject({ status: 'PENDING', sendAt })
 
-    // While the workflow is disabled, steps are a draft; once it is enabled, a changed one would send.
+    // Without "send" a disabled workflow is a draft; once it is enabled, every change changes what is sent.
     const change = (name: string, by: string) => sterna.call('PATCH', `${ofWorkflow}/steps/${added.id}`, { key: by, body: { name } })
     const { key: unsending } = await create(project, { scopes: ['workflows'] })
-    expect((await change('Draft', key)).status).toBe(200)
+    expect(outcome(await change('Draft', key))).toEqual([403, 'INSUFFICIENT_SCOPE'])
+    expect((await change('Draft', unsending)).status).toBe(200)
     await project.call('PATCH', ofWorkflow, { enabled: true })
     for (const by of [key, unsending]) {
       expect(outcome(await change('Live', by))).toEqual([403, 'INSUFFICIENT_SCOPE'])
       expect(outcome(await sterna.call('POST', `${ofWorkflow}/steps`, { key: by, body: step }))).toEqual([403, 'INSUFFICIENT_SCOPE'])
       const delay = { type: 'DELAY', name: 'Wait', config: { amount: 1, unit: 'hours' } }
-      expect((await sterna.call('POST', `${ofWorkflow}/steps`, { key: by, body: delay })).status).toBe(201)
+      expect(outcome(await sterna.call('POST', `${ofWorkflow}/steps`, { key: by, body: delay }))).toEqual([403, 'INSUFFICIENT_SCOPE'])
     }
   })
 })

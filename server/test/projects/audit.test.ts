@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import { parse } from 'csv-parse/sync'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { one, transact } from '../../src/db/index.ts'
+import { many, one, transact } from '../../src/db/index.ts'
 import { dropOldAuditEntries } from '../../src/http/audit.ts'
+import { newId } from '../../src/lib/id.ts'
 import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -45,6 +47,70 @@ test('values are listed only of settings', async () => {
   await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { tracking: 'DISABLED' } })
   const [entry] = (await audit(project)).data
   expect(entry).toMatchObject({ action: 'project.update', target: { id: project.id }, changes: [{ field: 'tracking', value: 'DISABLED' }] })
+})
+
+test('targets are names and ids, not links with tokens; URLs of settings have no query', async () => {
+  const project = await sterna.newProject()
+  const path = `/projects/${project.id}`
+  const { body: invited } = await project.owner.call('POST', `${path}/members`, { body: { email: 'bob@example.com', role: 'MEMBER' } })
+  expect(invited.status).toBe('INVITED')
+  const [{ id }] = (await project.owner.call('GET', `${path}/invitations`)).body
+  const { body: link } = await project.owner.call('POST', `${path}/invitations/${id}/link`)
+  expect(link).toEqual({ url: expect.stringContaining('token=') })
+  const url = 'https://hooks.example.com/in?token=TOKEN'
+  const { body: endpoint } = await asOwner(project, 'POST', '/webhook-endpoints', { url, events: ['*'] })
+  expect(endpoint.url).toBe(url)
+  await asOwner(project, 'DELETE', `/webhook-endpoints/${endpoint.id}`)
+  const { data } = await audit(project)
+  expect(data).toMatchObject([
+    { action: 'webhook_endpoint.delete', target: { id: endpoint.id, name: 'hooks.example.com' } },
+    {
+      action: 'webhook_endpoint.create',
+      target: { id: endpoint.id, name: 'hooks.example.com' },
+      changes: expect.arrayContaining([{ field: 'url', value: 'https://hooks.example.com/in?•••' }]),
+    },
+    { action: 'invitation.link', target: { id, name: 'bob@example.com' } },
+    { action: 'member.invite' },
+    { action: 'project.create' },
+  ])
+  const csv = (await project.owner.call('GET', `${path}/audit?format=csv`)).body
+  for (const text of [JSON.stringify(data), csv]) expect(text).not.toMatch(/token=|TOKEN/)
+})
+
+test('a migration removes links and tokens from older entries', async () => {
+  const project = await sterna.newProject()
+  const insert = (action: string, targetName: string | null, changes: object[] = []) =>
+    sql`
+    insert into audit_entries (project_id, id, actor_type, action, target_type, target_name, changes)
+    values (${project.id}, ${newId()}, 'system', ${action}, ${action.split('.')[0]!}, ${targetName}, ${JSON.stringify(changes)}::jsonb)
+  `.execute(sterna.db)
+  await insert('invitation.link', 'http://localhost:3000/accept-invitation?token=TOKEN&email=bob%40example.com')
+  await insert('webhook_endpoint.create', 'https://hooks.example.com:8443/in?token=TOKEN', [
+    { field: 'url', value: 'https://hooks.example.com:8443/in?token=TOKEN' },
+    { field: 'description', value: 'What is https://example.com/?a' },
+    { field: 'events', value: ['*'] },
+    { field: 'headers' },
+  ])
+  await insert('template.update', 'Welcome', [{ field: 'subject' }])
+  const migration = await readFile(new URL('../../src/db/migrations/0084_audit_names.sql', import.meta.url), 'utf8')
+  await sql.raw(migration).execute(sterna.db)
+  const rows = await many<{ action: string; name: string | null; changes: object[] }>(sterna.db)`
+    select action, target_name as name, changes from audit_entries where project_id = ${project.id} and actor_type = 'system' order by action
+  `
+  expect(rows).toEqual([
+    { action: 'invitation.link', name: null, changes: [] },
+    { action: 'template.update', name: 'Welcome', changes: [{ field: 'subject' }] },
+    {
+      action: 'webhook_endpoint.create',
+      name: 'hooks.example.com:8443',
+      changes: [
+        { field: 'url', value: 'https://hooks.example.com:8443/in?•••' },
+        { field: 'description', value: 'What is https://example.com/?a' },
+        { field: 'events', value: ['*'] },
+        { field: 'headers' },
+      ],
+    },
+  ])
 })
 
 test('a refused change, and one that is rolled back, is not listed', async () => {

@@ -309,6 +309,66 @@ describe('an invitation', () => {
   })
 })
 
+describe('POST /auth/invitation', () => {
+  const show = (token: string) => sterna.call('POST', '/auth/invitation', { body: { token } })
+
+  test('tells the holder of a link who invites, and to which project, and changes nothing', async () => {
+    const project = await sterna.newProject()
+    const email = newEmail()
+    await invite(project, email, 'ADMIN')
+    const mailed = await sterna.tokenFor(email)
+    const [{ id, expiresAt }] = await invitationsOf(project)
+    const { url } = (await project.owner.call('POST', `/projects/${project.id}/invitations/${id}/link`)).body
+    for (const token of [mailed, new URL(url).searchParams.get('token')!]) {
+      const { status, body } = await show(token)
+      expect([status, body]).toEqual([
+        200,
+        { email, role: 'ADMIN', project: { name: 'Test' }, invitedBy: { email: project.owner.email }, expiresAt },
+      ])
+    }
+    expect(await invitationsOf(project)).toHaveLength(1)
+  })
+
+  test('names the last inviter, and none whose account is gone', async () => {
+    const project = await sterna.newProject()
+    const admin = await sterna.newPerson({ verified: true })
+    await invite(project, admin.email, 'ADMIN')
+    const email = newEmail()
+    await invite(project, email)
+    await invite(project, email, 'MEMBER', admin)
+    const token = await sterna.tokenFor(email)
+    expect((await show(token)).body.invitedBy).toEqual({ email: admin.email })
+    await sql`delete from users where id = ${admin.id}`.execute(sterna.db)
+    expect((await show(token)).body.invitedBy).toBeNull()
+  })
+
+  test('tells nothing without the token of an invitation that is open', async () => {
+    const project = await sterna.newProject()
+    const guest = await sterna.newPerson()
+    const verification = await sterna.tokenFor(guest.email)
+    await invite(project, guest.email)
+    const token = await sterna.tokenFor(guest.email)
+    for (const wrong of ['x', verification, guest.email, `${token}x`]) expect(outcome(await show(wrong))).toEqual([400, 'INVALID_TOKEN'])
+    await sql`update invitations set expires_at = expires_at - interval '7 days' where email = ${guest.email}`.execute(sterna.db)
+    expect(outcome(await show(token))).toEqual([400, 'INVALID_TOKEN'])
+    await sql`update invitations set expires_at = expires_at + interval '7 days' where email = ${guest.email}`.execute(sterna.db)
+    expect((await show(token)).status).toBe(200)
+    await accept(guest, token)
+    expect(outcome(await show(token))).toEqual([400, 'INVALID_TOKEN'])
+  })
+
+  test('counts wrong tokens of a network, and not right ones', async () => {
+    const project = await sterna.newProject()
+    const email = newEmail()
+    await invite(project, email)
+    const token = await sterna.tokenFor(email)
+    for (let n = 0; n < 100; n++) await show('wrong')
+    expect(outcome(await show('wrong'))).toEqual([429, 'RATE_LIMIT_EXCEEDED'])
+    await sql`delete from attempts`.execute(sterna.db)
+    for (let n = 0; n < 101; n++) expect((await show(token)).status).toBe(200)
+  })
+})
+
 describe('POST /projects/:id/invitations/:invitationId/link', () => {
   const copy = async (project: Project, email: string) => {
     await invite(project, email)

@@ -319,12 +319,12 @@ describe('limits', () => {
     expect(await project.emails()).toEqual([])
   })
 
-  test('of connections: of one network, and of one project', async () => {
-    const [project, other] = [await newProject(), await newProject()]
-    const port = await listen({ limits: { connectionsOfOne: 3, connectionsOfProject: 1 } })
+  test('of connections: of one network, and of one owner', async () => {
+    const [project, sibling, other] = [await newProject(), await newProject(), await newProject(await sterna.newPerson())]
+    const port = await listen({ limits: { connectionsOfOne: 3, connectionsOfOwner: 1 } })
     await connect({ key: project.sk, port })
     const second = await connect({ key: null, port })
-    expect(await second.say(`AUTH PLAIN ${plainToken(project.sk)}`)).toMatch(/^421 4\.7\.0 /)
+    expect(await second.say(`AUTH PLAIN ${plainToken(sibling.sk)}`)).toMatch(/^421 4\.7\.0 /)
     await second.closed()
     const third = await connect({ key: other.sk, port })
     await connect({ key: null, port })

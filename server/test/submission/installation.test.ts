@@ -43,7 +43,7 @@ describe('limits that the API of the node has too', () => {
   })
 
   test('bytes in flight are those of request bodies', async () => {
-    const [project, other] = [await newProject(), await newProject()]
+    const [project, other] = [await newProject(), await newProject(await sterna.newPerson())]
     const [first, second, third] = [
       await connect({ key: project.sk }),
       await connect({ key: project.sk }),
@@ -58,7 +58,7 @@ describe('limits that the API of the node has too', () => {
     await until('its bytes have arrived', async () => (await project.call('POST', '/v1/send', large)).status === 503)
     second.socket.write(`${project.letter({}, line.repeat(4_000))}.\r\n`)
     expect(await second.reply()).toMatch(/^452 4\.3\.1 /)
-    // Another project has.
+    // Another owner has.
     third.socket.write(`${other.letter({}, line.repeat(4_000))}.\r\n`)
     expect(await third.reply()).toMatch(/^250 2\.0\.0 /)
     first.socket.write('.\r\n')

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import type { Parts } from '../../src/app.ts'
 import { connect as connectDatabase, many } from '../../src/db/index.ts'
 import type { Deps } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
@@ -20,8 +21,8 @@ export const TO = 'ada@example.com'
 type Options = { env?: Record<string, string>; limits?: Partial<SubmissionLimits>; hasDatabase?: boolean }
 type Email = { id: string; to: string; state: string; error: string | null; errorCode: string | null; messageId: string; contentId: string }
 
-/** An app that also accepts messages by SMTP, at `place.port`. `env` are settings of the app. Call at the top level. */
-export function useSubmission(env: () => Promise<Record<string, string>> = async () => ({})) {
+/** An app that also accepts messages by SMTP, at `place.port`. `env` are settings of the app, `parts` parts of it. Call at the top level. */
+export function useSubmission(env: () => Promise<Record<string, string>> = async () => ({}), parts: Parts = {}) {
   const sterna = {} as Awaited<ReturnType<typeof startApp>>['sterna']
   const place = { port: 0, url: '' }
   let started: Awaited<ReturnType<typeof startApp>>
@@ -31,7 +32,7 @@ export function useSubmission(env: () => Promise<Record<string, string>> = async
   beforeAll(async () => {
     database = await cloneDatabase()
     place.url = database.url
-    started = await startApp(database.url, { env: { RATE_LIMIT_PER_MINUTE: '0', ...(await env()) } })
+    started = await startApp(database.url, { ...parts, env: { RATE_LIMIT_PER_MINUTE: '0', ...(await env()) } })
     Object.assign(sterna, started.sterna)
     const { port, stop } = await listenWith()
     place.port = port
@@ -65,8 +66,8 @@ export function useSubmission(env: () => Promise<Record<string, string>> = async
   }
 
   let projects = 0
-  async function newProject() {
-    const { id, sk, owner } = await sterna.newProject(await sterna.sharedOwner())
+  async function newProject(of?: Awaited<ReturnType<typeof sterna.newPerson>>) {
+    const { id, sk, owner } = await sterna.newProject(of ?? (await sterna.sharedOwner()))
     const domain = `shop${++projects}.example`
     await sterna.call('POST', '/domains', { key: sk, body: { domain } })
     await verifyDomains(sterna.db, id)
@@ -88,8 +89,8 @@ export function useSubmission(env: () => Promise<Record<string, string>> = async
   }
 
   /** A connection that has logged in, unless `key` is null. */
-  async function connect({ key, port = place.port }: { key: string | null; port?: number }) {
-    const client = await connectSmtp(port)
+  async function connect({ key, port = place.port, from }: { key: string | null; port?: number; from?: string }) {
+    const client = await connectSmtp(port, '127.0.0.1', from)
     later.push(async () => client.end())
     const extensions = await client.say('EHLO client.example')
     if (key !== null) expect(await client.say(`AUTH PLAIN ${plainToken(key)}`)).toBe('235 2.7.0 Authentication successful')

@@ -111,7 +111,7 @@ type Building = Parts & {
 
 export async function startApp(url: string, building: Building = {}) {
   const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, timing: given = {}, ...parts } = building
-  const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, SANDBOX_DELIVERIES: 'false', ...env })
+  const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, SANDBOX_DELIVERIES: 'false', CLAIM_FIRST_ACCOUNT: 'false', ...env })
   const timing = { ...QUICK_TIMING, ...given }
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(env.SECRET_KEY ?? SECRET_KEY), log }

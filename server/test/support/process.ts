@@ -57,6 +57,7 @@ export async function spawnNode(env: Record<string, string>, entry: Entry = 'pro
       PORT: port,
       PUBLIC_URL: url,
       SANDBOX_DELIVERIES: 'false',
+      CLAIM_FIRST_ACCOUNT: 'false',
       // Stands for the public internet.
       WEBHOOK_ALLOW_PRIVATE: '127.0.0.2/32',
       ...env,

@@ -11,6 +11,12 @@ import { Input, PasswordInput } from '../../ui/form/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
 import { RedirectSignedIn } from './redirect-signed-in.tsx'
 
+const CLAIM_HINT = (
+  <>
+    It shows that this server is yours. The server’s log has it, and <code>sterna claim-code</code> prints it.
+  </>
+)
+
 export function SignUpPage() {
   const { next, invitation, email } = useSearch({ from: '/sign-up' })
   const queries = useQueryClient()
@@ -24,6 +30,7 @@ export function SignUpPage() {
   if (me.isSuccess) return <RedirectSignedIn next={next} />
 
   const isFirst = config.data?.features.signup.hasAccounts === false
+  const needsClaimCode = config.data?.features.signup.needsClaimCode
   const signIn = (
     <>
       Already have an account?{' '}
@@ -56,7 +63,14 @@ export function SignUpPage() {
     >
       <Form
         error={signUp.error}
-        onSubmit={(value) => signUp.mutate({ email: value('email'), password: value('password'), ...(invitation && { invitation }) })}
+        onSubmit={(value) =>
+          signUp.mutate({
+            email: value('email'),
+            password: value('password'),
+            ...(invitation && { invitation }),
+            ...(needsClaimCode && { claimCode: value('claimCode') }),
+          })
+        }
       >
         <Field name="email" label="Email">
           <Input type="email" autoComplete="username" defaultValue={email} readOnly={Boolean(invitation && email)} required />
@@ -64,6 +78,11 @@ export function SignUpPage() {
         <Field name="password" label="Password" hint="At least 8 characters. A few unrelated words make a good one.">
           <PasswordInput autoComplete="new-password" minLength={8} required />
         </Field>
+        {needsClaimCode && (
+          <Field name="claimCode" label="Claim code" hint={CLAIM_HINT}>
+            <Input autoComplete="off" autoCapitalize="characters" spellCheck={false} maxLength={100} required />
+          </Field>
+        )}
         <Button type="submit" variant="primary" busy={signUp.isPending} className="w-full">
           Create account
         </Button>

@@ -24,7 +24,7 @@ const COLUMNS: Column<AuditEntry>[] = [
   { id: 'action', heading: 'Change', cell: ({ action }) => describeAction(action) },
   {
     id: 'target',
-    heading: 'Of',
+    heading: 'Object',
     from: 'md',
     cell: (entry) => <span title={describeAuditTarget(entry)}>{describeAuditTarget(entry)}</span>,
   },

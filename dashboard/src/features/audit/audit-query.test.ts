@@ -4,6 +4,7 @@ import { auditFileUrl, auditQuery, describeAction, describeActor } from './audit
 test('an action is a subject and a verb', () => {
   expect(describeAction('campaign.copy_to_segment')).toBe('Campaign: copy to segment')
   expect(describeAction('contact_bulk.delete')).toBe('Contact bulk: delete')
+  expect(describeAction('invitation.link')).toBe('Copied an invitation link')
 })
 
 test('an actor has a name, also without one', () => {

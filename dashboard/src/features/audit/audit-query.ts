@@ -34,8 +34,16 @@ export const AUDIT_SUBJECTS: Record<string, string> = {
   workflow: 'Workflows',
 }
 
+/** Actions whose name says something else than what a person did. */
+const ACTION_WORDS: Record<string, string> = {
+  'invitation.link': 'Copied an invitation link',
+  'workflow.replace_graph': 'Saved the workflow',
+}
+
 /** `campaign.copy_to_segment` reads "Campaign: copy to segment". */
 export function describeAction(action: string): string {
+  const words = ACTION_WORDS[action]
+  if (words) return words
   const [subject = '', verb = ''] = action.split('.').map((part) => part.replaceAll('_', ' '))
   return `${subject[0]?.toUpperCase() ?? ''}${subject.slice(1)}: ${verb}`
 }

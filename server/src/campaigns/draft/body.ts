@@ -3,10 +3,9 @@ import { GivenCondition } from '../../contacts/segment-access.ts'
 import type { Db, Pool } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import { Address } from '../../http/validate.ts'
-import { AppError, fail, invalid } from '../../lib/errors.ts'
-import { showsOtherAddress } from '../../lib/text/address.ts'
+import { AppError, fail } from '../../lib/errors.ts'
 import { KB, MB } from '../../lib/text/units.ts'
-import { assertRenderable, PreviewText, SenderName, Subject } from '../../templates/content.ts'
+import { assertRenderable, assertSenderName, PreviewText, SenderName, Subject } from '../../templates/content.ts'
 import { DesignOrBody, missingBody, withRenderedBody } from '../../templates/design/body.ts'
 import type { Design } from '../../templates/design/schema.ts'
 import { templateNotFound } from '../../templates/preview-routes.ts'
@@ -57,7 +56,7 @@ export async function checkCampaign(db: Pool, projectId: string, given: Given): 
   const rendered = await withRenderedBody(db, projectId, written)
   const content = { ...rendered, body: rendered.body ?? missingBody() }
   await assertRenderable(projectId, content)
-  if (showsOtherAddress(content.fromName, content.from)) invalid('fromName', 'Must not contain another email address.')
+  assertSenderName(content)
   if (content.templateId && !(await findTemplate(db, projectId, content.templateId))) templateNotFound(content.templateId)
   await assertSender(db, projectId, content.from)
   return { ...content, audience }

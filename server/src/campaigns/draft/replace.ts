@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, maybeOne, scalar, type Tx } from '../../db/index.ts'
+import type { CallingProject } from '../../http/auth/key-lookup.ts'
+import { changeAs } from '../../http/auth/what-sends.ts'
 import { failStale, isRevision, nextRevision } from '../../http/if-match.ts'
 import { invalid } from '../../lib/errors.ts'
 import { type Actor, recordAction } from './audit.ts'
@@ -9,6 +11,7 @@ import { columnsOf, holdAudience } from './create.ts'
 import { holdSender } from './hold.ts'
 
 type Replacement = CampaignKey & {
+  caller: CallingProject
   content: CampaignContent
   /** Undefined keeps the time of a scheduled campaign; null makes it a draft again. */
   scheduledFor?: string | null | undefined
@@ -18,7 +21,7 @@ type Replacement = CampaignKey & {
 
 /** Replaces content and audience of a draft or scheduled campaign. */
 export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise<CampaignRow> {
-  const { projectId, id, content, scheduledFor, revisions, actor } = replacement
+  const { projectId, id, caller, content, scheduledFor, revisions, actor } = replacement
   await holdAudience(tx, projectId, content.audience)
   const stored = await lockCampaign(tx, { projectId, id })
   if (stored.status !== 'DRAFT' && stored.status !== 'SCHEDULED') failByStatus(stored.status, 'changed')
@@ -30,13 +33,22 @@ export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise
   // HTML that the design does not give drops it: the email is written as HTML from now on.
   const isCode = content.design === undefined
   const sets = isCode ? [...columns, sql`design = case when body = ${content.body} then design end`] : columns
-  const changed = await countAffected(tx)`
+  const update = () => countAffected(tx)`
     update campaigns set ${sql.join([...sets, ...schedule, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
     where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
   `
+  const isMore = schedule.length > 0 || (await changesEmails(tx, { projectId, id }, content))
+  const changed = isMore ? await changeAs(tx, caller, { campaign: id }, update) : await update()
   if (!changed) return failStale(stored.updatedAt)
   if (schedule.length) await recordSchedule(tx, { projectId, id }, { scheduledFor: scheduledFor ?? null, actor })
   return getCampaign(tx, { projectId, id })
+}
+
+/** A change of more than name and description. */
+function changesEmails(tx: Tx, { projectId, id }: CampaignKey, content: CampaignContent) {
+  const { name: _name, description: _description, ...columns } = columnsOf(content)
+  const differs = Object.entries(columns).map(([column, value]) => sql`${sql.ref(column)} is distinct from ${value}`)
+  return scalar<boolean>(tx)`select ${sql.join(differs, sql` or `)} from campaigns where project_id = ${projectId} and id = ${id}`
 }
 
 const scheduleSql = (scheduledFor: string | null) =>
@@ -47,12 +59,12 @@ export const recordSchedule = (tx: Tx, key: CampaignKey, { scheduledFor, actor }
     ? recordAction(tx, key, { action: 'unscheduled', actor })
     : recordAction(tx, key, { action: 'scheduled', actor, details: { scheduledFor: new Date(scheduledFor).toISOString() } })
 
-type Locked = Pick<CampaignRow, 'status'> & { updatedAt: Date; deletedAt: Date | null }
+type Locked = Pick<CampaignRow, 'status' | 'ratePerMinute' | 'from'> & { updatedAt: Date; deletedAt: Date | null }
 
 /** Holds the row until the end of the transaction: one change of a campaign at a time. Fails unless the project has it. */
 export async function lockCampaign(tx: Tx, { projectId, id }: CampaignKey) {
   const campaign = await maybeOne<Locked>(tx)`
-    select status, updated_at as "updatedAt", deleted_at as "deletedAt" from campaigns where project_id = ${projectId} and id = ${id} for update
+    select status, from_address as "from", rate_per_minute as "ratePerMinute", updated_at as "updatedAt", deleted_at as "deletedAt" from campaigns where project_id = ${projectId} and id = ${id} for update
   `
   return campaign && !campaign.deletedAt ? campaign : campaignNotFound(id)
 }

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { countAffected, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { pauseStream, resumeStream, setStreamRate } from '../../delivery/outbox/streams/streams.ts'
+import type { CallingProject } from '../../http/auth/key-lookup.ts'
+import { requireToChange } from '../../http/auth/what-sends.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { AppError, fail } from '../../lib/errors.ts'
 import { assertSomeRoom } from '../../projects/caps.ts'
@@ -70,12 +72,14 @@ async function lockSending(tx: Tx, key: CampaignKey, action: string) {
   if (status !== 'SENDING') failByStatus(status, action)
 }
 
-type Rate = { ratePerMinute: number | null; actor: Actor }
+type Rate = { caller: CallingProject; ratePerMinute: number | null; actor: Actor }
 
 /** Also while it is being sent. */
-export async function changeRate(tx: Tx, key: CampaignKey, { ratePerMinute, actor }: Rate): Promise<CampaignRow> {
-  const { status } = await lockCampaign(tx, key)
+export async function changeRate(tx: Tx, key: CampaignKey, { caller, ratePerMinute, actor }: Rate): Promise<CampaignRow> {
+  const { status, ratePerMinute: stored } = await lockCampaign(tx, key)
   if (status === 'SENT' || status === 'CANCELLED') fail('CONFLICT', { message: 'This campaign is not sent any more.', details: { status } })
+  const isSlower = ratePerMinute !== null && ratePerMinute <= (stored ?? Number.POSITIVE_INFINITY)
+  if (!isSlower) await requireToChange(tx, caller, { campaign: key.id })
   await sql`
     update campaigns set rate_per_minute = ${ratePerMinute}, updated_at = ${nextRevision(sql.ref('updated_at'))}
     where project_id = ${key.projectId} and id = ${key.id}

@@ -3,21 +3,26 @@ import { maybeOne, type Pool, scalar, type Tx, transact } from '../../db/index.t
 import { nextRevision } from '../../http/if-match.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
-import { type Actor, recordAction, SYSTEM } from '../draft/audit.ts'
+import { lockSegments } from '../../segments/limits.ts'
+import { audienceOf, usesOfAudience } from '../draft/audience.ts'
+import { recordAction, SYSTEM } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, findCampaign, getCampaign } from '../draft/campaign.ts'
 import { holdSender, lockSender } from '../draft/hold.ts'
 import { assertFuture, recordSchedule } from '../draft/replace.ts'
 import { findDue } from './due.ts'
 import { pauseCampaign } from './pause.ts'
-import { exceedsCap, lockToStart, startCampaign } from './start.ts'
+import { exceedsCap, lockToStart, type Starter, startCampaign } from './start.ts'
 
 /** `scheduledFor` as given, or in a number of seconds by the clock of the database. */
 type When = { scheduledFor: string } | { delaySeconds: number }
 
 /** Schedules a draft, or schedules it anew. */
-export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, actor: Actor): Promise<CampaignRow> =>
+export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, { caller, actor }: Starter): Promise<CampaignRow> =>
   transact(db, async (tx) => {
-    const campaign = await lockToStart(tx, key)
+    // Until it is scheduled, nobody changes a segment of its audience.
+    const { segments } = usesOfAudience(audienceOf(await getCampaign(tx, key)))
+    if (segments.length) await lockSegments(tx, key.projectId)
+    const campaign = await lockToStart(tx, key, caller)
     await holdSender(tx, key.projectId, campaign)
     if ('scheduledFor' in when) await assertFuture(tx, when.scheduledFor)
     const at =

@@ -3,6 +3,8 @@ import { countRows, type Pool, type Tx, transact } from '../../db/index.ts'
 import { insertContents } from '../../delivery/outbox/enqueue.ts'
 import { openStream } from '../../delivery/outbox/streams/streams.ts'
 import { maySendSql, SUPPRESSION_JOINS } from '../../delivery/rules/may-send.ts'
+import type { CallingProject } from '../../http/auth/key-lookup.ts'
+import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import { nextRevision } from '../../http/if-match.ts'
 import { LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
 import { fail } from '../../lib/errors.ts'
@@ -17,14 +19,17 @@ import { holdSender } from '../draft/hold.ts'
 import { lockCampaign } from '../draft/replace.ts'
 import { firstPageOf } from './freeze.ts'
 
+/** Who starts a campaign, and the key by which. */
+export type Starter = { caller: CallingProject; actor: Actor }
+
 /**
  * Starts a campaign now. Content and audience are copied in the commit that makes it SENDING: changes of the template or of a segment no
  * longer change it. A worker writes the recipients.
  */
-export async function sendNow(db: Pool, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
+export async function sendNow(db: Pool, key: CampaignKey, { caller, actor }: Starter): Promise<CampaignRow> {
   await assertSendable(db, key)
   return transact(db, async (tx) => {
-    const locked = await lockToStart(tx, key)
+    const locked = await lockToStart(tx, key, caller)
     await holdSender(tx, key.projectId, locked)
     return startCampaign(tx, locked, { actor, startedBy: actor })
   })
@@ -42,10 +47,11 @@ function assertStartable({ status }: Pick<CampaignRow, 'status'>) {
 }
 
 /** The campaign as it is once its row is locked: two requests at the same moment start it once. */
-export async function lockToStart(tx: Tx, key: CampaignKey): Promise<CampaignRow> {
+export async function lockToStart(tx: Tx, key: CampaignKey, caller: CallingProject): Promise<CampaignRow> {
   await lockCampaign(tx, key)
   const campaign = await getCampaign(tx, key)
   assertStartable(campaign)
+  requireSenderDomain(caller, campaign.from)
   return campaign
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Pool, transact } from '../../db/index.ts'
+import { SENDS_NOTHING } from '../../http/declaration.ts'
 import { PlainError } from '../../http/errors.ts'
 import { readFormFile, withFormFiles } from '../../http/form-file.ts'
 import { routesOf } from '../../http/resource.ts'
@@ -34,7 +35,7 @@ const SUMMARIES: Record<(typeof OPERATIONS)[number], string> = {
 }
 
 export async function contactJobRoutes(app: App, { db }: Deps, segments: SegmentAccess) {
-  const route = routesOf(app, { tags, caller: 'project', scope: 'contacts' })
+  const route = routesOf(app, { tags, caller: 'project', role: 'MEMBER', scope: 'contacts', read: true, ...SENDS_NOTHING })
   const statusRoute = (path: string, summary: string, types: string[], showError: (error: RowError) => object) =>
     route.get(path, { summary, params: JobParam, response: { 200: JobView, 404: PlainError } }, (req) =>
       readStatus(db, { projectId: req.project.id, jobId: req.params.jobId }, types, showError),
@@ -94,7 +95,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
 }
 
 const importRoute = (app: App, db: Pool, segments: SegmentAccess) =>
-  routesOf(app, { tags, caller: 'project', scope: 'contacts' }).post(
+  routesOf(app, { tags, caller: 'project', role: 'MEMBER', scope: 'contacts', read: true, ...SENDS_NOTHING }).post(
     '/contacts/import',
     {
       summary: 'Import contacts from CSV',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SENDS_NOTHING } from '../../http/declaration.ts'
 import { PlainError } from '../../http/errors.ts'
 import { integerParam } from '../../http/paging.ts'
 import { routesOf } from '../../http/resource.ts'
@@ -17,7 +18,14 @@ const Values = z.object({
 })
 
 export function fieldRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Contact fields'], caller: 'project', scope: 'contacts' })
+  const route = routesOf(app, {
+    tags: ['Contact fields'],
+    caller: 'project',
+    role: 'MEMBER',
+    scope: 'contacts',
+    read: true,
+    ...SENDS_NOTHING,
+  })
 
   route.get(
     '/contacts/fields',

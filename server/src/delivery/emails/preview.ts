@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { findContact } from '../../contacts/contact.ts'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { type Db, maybeOne } from '../../db/index.ts'
+import { type Db, maybeOne, maybeScalar } from '../../db/index.ts'
 import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
+import { findProjectOwner } from '../../ledger/owner-sql.ts'
 import { ownValue } from '../../lib/own-value.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { escapeHtml } from '../../lib/text/html.ts'
 import { isReservedHeader } from '../../mime/compose.ts'
-import { readMessage } from '../../mime/raw/read-message.ts'
 import { unsubscribeHeaders } from '../../preferences/footer.ts'
 import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
@@ -15,7 +15,7 @@ import { resolveFromName } from '../../templates/outgoing-html.ts'
 import { findMissing, previewContent, sampleRecipient } from '../../templates/preview.ts'
 import { hasTags, inspectTemplate } from '../../templates/render.ts'
 import { listHeaders } from '../message/list-headers.ts'
-import { untrackHtml } from '../message/untrack.ts'
+import { readStored } from '../message/stored/read-stored.ts'
 import { variablesFor } from '../outbox/own-variables.ts'
 import type { EmailType } from '../rules/may-send.ts'
 
@@ -45,7 +45,7 @@ type Context = { db: Db; secrets: Secrets; publicUrl: string }
 type EmailId = { projectId: string; id: string }
 const OF_EMAIL = columns('emails', 'e', ['id', 'sourceType', 'toName', 'messageId', 'createdAt', 'vars', 'onlyVars'])
 const OF_CONTENT = columns('contents', 'c', [
-  ...(['type', 'subject', 'previewText', 'body', 'headers', 'raw', 'rawForm'] as const),
+  ...(['type', 'subject', 'previewText', 'body', 'headers', 'rawForm'] as const),
   ...(['fromAddress', 'fromName', 'replyTo'] as const),
 ])
 type Row = RowOf<typeof OF_EMAIL> &
@@ -57,6 +57,7 @@ type Row = RowOf<typeof OF_EMAIL> &
     to: string
     projectName: string
     projectLanguage: string
+    contentId: string
   }
 
 /** Stands for a value that was sent with the request and is no longer stored. */
@@ -72,7 +73,7 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   const frameUrl = frameUrlOf(secrets, { kind: 'email', projectId, id })
   if (email.sourceType === 'INBOUND')
     return { ...showReceived(email), frameUrl, headers: [], requestDataCleared: false, clearedVariables: [] }
-  if (email.rawForm !== null) return { ...showSubmitted(email), frameUrl, clearedVariables: [] }
+  if (email.rawForm !== null) return { ...(await showSubmitted({ db, secrets }, projectId, email)), frameUrl, clearedVariables: [] }
   const contact = email.contactId === null ? undefined : await findContact(db, projectId, email.contactId)
   const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, contact ? {} : { email: email.to })
   Object.assign(recipient, preferenceLinks(secrets, publicUrl, { projectId, contactId: recipient.id, emailId: id }))
@@ -89,7 +90,7 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
 
 const findRow = (db: Db, { projectId, id }: EmailId) =>
   maybeOne<Row>(db)`
-    select ${OF_EMAIL}, ${OF_CONTENT}, e.to_address as "to", p.name as "projectName", p.language as "projectLanguage",
+    select ${OF_EMAIL}, ${OF_CONTENT}, e.to_address as "to", p.name as "projectName", p.language as "projectLanguage", e.content_id as "contentId",
       case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
         as "contactId"
     from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id join projects p on p.id = e.project_id
@@ -125,10 +126,13 @@ function showReceived({ subject, body }: Row) {
 const asHtml = (text: string) => `<pre style="white-space:pre-wrap">${escapeHtml(text)}</pre>`
 
 /** A message of SMTP submission is shown as it was sent, as long as it is stored. */
-function showSubmitted(email: Row) {
-  const { subject, raw } = email
-  if (!raw) return { subject, html: '<p>The message is no longer stored.</p>', text: '', headers: [], requestDataCleared: true }
-  const { html, text, headers } = readMessage(raw)
+async function showSubmitted({ db, secrets }: Pick<Context, 'db' | 'secrets'>, projectId: string, email: Row) {
+  const { subject, contentId } = email
+  const owner = await findProjectOwner(db, projectId)
+  const load = () => maybeScalar<Buffer | null>(db)`select raw from contents where project_id = ${projectId} and id = ${contentId}`
+  const read = await readStored({ owner, secrets, isTracked: false, load: async () => (await load()) ?? undefined })
+  if (!read) return { subject, html: '<p>The message is no longer stored.</p>', text: '', headers: [], requestDataCleared: true }
+  const { html, text, headers } = read
   const ours = rebuildHeaders({ ...email, headers: {} }, subject, {}).filter(({ name }) => ADDED.test(name) && !hasName(headers, name))
   return { subject, html: html ?? asHtml(text ?? ''), text: text ?? '', headers: [...headers, ...ours], requestDataCleared: false }
 }
@@ -159,9 +163,12 @@ function setValue(data: Record<string, unknown>, [key, ...rest]: string[]) {
 
 /** A message in the sandbox, as it would have been sent, without its tracking. Undefined when there is no such message. */
 export async function previewSandboxMessage({ db, secrets }: Pick<Context, 'db' | 'secrets'>, { projectId, id }: EmailId) {
-  const found = await maybeOne<{ source: Buffer }>(db)`select source from sandbox_messages where project_id = ${projectId} and id = ${id}`
-  if (!found) return undefined
-  const { html, text, ...rest } = readMessage(found.source)
+  const owner = await findProjectOwner(db, projectId)
+  const load = async () =>
+    (await maybeOne<{ source: Buffer }>(db)`select source from sandbox_messages where project_id = ${projectId} and id = ${id}`)?.source
+  const read = await readStored({ owner, secrets, isTracked: true, load })
+  if (!read) return undefined
+  const { html, text, ...rest } = read
   const frameUrl = frameUrlOf(secrets, { kind: 'sandbox', projectId, id })
-  return { ...rest, html: untrackHtml(secrets, html ?? ''), text: text ?? '', frameUrl }
+  return { ...rest, html: html ?? '', text: text ?? '', frameUrl }
 }

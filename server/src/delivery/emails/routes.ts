@@ -29,7 +29,7 @@ type EmailId = { projectId: string; id: string }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const tags = ['Emails']
-  const route = routesOf(app, { tags, caller: 'project', scope: 'send' })
+  const route = routesOf(app, { tags, caller: 'project', role: 'MEMBER', scope: 'send', read: true })
   const previews = { db, secrets, publicUrl }
 
   route.get(
@@ -84,6 +84,8 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       description: 'Refused with 409 once a worker has taken it. Its usage is returned. A second time responds the same.',
       params: z.object({ id: Id('email') }),
       audit: 'email.cancel',
+      senders: ['stored'],
+      stops: 'always',
       response: Email,
       refusals: ['CONFLICT'],
     },
@@ -98,6 +100,8 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       params: z.object({ id: Id('email') }),
       body: z.object({ sendAt: SendAt.nullable().describe('At most 30 days ahead. Null: now.') }),
       audit: 'email.move',
+      senders: ['stored'],
+      stops: 'never',
       response: Email,
       refusals: ['CONFLICT'],
     },
@@ -117,6 +121,8 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       description: 'Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept.',
       params: z.object({ id: Id('email') }),
       audit: 'email.resend',
+      senders: ['stored'],
+      stops: 'never',
       response: { 201: Email },
       refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'],
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SENDS_NOTHING } from '../../http/declaration.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import { routesOf } from '../../http/resource.ts'
@@ -9,7 +10,7 @@ import { previewSandboxMessage, SandboxPreview } from './preview.ts'
 import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource, SandboxQuery } from './sandbox.ts'
 
 export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
-  const route = routesOf(app, { tags: ['Sandbox'], caller: 'project', scope: 'full' })
+  const route = routesOf(app, { tags: ['Sandbox'], caller: 'project', role: 'MEMBER', scope: 'full', read: true, ...SENDS_NOTHING })
   const previews = { db, secrets, publicUrl }
 
   route.get(
@@ -23,7 +24,7 @@ export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: 
     {
       summary: 'Get a sandbox message with its source',
       params: z.object({ id: Id('message') }),
-      unreadable: true,
+      read: false,
       response: SandboxMessageSource,
       // A source may have 40 MB.
       slowRead: true,
@@ -37,6 +38,8 @@ export function sandboxRoutes(app: App, { db, secrets, config: { publicUrl } }: 
       summary: 'Get the parts of a sandbox message',
       description: 'The HTML is that of the message, without its open pixel and with the original links.',
       params: z.object({ id: Id('message') }),
+      // It has values that are used once, such as codes to sign in.
+      read: false,
       response: SandboxPreview,
       slowRead: true,
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { transact } from '../../db/index.ts'
 import { DomainName } from '../../domains/name.ts'
+import { SENDS_NOTHING } from '../../http/declaration.ts'
 import { cursorList } from '../../http/paging.ts'
 import { NO_CONTENT, routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
@@ -30,7 +31,7 @@ const NewSuppression = z
 
 export function suppressionRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Suppressions']
-  const route = routesOf(app, { tags, caller: 'project', scope: 'contacts' })
+  const route = routesOf(app, { tags, caller: 'project', role: 'MEMBER', scope: 'contacts', read: true, ...SENDS_NOTHING })
 
   route.get(
     '/suppressions',
@@ -80,6 +81,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       description: 'Names the rules that keep an email to this address from being sent. Changes nothing.',
       body: z.object({ email: Address }),
       response: SuppressionCheck,
+      audit: null,
       onlyReads: true,
     },
     (req) => checkAddress(db, req.project.id, req.body.email),
@@ -91,7 +93,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       summary: 'Download all suppressions as CSV',
       description: 'At once, without a job.',
       scope: 'full',
-      unreadable: true,
+      read: false,
       response: { 200: CSV_FILE },
     },
     async (req, reply) => sendCsv(reply, 'suppressions', streamSuppressions(db, req.project.id)),

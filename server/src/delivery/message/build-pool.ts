@@ -4,6 +4,7 @@ import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { MB, MINUTE } from '../../lib/text/units.ts'
+import { messageLimitMs } from '../../lib/threads/reading-threads.ts'
 import { createThreadPool, spareCores, watchProgress } from '../../lib/threads/thread-pool.ts'
 import { createProgress } from '../../lib/threads/thread-progress.ts'
 import { type BuildRequest, type BuiltGroup, NOT_BEGUN } from './build.ts'
@@ -20,12 +21,6 @@ const GROUP_BYTES = 4 * MB
 const QUEUE_DEPTH = 2
 const MAX_PENDING = 10_000
 const MAX_WAIT_MS = 120_000
-/**
- * Time limit per email, not counting its wait. An ordinary email takes a millisecond. Encoding and signing take time by size: up to two
- * seconds for 40 MB.
- */
-const LIMIT_MS = 1_000
-const LIMIT_MS_PER_MB = 250
 /** Attempts for an email whose thread died before its build started. */
 const MAX_TRIES = 3
 /** Small: the garbage of one build is dead when the next begins. */
@@ -217,7 +212,8 @@ function takeGroup(calls: Call[]): Call[] {
 const weightOf = ({ html, content }: BuildRequest) =>
   content.attachments.reduce((sum, { content: file }) => sum + file.length, 2 * html.length + (content.raw?.bytes.length ?? 0))
 
-const timeLimitOf = (request: BuildRequest) => LIMIT_MS + LIMIT_MS_PER_MB * Math.floor(weightOf(request) / MB)
+/** Per email, not counting its wait. */
+const timeLimitOf = (request: BuildRequest) => messageLimitMs(weightOf(request))
 
 /** Owners whose emails recently took long to build. */
 function createSlowOwners() {

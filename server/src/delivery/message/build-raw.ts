@@ -1,7 +1,7 @@
 import type { ComposedMessage } from '../../mime/compose.ts'
 import { plainHeader } from '../../mime/encode.ts'
 import { changeBodyHtml } from '../../mime/raw/body-html.ts'
-import { readHead } from '../../mime/raw/head.ts'
+import { hasField, readHead } from '../../mime/raw/head.ts'
 import { recodeTo7bit } from '../../mime/raw/recode.ts'
 import type { RawContent } from '../outbox/contents/content.ts'
 import type { BuildRequest } from './build.ts'
@@ -18,16 +18,16 @@ export function composeRaw(
   const tracked = trackHtml && changeBodyHtml(asBuffer(bytes), trackHtml)
   const message = tracked ?? asBuffer(bytes)
   const sent = as7bit ? recodeTo7bit(message) : message
-  const { fields, bodyStart } = readHead(sent)
-  const has = (wanted: string) => fields.some(({ name }) => name === wanted)
+  const head = readHead(sent)
+  const has = (wanted: string) => hasField(sent, head, wanted)
   const added = [
     ...(has('date') ? [] : [plainHeader('Date', email.createdAt.toUTCString().replace('GMT', '+0000'))]),
     ...(has('message-id') ? [] : [plainHeader('Message-ID', `<${email.messageId}>`)]),
     plainHeader('X-Sterna-Id', email.id),
     ...(returnPath ? [plainHeader('X-Sterna-Return-Path', returnPath)] : []),
   ]
-  const own = Buffer.concat(fields.map((field) => field.bytes)).toString('latin1')
-  return { head: added.join('') + own, body: endedLine(sent.toString('latin1', bodyStart)), encoding: 'latin1' }
+  const own = sent.toString('latin1', 0, head.end)
+  return { head: added.join('') + own, body: endedLine(sent.toString('latin1', head.bodyStart)), encoding: 'latin1' }
 }
 
 /** An encoded part at the end may lack its line end, which every server would add and the signature would not have. */

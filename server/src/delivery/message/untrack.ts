@@ -2,10 +2,10 @@ import type { Secrets } from '../../lib/secrets.ts'
 import { escapeHtml } from '../../lib/text/html.ts'
 import { readClickToken, readOpenToken, TRAP } from './tracking-token.ts'
 
-const PIXEL = /<img src="https?:\/\/[^"\s]*\/t\/o\/([\w-]+)"[^>]*>/g
+const PIXEL = /<img src="https?:\/\/[^"\s]*\/t\/o\/([\w-]+)"[^<>]*>/g
 const BACKGROUND_PIXEL =
   /<div style="background-image:url\('https?:\/\/[^"'\s]*\/t\/o\/([\w-]+)'\)[^"]*"><\/div>(?:<!--\[if mso\]>[^!]*<!\[endif\]-->)?/g
-const HIDDEN_LINK = /<a hidden href="https?:\/\/[^"\s]*\/t\/c\/([\w-]+)"[^>]*><\/a>/g
+const HIDDEN_LINK = /<a hidden href="https?:\/\/[^"\s]*\/t\/c\/([\w-]+)"[^<>]*><\/a>/g
 const LINK = /href="https?:\/\/[^"\s]*\/t\/c\/([\w-]+)"/g
 
 /** Removes the open and click tracking of a message, so that looking at it counts as nothing. Only tokens of ours are replaced. */

@@ -14,7 +14,16 @@ import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
 import { fewRows } from './keyed-plans.ts'
-import { endStreaksSql, type HeldRefusal, holdSql, REFUSAL_TIMING, type RefusalTiming, releaseHeldCtes } from './refusals/hold.ts'
+import {
+  acceptedAfterCte,
+  endStreaksSql,
+  type HeldRefusal,
+  holdSql,
+  type IsOnWire,
+  REFUSAL_TIMING,
+  type RefusalTiming,
+  releaseHeldCtes,
+} from './refusals/hold.ts'
 import { insertRefusalsSql } from './refusals/refusal.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
 
@@ -46,7 +55,12 @@ export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
   wasHeld?: boolean
   /** A refusal that is held. */
   refusal?: HeldRefusal
+  /** When the dialogue with the server began, by the monotonic clock of this process. */
+  beganAt?: number
 }
+
+/** How refusals are held. */
+type RefusalOptions = { timing: RefusalTiming; isOnWire?: IsOnWire }
 
 const RETRY_MS = 250
 const BATCHES = { maxWaitMs: 3, lanes: 2 }
@@ -57,12 +71,12 @@ const BULK_BATCHES = { maxWaitMs: 25, lanes: 1 }
  * Settles attempts, many in one commit, with their events. A settlement counts even if other workers declared this one dead meanwhile and the
  * outcome unknown: now it is known. Retried while the database is away, because no other process knows the outcome.
  */
-export function createSettle(db: Pool, until: AbortSignal, timing = REFUSAL_TIMING) {
+export function createSettle(db: Pool, until: AbortSignal, refusals: RefusalOptions = { timing: REFUSAL_TIMING }) {
   const isOver = () => until.aborted
   const batches = (pace: typeof BATCHES) =>
     createBatcher<Settlement, boolean>({
       name: 'settle',
-      run: (settlements) => retryUntilWritten(() => settle(db, settlements, timing), isOver),
+      run: (settlements) => retryUntilWritten(() => settle(db, settlements, refusals), isOver),
       mayBeOneItem: isPermanent,
       maxItems: 500,
       maxPending: 100_000,
@@ -86,7 +100,7 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
 }
 
 /** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
-async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming) {
+async function settle(db: Pool, settlements: Settlement[], { timing, isOnWire }: RefusalOptions) {
   // Of several attempts of one email, the accepted one counts: the statement would take any.
   const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
   const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
@@ -96,7 +110,7 @@ async function settle(db: Pool, settlements: Settlement[], timing: RefusalTiming
   const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
   if (settlements.some(({ refusal }) => refusal))
-    for (const { id } of (await transactAtOnce(db, [holdSql(settlements, timing)]))[0]) settled.add(id)
+    for (const { id } of (await transactAtOnce(db, [...holdSql(settlements, timing, isOnWire)]))[0]!) settled.add(id)
   // An email that was given up, or that evidence has settled already. The first changes a counter back, which takes a lock and more statements.
   const late = settlements.filter(({ id, state }) => state === 'sent' && !settled.has(id))
   const corrected = late.length ? await transact(db, (tx) => settleByEvidence(tx, late)) : []
@@ -111,8 +125,9 @@ const KEEPS_COMING_BACK = sql`(s."putBack" and e.put_back >= ${sql.lit(MAX_PUT_B
 const MAX_SMALLINT = sql.lit(32_767)
 
 const rowsOf = (settlements: Settlement[]) =>
-  settlements.map((settlement) => ({
+  settlements.map(({ beganAt, ...settlement }) => ({
     ...settlement,
+    secondsSinceBegin: beganAt === undefined ? null : (performance.now() - beganAt) / 1_000,
     error: settlement.error && storable(settlement.error),
     subject: settlement.subject && storable(settlement.subject),
     eventId: newId(),
@@ -152,12 +167,12 @@ const settleStatement = fixedStatement(
         sql`jsonb_to_recordset(${rows}::jsonb) as r(
           "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8,
           failed boolean, "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid, domain text,
-          "wasHeld" boolean)`,
+          "wasHeld" boolean, "secondsSinceBegin" float8)`,
         count,
       )} as s
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
-      returning ${END_COLUMNS}, s."unknownRecipient", s."eventId", e.source_type, e.created_at, s.domain, s."wasHeld", s.code
+      returning ${END_COLUMNS}, s."unknownRecipient", s."eventId", e.source_type, e.created_at, s.domain, s."wasHeld", s.code, s."secondsSinceBegin"
     ), refused as (
       ${insertRefusalsSql(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where "unknownRecipient"`)}
     ), new_events as materialized (
@@ -172,7 +187,7 @@ const settleStatement = fixedStatement(
         from settled where state in ('sent', 'failed', 'skipped')`)}
     ), ended_streaks as (
       ${endStreaksSql}
-    )${hasSkipped ? recordSkippedCte : sql``}${wereHeld ? releaseHeldCtes : sql``}
+    )${hasSkipped ? recordSkippedCte : sql``}${wereHeld ? releaseHeldCtes : sql``}${acceptedAfterCte({ wereHeld })}
     select id from settled`,
 )
 

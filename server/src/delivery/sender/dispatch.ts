@@ -2,6 +2,7 @@ import { createWakeSignal } from '../../lib/concurrency/wake-signal.ts'
 import type { Disposition } from '../transport/classify.ts'
 import type { ReadyEmail } from './build-email.ts'
 import type { createPace } from './limits/pace.ts'
+import type { RefusedDomains } from './limits/refused-domains.ts'
 import type { createSlots } from './limits/slots.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
@@ -13,6 +14,7 @@ const SILENT_FACTOR = 4
 type Deps = SenderShared & {
   pace: ReturnType<typeof createPace>
   slots: ReturnType<typeof createSlots>
+  refusedDomains: RefusedDomains
   reconciler: Reconciler
   /** After this time without a reply an email gives up its slot on the wire. */
   lingerMs: number
@@ -23,7 +25,20 @@ type Deps = SenderShared & {
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
 /** Sends ready emails: as many at once as the ledger has slots, as fast as the pace allows. */
-export function createDispatcher({ ledger, health, pace, slots, reconciler, lingerMs, transmit, mayWork, stopping, onRoom, log }: Deps) {
+export function createDispatcher({
+  ledger,
+  health,
+  pace,
+  slots,
+  refusedDomains,
+  reconciler,
+  lingerMs,
+  transmit,
+  mayWork,
+  stopping,
+  onRoom,
+  log,
+}: Deps) {
   const isStopping = () => stopping.aborted
   const ended = createWakeSignal()
 
@@ -45,6 +60,7 @@ export function createDispatcher({ ledger, health, pace, slots, reconciler, ling
   const takeNext = () =>
     ledger.takeNext({
       mayTake: () => pace.take(resume),
+      mayLeave: refusedDomains.mayLeave(),
       ...(health.isProbing() ? { preferred: ({ projectId }) => !health.hasPausedDomain(projectId) } : {}),
     })
 
@@ -65,9 +81,11 @@ export function createDispatcher({ ledger, health, pace, slots, reconciler, ling
   async function send(ready: ReadyEmail, onHandedOver = () => {}) {
     const { email } = ready
     ledger.takeSlot(email)
+    refusedDomains.began(email, { projectId: email.projectId, domain: ready.domain })
     const replied = lingerUnlessReplied(email)
     const freeSlot = (hasReply = false) => {
       replied()
+      refusedDomains.ended(email)
       ledger.freeSlot(email, hasReply)
       sendReady()
     }

@@ -15,6 +15,7 @@ import { createIntake } from './intake.ts'
 import { createLedger } from './ledger/ledger.ts'
 import { createHealth } from './limits/health.ts'
 import { createPace } from './limits/pace.ts'
+import { createRefusedDomains } from './limits/refused-domains.ts'
 import { createSlots } from './limits/slots.ts'
 import { createSuspects } from './limits/suspects.ts'
 import { createPipeline } from './pipeline.ts'
@@ -63,7 +64,9 @@ export async function startSender(options: Options) {
   const slots = createSlots(options.connections)
   const ledger = createLedger<ReadyEmail>(owners.of, slots)
   const health = createHealth({ db: ownDb, log, timing: timing.pauses })
-  const pipeline = createPipeline({ ...options, health, ownerOf: owners.of, refusalTiming: timing.refusals, until: shutdown.signal })
+  const refusedDomains = createRefusedDomains()
+  const refusals = { refusalTiming: timing.refusals, refusedDomains }
+  const pipeline = createPipeline({ ...options, ...refusals, health, ownerOf: owners.of, until: shutdown.signal })
   const pace = createPace(options.ratePerSecond)
   const reconciler = createReconciler({ db: ownDb, worker, heldIds: ledger.heldIds })
   const shared = {
@@ -80,11 +83,11 @@ export async function startSender(options: Options) {
   }
   const { prepare, transmit } = pipeline
   const claim = createClaim(db, worker)
-  const dispatcher = createDispatcher({ ...shared, pace, slots, reconciler, lingerMs: timing.lingerMs, transmit, onRoom })
+  const dispatcher = createDispatcher({ ...shared, pace, slots, refusedDomains, reconciler, lingerMs: timing.lingerMs, transmit, onRoom })
   const { send } = dispatcher
   const suspects = createSuspects({ ...shared, pipeline, send, onEnd: onQueued })
   const { isExclusive } = suspects
-  const verifier = createVerifier({ ...shared, prepare, send, timing: timing.refusals, isExclusive, onQueued })
+  const verifier = createVerifier({ ...shared, prepare, send, timing: timing.refusals, refusedDomains, isExclusive, onQueued })
   const intakes = Object.values(PRIORITIES).map((priority) =>
     createIntake({ ...shared, priority, pollMs: timing.pollMs, reconciler, claim, prepare, isExclusive, onReady: dispatcher.resume }),
   )

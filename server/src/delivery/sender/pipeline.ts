@@ -14,6 +14,7 @@ import { classify, type Disposition } from '../transport/classify.ts'
 import type { Transport } from '../transport/transport.ts'
 import { type BuilderDeps, createEmailBuilder, type ReadyEmail } from './build-email.ts'
 import type { Health } from './limits/health.ts'
+import type { RefusedDomains } from './limits/refused-domains.ts'
 import { createPrepare } from './prepare.ts'
 import { createSecondGate } from './second-gate.ts'
 import { heldRefusalIn, holdBack, holdRefusal, idOf, PUT_BACK, settlementOf } from './settlements.ts'
@@ -38,6 +39,7 @@ type Deps = Omit<BuilderDeps, 'timeouts'> & {
   worker: number
   transport: Transport
   refusalTiming: RefusalTiming
+  refusedDomains: RefusedDomains
   /** When aborted, settlements are no longer retried while the database is away. */
   until: AbortSignal
 }
@@ -46,11 +48,11 @@ export type Pipeline = ReturnType<typeof createPipeline>
 
 /** The steps of sending an email: gate, render, build, mark, transmit, settle. */
 export function createPipeline(deps: Deps) {
-  const { db, ownDb, health, log, worker, transport, refusalTiming, until } = deps
+  const { db, ownDb, health, log, worker, transport, refusalTiming, refusedDomains, until } = deps
   const timeouts = createTimeouts()
   const contents = createContents(db)
   const mark = createMark(ownDb, worker)
-  const settle = createSettle(ownDb, until, refusalTiming)
+  const settle = createSettle(ownDb, until, { timing: refusalTiming, isOnWire: refusedDomains.isOnWire })
   const passGateAgain = createSecondGate(db, contents.find)
   const builder = createEmailBuilder({ ...deps, timeouts })
   const prepare = createPrepare({ ...deps, contents, settle, builder, timeouts })
@@ -73,6 +75,7 @@ export function createPipeline(deps: Deps) {
       return void (await settle(ended))
     }
     const startedAt = Date.now()
+    const beganAt = performance.now()
     const outcome = await transport.send(outgoing, async () => {
       if (!mayLeave()) return undefined
       handedOver(true)
@@ -90,11 +93,14 @@ export function createPipeline(deps: Deps) {
     providerReplies.inc({ outcome: disposition.action, about: disposition.about ?? 'email' })
     if (isTracing()) traceAttempt(email, disposition, startedAt)
     health.attempted({ email, domain, disposition })
+    const sender = { projectId: email.projectId, domain }
+    const refusal = transport.refusesForGood ? undefined : heldRefusalIn(disposition, refusedDomains.wasAcceptedLately(sender))
+    if (refusal) refusedDomains.refused(sender, email.wasHeld)
+    else if (disposition.action === 'sent') refusedDomains.accepted(sender)
     offTheWire(disposition)
     crash('answered')
-    const refusal = transport.refusesForGood ? undefined : heldRefusalIn(disposition)
     const settlement = refusal ? holdRefusal(email, refusal) : settlementOf(email, disposition, () => health.waitOfDomain(email, domain))
-    await settle({ ...settlement, domain, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
+    await settle({ ...settlement, domain, subject, beganAt, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
     // The sender domain may be paused now.
     if (refusal) health.syncSoon()
     crash('settled')

@@ -1,3 +1,4 @@
+import { HOUR, SECOND } from '../../lib/text/units.ts'
 import { RENDER_FAILURES, type Rendered } from '../../templates/rendered-email.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import { HELD, type HeldRefusal } from '../outbox/refusals/hold.ts'
@@ -34,18 +35,33 @@ const WAITS_FOR_VERDICT = { state: 'deferred', error: HELD, code: HELD } as cons
 /** An email whose refusal is held goes back to where it was. */
 export const holdBack = (email: ClaimedEmail, heldBack: HeldBack): Settlement => ({
   ...idOf(email),
-  ...(email.wasHeld ? WAITS_FOR_VERDICT : { state: 'deferred', ...heldBack }),
+  ...(email.wasHeld ? { ...WAITS_FOR_VERDICT, waitSeconds: heldBack.waitSeconds } : { state: 'deferred', ...heldBack }),
 })
 
-export const holdRefusal = (email: ClaimedEmail, refusal: HeldRefusal): Settlement => ({ ...idOf(email), ...WAITS_FOR_VERDICT, refusal })
+/** After the last of the waits between attempts. */
+const LONGEST_WAIT_SECONDS = (6 * HOUR) / SECOND
+
+/**
+ * A plain refusal waits for its verdict. With any other one the email is also tried again from time to time: where nothing else is sent, only that
+ * shows whether the relay has refused us.
+ */
+export const holdRefusal = (email: ClaimedEmail, refusal: HeldRefusal): Settlement => ({
+  ...idOf(email),
+  ...WAITS_FOR_VERDICT,
+  refusal,
+  waitSeconds: refusal.plain && !email.wasHeld ? null : (waitBeforeRetry({ failures: email.attempts - 1 }) ?? LONGEST_WAIT_SECONDS),
+})
 
 /**
  * The refusal, if it ends the email because of its recipient. Servers also say such things about us, so it is held until other emails show which it
  * is. A message that is too large, or a sender address with a wrong syntax, concerns that email alone.
  */
-export const heldRefusalIn = ({ action, about, reason, fingerprint, unknownRecipient = false }: Disposition): HeldRefusal | undefined =>
+export const heldRefusalIn = (
+  { action, about, reason, fingerprint, unknownRecipient = false, plain = false }: Disposition,
+  acceptedBefore: boolean,
+): HeldRefusal | undefined =>
   action === 'fail' && about === 'recipient' && reason !== null && fingerprint !== undefined
-    ? { fingerprint, reply: reason, unknownRecipient }
+    ? { fingerprint, reply: reason, unknownRecipient, plain, acceptedBefore }
     : undefined
 
 const THROTTLED_WAIT_SECONDS = 5

@@ -3,22 +3,23 @@ import { transact } from '../../db/index.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { RefusalTiming } from '../outbox/refusals/hold.ts'
 import {
-  claimProbes,
-  endProbes,
+  claimProbe,
+  endProbe,
   isStillPaused,
-  type Probes,
+  type Probe,
   reserveProbes,
-  returnProbes,
+  returnProbe,
   type VerifyingPause,
 } from '../outbox/refusals/probes.ts'
-import { applyVerdicts, hasHeldRefusals, pauseStreaks } from '../outbox/refusals/verdicts.ts'
+import { applyVerdicts, askAgain, hasHeldRefusals, pauseStreaks } from '../outbox/refusals/verdicts.ts'
 import type { ReadyEmail } from './build-email.ts'
 import type { Dispatcher } from './dispatch.ts'
+import type { RefusedDomains } from './limits/refused-domains.ts'
 import { wakePaused } from './limits/stored-pauses.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { SenderShared } from './shared.ts'
 
-/** Sender domains that this worker probes at once, with two emails each. */
+/** Sender domains that this worker probes at once. */
 const MAX_PROBED = 4
 /** Verdicts per transaction. */
 const CHUNK = 500
@@ -27,6 +28,7 @@ type Deps = SenderShared & {
   prepare: Pipeline['prepare']
   send: Dispatcher['send']
   timing: RefusalTiming
+  refusedDomains: RefusedDomains
   /** True while a suspect is sent alone. */
   isExclusive: () => boolean
   /** Emails were queued, or may leave again. */
@@ -34,11 +36,12 @@ type Deps = SenderShared & {
 }
 
 /**
- * Finds out what held refusals are about, and applies those that stand. A sender domain that is paused for equal refusals is probed with two
- * emails: one that was refused so, and another one. Any number of workers may do this: everything they decide by is in the database.
+ * Finds out what held refusals are about, and applies those that stand. A sender domain that is paused for equal refusals is probed with one
+ * email at a time. Any number of workers may do this: everything they decide by is in the database.
  */
 export function createVerifier(deps: Deps) {
-  const { db, worker, readOwners, ledger, health, prepare, send, timing, oneAtATime, mayWork, isExclusive, stopping, onQueued, log } = deps
+  const { db, worker, readOwners, ledger, health, prepare, send, timing, refusedDomains } = deps
+  const { oneAtATime, mayWork, isExclusive, stopping, onQueued, log } = deps
   const isStopping = () => stopping.aborted
   /** The project of each pause that is probed. */
   const probing = new Map<Promise<void>, string>()
@@ -46,7 +49,8 @@ export function createVerifier(deps: Deps) {
   async function verify() {
     if (!mayWork() || !(health.isVerifying() || (await hasHeldRefusals(db)))) return
     while ((await transact(db, (tx) => applyVerdicts(tx, { holdMs: timing.holdMs, limit: CHUNK }))) === CHUNK);
-    await transact(db, (tx) => pauseStreaks(tx, timing))
+    if (await transact(db, (tx) => askAgain(tx, CHUNK))) onQueued()
+    await transact(db, (tx) => pauseStreaks(tx, timing, refusedDomains.onWire()))
     const limit = MAX_PROBED - probing.size
     // While the provider is paused, nothing shows what a refusal is about. The email that probes the provider may be one of these.
     if (limit < 1 || !health.isVerifying() || health.isProviderPaused() || isExclusive()) return
@@ -60,17 +64,17 @@ export function createVerifier(deps: Deps) {
   }
 
   async function probeDomain(pause: VerifyingPause) {
-    const probes = await oneAtATime(() => claim(pause))
-    if (!probes) return void (await transact(db, (tx) => returnProbes(tx, pause)))
+    const probe = await oneAtATime(() => claim(pause))
+    if (!probe) return void (await transact(db, (tx) => returnProbe(tx, pause)))
     try {
-      await sendAll([probes.held, probes.other].filter((email) => email !== undefined))
+      if (probe.email) await sendProbe(probe.email)
     } finally {
-      // Emails that this worker gives back have shown nothing.
-      if (isStopping()) await transact(db, (tx) => returnProbes(tx, pause))
+      // An email that this worker gives back has shown nothing.
+      if (isStopping()) await transact(db, (tx) => returnProbe(tx, pause))
     }
     if (isStopping()) return
     const conclusion = await transact(db, async (tx) => {
-      const found = await endProbes(tx, pause, probes, timing)
+      const found = await endProbe(tx, pause, probe, timing)
       if (!isStillPaused(found)) await wakePaused(tx, [pause])
       return found
     })
@@ -83,35 +87,33 @@ export function createVerifier(deps: Deps) {
    * Undefined when this worker may claim none now. Held before anything else runs: the database row of an email that is not held is released to
    * other workers.
    */
-  async function claim(pause: VerifyingPause): Promise<Probes | undefined> {
+  async function claim(pause: VerifyingPause): Promise<Probe | undefined> {
     await readOwners([pause.projectId])
     if (isStopping() || isExclusive()) return undefined
-    const probes = await claimProbes(db, worker, pause)
-    for (const email of [probes.held, probes.other]) if (email) ledger.hold(email)
-    return probes
+    const probe = await claimProbe(db, worker, pause)
+    if (probe.email) ledger.hold(probe.email)
+    return probe
   }
 
-  /** Resolves when they are settled, when the time for their replies is over, or when this worker stops. */
-  async function sendAll(emails: ClaimedEmail[]) {
-    const ready: ReadyEmail[] = []
+  /** Resolves when it is settled, when the time for its reply is over, or when this worker stops. */
+  async function sendProbe(email: ClaimedEmail) {
+    const built: ReadyEmail[] = []
     const options = {
       asProbes: true,
-      onPrepared: (_: ClaimedEmail[], built: ReadyEmail[]) => void ready.push(...built),
+      onPrepared: (_: ClaimedEmail[], ready: ReadyEmail[]) => void built.push(...ready),
       isStopped: isStopping,
     }
-    const release = () => {
-      for (const email of emails) if (!ready.some((each) => each.email === email)) ledger.release(email)
-    }
-    // After a failure none of them is sent, not even one that is ready.
-    const giveBack = (err: unknown) => {
-      ready.length = 0
+    // After a failure it is not sent, not even if it is ready.
+    await prepare([email], options).catch((err) => {
+      ledger.release(email)
       throw err
-    }
-    if (emails.length) await prepare(emails, options).catch(giveBack).finally(release)
+    })
+    const [ready] = built
+    if (!ready) return ledger.release(email)
     const answered = new AbortController()
-    const replies = Promise.all(ready.map((each) => send(each))).finally(() => answered.abort())
+    const reply = send(ready).finally(() => answered.abort())
     const signal = AbortSignal.any([stopping, answered.signal])
-    await Promise.race([replies, sleep(timing.probeMs, undefined, { signal }).catch(() => {})])
+    await Promise.race([reply, sleep(timing.probeMs, undefined, { signal }).catch(() => {})])
   }
 
   return { verify, untilProbed: () => Promise.all(probing.keys()) }

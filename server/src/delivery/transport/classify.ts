@@ -1,4 +1,5 @@
 import { HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
+import { isPlainRefusal } from './plain-refusal.ts'
 import type { SendOutcome } from './transport.ts'
 
 /** What to do with an email after an attempt, and what the reply was about. */
@@ -22,9 +23,12 @@ export type Disposition = {
   repeatable?: boolean
   /** Of refusals that are counted: equal for replies that differ only in addresses, hosts, ids and numbers. */
   fingerprint?: string
+  /** Of refusals that are counted: the reply says nothing but that the recipient is unknown. */
+  plain?: boolean
 }
 
-type Means = Omit<Disposition, 'reason' | 'fingerprint'>
+/** What a rule says about a reply. The rest follows from its text. */
+export type Means = Omit<Disposition, 'reason' | 'fingerprint' | 'plain'>
 type Rule = { when: { test(text: string, recipient: string): boolean }; means: Means }
 
 const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
@@ -146,7 +150,8 @@ export function classify(outcome: SendOutcome, recipient: string): Disposition {
   if (outcome.is === 'not-sent') return { ...TRY_LATER, reason }
   const means = outcome.disposition ?? meaningOf(outcome, recipient)
   const isCounted = means.repeatable || means.unknownRecipient
-  return { ...means, reason, ...(isCounted ? { fingerprint: fingerprintOf(outcome.response, recipient) } : {}) }
+  if (!isCounted) return { ...means, reason }
+  return { ...means, reason, fingerprint: fingerprintOf(outcome.response, recipient), plain: isPlainRefusal(outcome.response, recipient) }
 }
 
 function meaningOf(outcome: SendOutcome & { is: 'refused' }, recipient: string): Means {

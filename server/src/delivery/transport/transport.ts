@@ -1,4 +1,4 @@
-import type { Disposition } from './classify.ts'
+import type { Means } from './classify.ts'
 
 /** A message to be sent, with its envelope. */
 export type OutgoingMessage = {
@@ -37,7 +37,7 @@ export type SendOutcome =
   /** `feedback`: reports that are known at once. */
   | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
   /** Refused, nothing was accepted. `disposition` is set by transports that do not speak SMTP. */
-  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; disposition?: Omit<Disposition, 'reason' | 'fingerprint'> }
+  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; disposition?: Means }
   /** Failed before the hand-over. */
   | { is: 'not-sent'; at: Stage; error: string; busy?: boolean }
   /** Not permitted to leave: as if it had not been tried. */

@@ -9,11 +9,17 @@ import { KB } from '../../lib/text/units.ts'
 import { recordFacts } from '../../webhooks/facts.ts'
 import { CHECK_INTERVAL_SECONDS, FAILED_AFTER_SECONDS, MAX_FAILURES } from '../check.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from '../domain.ts'
+import { isProven } from '../proof.ts'
 import { findRecords, judgeRecord, linkRecord, type RecordFinding, type Verdict } from '../records.ts'
 import { PROOF_PATH, urlOnHost } from './link-host.ts'
 
 type Deps = { db: Pool; dns: Dns; secrets: Secrets; log: Log; publicUrl: string }
-type Due = Pick<DomainRow, 'projectId' | 'id' | 'domain' | 'status'> & { linkHost: string; failures: number; pendingSeconds: number }
+type Due = Pick<DomainRow, 'projectId' | 'id' | 'domain' | 'status'> & {
+  linkHost: string
+  failures: number
+  pendingSeconds: number
+  isDomainVerified: boolean
+}
 
 const LOOKUP_MS = 4_000
 const TIMEOUT_MS = 5_000
@@ -40,9 +46,9 @@ export async function checkLinkHostNow(deps: Deps, { projectId, id }: DomainRow)
   return due && checkOne(deps, due)
 }
 
-const DUE =
-  sql.raw(`project_id as "projectId", id, domain, link_host as "linkHost", link_host_status as status, link_host_failures as failures,
-  extract(epoch from now() - link_host_since)::float8 as "pendingSeconds"`)
+const DUE = sql`
+  project_id as "projectId", id, domain, link_host as "linkHost", link_host_status as status, link_host_failures as failures,
+  extract(epoch from now() - link_host_since)::float8 as "pendingSeconds", ${isProven} is true as "isDomainVerified"`
 
 /** Due again in 5 minutes, in case this process dies before it stores the result. */
 const takeDue = (tx: Tx) => many<Due>(tx)`
@@ -58,17 +64,19 @@ async function checkOne(deps: Deps, due: Due) {
   const record = { ...linkRecord(linkHost, deps.publicUrl), required: true }
   const findings = await findRecords(deps.dns, [record])
   const published = judgeRecord([record], findings)
-  const verdict = published.is === 'proven' ? await judge(deps, linkHost) : published
+  const verdict = published.is === 'proven' ? await judge(deps, due) : published
   const row = await transact(deps.db, (tx) => settle(tx, due, findings[0]!, verdict))
   if (row && row.linkHostStatus !== status)
     deps.log.info({ linkHost, projectId, from: status, to: row.linkHostStatus }, 'link host status changed')
   return row
 }
 
-const judge = async (deps: Deps, host: string): Promise<Verdict> =>
-  (await isOurs(deps, host))
-    ? { is: 'proven' }
-    : { is: 'missing', why: `${host} does not lead to this installation, or has no certificate.` }
+/** A CNAME proves little: the host may be another name of the operator's. The proof is the DNS of its domain. */
+async function judge(deps: Deps, { linkHost: host, domain, isDomainVerified }: Due): Promise<Verdict> {
+  if (!isDomainVerified) return { is: 'unknown', why: `${domain} is not verified.` }
+  if (await isOurs(deps, host)) return { is: 'proven' }
+  return { is: 'missing', why: `${host} does not lead to this installation, or has no certificate.` }
+}
 
 /** Whether a request to the host arrives here. Only to public addresses, or where the installation itself is; nothing of the reply is shown. */
 async function isOurs({ dns, secrets, publicUrl }: Deps, host: string) {
@@ -105,6 +113,7 @@ async function settle(tx: Tx, due: Due, finding: RecordFinding, verdict: Verdict
   const row = await maybeOne<DomainRow>(tx)`
     update domains set
       link_host_status = ${next.status},
+      link_host_verified = case when ${next.status} = 'verified' then link_host else link_host_verified end,
       link_host_pointed = case when ${finding.status === 'unknown'} then link_host_pointed else ${finding.status === 'found'} end,
       link_host_finding = ${JSON.stringify(finding)}::jsonb,
       link_host_error = ${next.error},

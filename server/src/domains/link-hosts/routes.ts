@@ -1,22 +1,24 @@
 import { z } from 'zod'
-import { maybeOne } from '../../db/index.ts'
+import { ANYONE } from '../../http/declaration.ts'
 import { linkHostsOf } from '../../http/link-host-guard.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { notFound } from '../../lib/errors.ts'
 import { DomainName } from '../name.ts'
-import { PROOF_PATH } from './link-host.ts'
+import { mayHaveCertificate, PROOF_PATH } from './link-host.ts'
 
 const Host = z.object({ domain: z.string().max(1_000).optional() })
 
 export function linkHostRoutes(app: App, { db, secrets }: Deps) {
-  const route = routesOf(app, { tags: ['Domains'], caller: 'anyone' })
+  const route = routesOf(app, { tags: ['Domains'], ...ANYONE })
 
   route.get(
     '/link-hosts/allowed',
     {
       summary: 'Ask whether a host may get a certificate',
-      description: 'For web servers that get certificates on demand: 200 for a link host whose CNAME points here, 404 for any other name.',
+      description:
+        'For web servers that get certificates on demand: 200 for the link host of a verified domain whose CNAME points here, 404 for any ' +
+        'other name.',
       querystring: Host,
       response: z.object({ domain: z.string() }),
       refusals: ['RESOURCE_NOT_FOUND'],
@@ -24,13 +26,12 @@ export function linkHostRoutes(app: App, { db, secrets }: Deps) {
     async (req) => {
       const given = req.query.domain ?? ''
       const host = DomainName.safeParse(given).data
-      const known = host && (await maybeOne(db)`select 1 from domains where link_host = ${host} and link_host_pointed`)
-      return known ? { domain: host } : notFound('link host', given.slice(0, 253))
+      return host && (await mayHaveCertificate(db, host)) ? { domain: host } : notFound('link host', given.slice(0, 253))
     },
   )
 
   /** Of the host that the request names. */
-  app.get(PROOF_PATH, { config: { caller: 'anyone' }, schema: { hide: true } }, async (req, reply) => {
+  app.get(PROOF_PATH, { config: ANYONE, schema: { hide: true } }, async (req, reply) => {
     const [host] = linkHostsOf(req) ?? notFound('route', PROOF_PATH)
     return reply.type('text/plain').send(secrets.sign('link-host', host!))
   })

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { maybeOne, type Pool } from '../../db/index.ts'
 import { createCache } from '../../lib/cache.ts'
 import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
@@ -6,6 +6,7 @@ import { fail, notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/id.ts'
 import { isInNetworks } from '../../lib/network/cidr.ts'
 import { MINUTE } from '../../lib/text/units.ts'
+import { type Role, requireDeclaration } from '../declaration.ts'
 import { createRateLimiter, type RateState } from '../limits/rate-limit.ts'
 import type { App, Deps } from '../server.ts'
 import { READS, refuseCrossSite } from './cross-site.ts'
@@ -15,22 +16,10 @@ import { missingScope, refuseScope } from './scopes.ts'
 import { createKeyFinder, createSecretKeys, type SecretKeys } from './secret-keys.ts'
 import { findSession, type Person, readSessionCookie } from './session-cookie.ts'
 
-/**
- * Who may call a route:
- * - `anyone`: no credentials, from anywhere (health, webhooks, public pages)
- * - `visitor`: no credentials, but not from another web site (sign-in and the like)
- * - `session`: a signed-in person; with `role`, one who has at least that role in the project `:id`
- * - `public-key`, `secret-key`: that key and nothing else
- * - `project`: the secret key, or a session with `X-Project-Id`; `role` then binds the person
- */
-export type Caller = 'anyone' | 'visitor' | 'session' | 'public-key' | 'secret-key' | 'project'
-export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
 type Project = CallingProject
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    caller?: Caller
-    role?: Role
     /** Changes nothing although its method may: a disabled project may call it. */
     onlyReads?: boolean
     /** The handler verifies the key in its own transaction (`checkCallers`), so a cached lookup is enough here. */
@@ -94,7 +83,7 @@ export function authenticate(app: App, deps: Deps) {
       if (role) await joinProject(req, (req.params as { id?: string }).id ?? '', role)
       return
     }
-    if (caller === 'project' && !req.headers.authorization && readSessionCookie(req, config.publicUrl)) await enterByHeader(req, role)
+    if (caller === 'project' && !req.headers.authorization && readSessionCookie(req, config.publicUrl)) await enterByHeader(req, role!)
     else await admitKey(req, reply)
     if (req.project.disabled && !onlyReads && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
@@ -122,7 +111,7 @@ export function authenticate(app: App, deps: Deps) {
     req.role = member.role
   }
 
-  async function enterByHeader(req: FastifyRequest, needed: Role = 'MEMBER') {
+  async function enterByHeader(req: FastifyRequest, needed: Role) {
     await signIn(req)
     const projectId = req.headers['x-project-id']
     if (typeof projectId !== 'string') fail('BAD_REQUEST', { message: 'Name the project in the X-Project-Id header.' })
@@ -135,11 +124,11 @@ export function authenticate(app: App, deps: Deps) {
 
   /** Sets the project of the key, and refuses a key that may not call this route. */
   async function findKey(req: FastifyRequest) {
-    const { caller, scope, keyCheckedLater, ...route } = req.routeOptions.config
+    const { caller, scope, read = false, keyCheckedLater } = req.routeOptions.config
     const kind = caller === 'public-key' ? 'pk' : 'sk'
     const key = readBearer(req)
     const isOutside = ({ networks }: Project) => networks !== null && !isInNetworks(req.ip, networks)
-    const missingOf = ({ scopes }: Project) => scope && missingScope(scopes, { ...route, method: req.method, scope })
+    const missingOf = ({ scopes }: Project) => scope && missingScope(scopes, { method: req.method, scope, read })
     const cached = keyCheckedLater && key.startsWith(`${kind}_`) ? remembered.get(key) : undefined
     // The cache may be stale: only for handlers that verify the key again, and never a reason to refuse.
     const isCached = cached !== undefined && !isOutside(cached) && !missingOf(cached)
@@ -162,14 +151,6 @@ export function authenticate(app: App, deps: Deps) {
       req.isCounted = true
     }
   }
-}
-
-/** A route that does not declare its callers must not boot. */
-function requireDeclaration({ method, url, config }: RouteOptions) {
-  if (!config?.caller) throw new Error(`${method} ${url} does not declare who may call it`)
-  const isOpenToSecretKeys = config.caller === 'secret-key' || config.caller === 'project'
-  if (isOpenToSecretKeys !== (config.scope !== undefined))
-    throw new Error(`${method} ${url}: routes for secret keys, and only those, have a scope`)
 }
 
 function writeRateHeaders(reply: FastifyReply, state: RateState | undefined) {

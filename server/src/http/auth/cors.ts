@@ -1,3 +1,4 @@
+import { ANYONE } from '../declaration.ts'
 import type { App } from '../server.ts'
 
 /** Headers of responses that pages of other origins may read. */
@@ -16,6 +17,6 @@ const PREFLIGHT = {
 export function allowCors(app: App) {
   app.addHook('onRoute', ({ url, config }) => {
     if (config?.caller !== 'public-key') return
-    app.options(url, { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) => reply.status(204).headers(PREFLIGHT).send())
+    app.options(url, { config: ANYONE, schema: { hide: true } }, (_req, reply) => reply.status(204).headers(PREFLIGHT).send())
   })
 }

@@ -1,9 +1,11 @@
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createCounts } from '../../lib/concurrency/counts.ts'
+import { type Arrival, type ByteBudgetLimits, type ByteHold, createByteBudget, SMALL_BODY } from '../../lib/concurrency/byte-budget.ts'
 import type { Config } from '../../lib/config.ts'
-import { tryLater } from '../../lib/errors.ts'
-import { KB, MB } from '../../lib/text/units.ts'
+import { AppError, tryLater } from '../../lib/errors.ts'
+import { networkOf } from '../../lib/network/network.ts'
+import { cutOffs } from '../../lib/process/metrics.ts'
+import { MB } from '../../lib/text/units.ts'
 import { maxFormBytes } from '../form-file.ts'
 import { createValueCounter } from '../json.ts'
 import type { App } from '../server.ts'
@@ -13,89 +15,73 @@ declare module 'fastify' {
     holdBody: HoldBody
   }
   interface FastifyRequest {
-    /** The request's part of the budget of body bytes; null for small bodies. */
-    bodyHold: Hold | null
+    /** The request's part of the budget of body bytes, with the bytes that its headers announce; null for small bodies. */
+    bodyHold: (ByteHold & { announced: number | 'counted' }) | null
   }
 }
 
-/** Holds the bytes of something else than a request, such as a message that arrives by SMTP, as if it were the body of one of the project. */
-export type HoldBody = (projectId: string) => {
-  /** False when the bytes, `total` so far, do not fit. */
-  grow(total: number): boolean
-  /** May be called more than once. */
-  release(): void
-}
+/** Holds the bytes of something else than a request, such as a message that arrives by SMTP, as if it were the body of one of the owner. */
+export type HoldBody = (owner: string, arrival: Arrival) => ByteHold
 
-type Hold = { owner: string; share: number; bytes: number }
-
-/** Bodies up to this size are not counted: a connection costs as much memory, and the budget must not refuse a sign-in. */
-const SMALL = 16 * KB
 /** Larger bodies are refused while they arrive if they contain too many values: kept, they would cost memory and garbage collection. */
 const LARGE = MB
-/** Callers without a project or session share one bucket. */
-const ANONYMOUS = 'anonymous'
-/** Shares of the budget. Public keys are visible in web pages: requests with them, like anonymous ones, must not starve a project's servers. */
-const SHARES = { project: 1 / 2, public: 1 / 8 }
+/**
+ * What one owner may hold of the budget. Public keys are visible in web pages: requests with them, like those of strangers, who have no key and no
+ * session, must not starve a project's servers. Strangers share one part of the budget, and one network has at most half of that.
+ */
+const SHARES = { owner: 1 / 2, public: 1 / 8, strangers: 1 / 8, network: 1 / 2 }
 const HAS_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Bounds the bytes of request bodies that this node holds at once, half of them for one project. Bytes count from before they are read
+ * Bounds the bytes of request bodies that this node holds at once, half of them for one owner. Bytes count from before they are read
  * until the response is sent: a parsed body stays in memory while it waits to be written. As bytes, text, parsed value and garbage a body
  * takes three to four times its size: 60 concurrent bodies of 39 MB, with the default budget of 128 MB, peaked at 555 MB.
  */
-export function limitBodies(app: App, { bodyBudgetMb }: Config) {
-  const budget = createBudget(bodyBudgetMb * MB)
+export function limitBodies(app: App, { bodyBudgetMb }: Pick<Config, 'bodyBudgetMb'>, limits: Partial<ByteBudgetLimits> = {}) {
+  const budget = createByteBudget(bodyBudgetMb * MB, limits)
+  const { whole } = budget
+  const strangers = budget.part(SHARES.strangers)
   app.decorateRequest('bodyHold', null)
-  app.decorate('holdBody', (projectId) => {
-    const held: Hold = { owner: projectId, share: SHARES.project, bytes: 0 }
-    return {
-      grow(total) {
-        if (total <= SMALL) return true
-        const bytes = total - held.bytes
-        if (!budget.take(held, bytes)) return false
-        held.bytes = total
-        return true
-      },
-      release() {
-        budget.give(held.owner, held.bytes)
-        held.bytes = 0
-      },
+  app.decorate('holdBody', (owner, arrival) => budget.hold(owner, [{ pool: whole, share: SHARES.owner }], arrival))
+
+  function holdFor(req: FastifyRequest, arrival: Arrival) {
+    const { project, person, routeOptions, ip } = req
+    const owner = project?.owner ?? person?.userId
+    if (!owner) {
+      const places = [
+        { pool: whole, share: SHARES.strangers },
+        { pool: strangers, share: SHARES.network },
+      ]
+      return budget.hold(`network ${networkOf(ip)}`, places, arrival)
     }
-  })
-
-  function hold(req: FastifyRequest, reply: FastifyReply) {
-    const held = { ...ownerOf(req), bytes: 0 }
-    req.bodyHold = held
-    // Only for a client that disconnects while it sends: a complete request is still processed, and held until that ends.
-    reply.raw.once('close', () => req.raw.complete || release(req))
-    return held
-  }
-
-  function grow(held: Hold, bytes: number) {
-    if (!budget.take(held, bytes)) throw tryLater('Too many large request bodies at once. Try again shortly.')
-    held.bytes += bytes
+    if (routeOptions.config.caller !== 'public-key') return app.holdBody(owner, arrival)
+    return budget.hold(`${owner} by public key`, [{ pool: whole, share: SHARES.public }], arrival)
   }
 
   function release(req: FastifyRequest) {
-    if (req.bodyHold) budget.give(req.bodyHold.owner, req.bodyHold.bytes)
+    req.bodyHold?.release()
     req.bodyHold = null
   }
 
   /** Counts what a body contains while it arrives, and its bytes if it came without a length. */
-  function counted(req: FastifyRequest, reply: FastifyReply, held: Hold) {
+  function counted(req: FastifyRequest, reply: FastifyReply, { announced, grow }: NonNullable<FastifyRequest['bodyHold']>) {
     const countValues = createValueCounter()
-    const hasLength = held.bytes > 0
     let arrived = 0
     const counter = new Transform({
       transform(chunk: Buffer, _encoding, done) {
         arrived += chunk.length
-        try {
-          if (!hasLength && arrived > SMALL) grow(held, arrived - held.bytes)
-          countValues(chunk)
-          done(null, chunk)
-        } catch (err) {
-          done(err as Error)
+        const pass = (fits: boolean) => {
+          try {
+            if (!fits) throw tooMuch()
+            countValues(chunk)
+            done(null, chunk)
+          } catch (err) {
+            done(err as Error)
+          }
         }
+        const fits = announced === 'counted' ? grow(arrived) : true
+        if (typeof fits === 'boolean') pass(fits)
+        else void fits.then(pass)
       },
     })
     // After a refusal there is no other listener, and an unhandled error event would end the process.
@@ -107,19 +93,20 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   }
 
   app.addHook('onRequest', (req, reply, done) => {
-    const bytes = announcedBytes(req)
-    if (bytes === undefined) return done()
-    const held = hold(req, reply)
-    try {
-      if (bytes !== 'counted') grow(held, bytes)
-      done()
-    } catch (err) {
-      done(err as Error)
-    }
+    const announced = announcedBytes(req)
+    if (announced === undefined) return done()
+    const held = holdFor(req, arrivalOf(req, reply))
+    req.bodyHold = { ...held, announced }
+    // Only for a client that disconnects while it sends: a complete request is still processed, and held until that ends.
+    reply.raw.once('close', () => req.raw.complete || release(req))
+    const begin = (fits: boolean) => done(fits ? undefined : tooMuch())
+    const fits = announced === 'counted' ? true : held.grow(announced)
+    if (typeof fits === 'boolean') begin(fits)
+    else void fits.then(begin)
   })
   app.addHook('preParsing', (req, reply, payload, done) => {
     const held = req.bodyHold
-    const isCounted = held && !req.routeOptions.config.formFile && (!held.bytes || held.bytes > LARGE)
+    const isCounted = held && !req.routeOptions.config.formFile && (held.announced === 'counted' || held.announced > LARGE)
     done(null, isCounted ? counted(req, reply, held) : payload)
   })
   app.addHook('onSend', (req, _reply, payload, done) => {
@@ -128,41 +115,30 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   })
 }
 
+const tooMuch = () => tryLater('Too many large request bodies at once. Try again shortly.')
+
+/** The bytes of the connection: bodies with a length are read by their parser, not by a stream of ours. */
+function arrivalOf({ raw }: FastifyRequest, reply: FastifyReply): Arrival {
+  return {
+    bytes: () => raw.socket?.bytesRead ?? 0,
+    isReading: () => !raw.complete && raw.readableFlowing === true,
+    cutOff() {
+      cutOffs.inc({ what: 'body' })
+      reply.header('connection', 'close')
+      // Its reader takes this for the end of the body, and answers with the error.
+      raw.emit('error', new AppError('REQUEST_TIMEOUT', { message: 'The body arrived too slowly while others waited to send theirs.' }))
+    },
+  }
+}
+
 /** `counted`: without a length, counted while it arrives. Undefined: small, or too large to be read at all. */
 function announcedBytes({ headers, method, routeOptions }: FastifyRequest): number | 'counted' | undefined {
   const isChunked = headers['transfer-encoding'] !== undefined
   const length = Number(headers['content-length'] ?? 0)
-  if ((!isChunked && !(length > SMALL)) || !HAS_BODY.has(method)) return undefined
+  if ((!isChunked && !(length > SMALL_BODY)) || !HAS_BODY.has(method)) return undefined
   const form = routeOptions.config.formFile
   const limit = form ? maxFormBytes(form) : routeOptions.bodyLimit
   // The form parser reads the socket directly, so its bytes cannot be counted on the way.
   if (isChunked) return form ? limit : 'counted'
   return length <= limit ? length : undefined
-}
-
-function ownerOf({ project, person, routeOptions }: FastifyRequest): Pick<Hold, 'owner' | 'share'> {
-  const owner = project?.id ?? person?.userId
-  if (!owner) return { owner: ANONYMOUS, share: SHARES.public }
-  if (routeOptions.config.caller === 'public-key') return { owner: `${owner} by its public key`, share: SHARES.public }
-  return { owner, share: SHARES.project }
-}
-
-/** A single body is always admitted: its size is bounded by its route. */
-function createBudget(total: number) {
-  let held = 0
-  const byOwner = createCounts()
-  return {
-    /** False when it does not fit; then nothing is taken. */
-    take({ owner, share }: Hold, bytes: number) {
-      const mine = byOwner.of(owner)
-      if ((held && held + bytes > total) || (mine && mine + bytes > total * share)) return false
-      held += bytes
-      byOwner.change(owner, bytes)
-      return true
-    },
-    give(owner: string, bytes: number) {
-      held -= bytes
-      byOwner.change(owner, -bytes)
-    },
-  }
 }

@@ -9,6 +9,7 @@ const HOUR_SECONDS = HOUR / SECOND
 /** Limits of attempts, over all nodes. For rare requests only: each attempt is a committed statement. docs/errors.md lists them. */
 export const QUOTAS = {
   signup: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'sign-ups from one network' },
+  'claim-code': { limit: 10, windowSeconds: HOUR_SECONDS, what: 'claim codes tried from one network' },
   'login-ip': { limit: 200, windowSeconds: HOUR_SECONDS / 4, what: 'failed sign-ins from one network' },
   'login-pair': { limit: 10, windowSeconds: HOUR_SECONDS / 4, what: 'failed sign-ins to one account from one network' },
   'login-account': {
@@ -31,6 +32,7 @@ export const QUOTAS = {
   'test-email': { limit: 60, windowSeconds: HOUR_SECONDS, what: 'test emails of one project' },
   'webhook-test': { limit: 60, windowSeconds: HOUR_SECONDS, what: 'tests of webhooks of one project' },
   'add-domain': { limit: 100, windowSeconds: HOUR_SECONDS, what: 'new domains of one project' },
+  'link-host': { limit: 10, windowSeconds: DAY / SECOND, what: 'changes of the link host of one domain' },
 } as const satisfies Record<string, { limit: number; windowSeconds: number; what: string }>
 
 export type Quota = { scope: keyof typeof QUOTAS; subject: string }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply } from 'fastify'
 import { notFound } from '../../lib/errors.ts'
+import { ANYONE } from '../declaration.ts'
 import type { App } from '../server.ts'
 
 /** Beside the built server; from the sources, those of the last build. */
@@ -11,7 +12,7 @@ const FOLDERS = ['./guides/', '../../../dist/guides/'].map((path) => fileURLToPa
 
 /** Pages contain nothing but text, their own style and links. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-const HIDDEN = { config: { caller: 'anyone' as const }, schema: { hide: true } }
+const HIDDEN = { config: ANYONE, schema: { hide: true } }
 const TYPES = { html: 'text/html; charset=utf-8', md: 'text/markdown; charset=utf-8', txt: 'text/plain; charset=utf-8' }
 
 /** The documentation for people and, as Markdown with a list of its pages, for programs. */

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { Config } from '../../lib/config.ts'
 import { VERSION } from '../../lib/version.ts'
-import type { Caller } from '../auth/auth.ts'
+import { ANYONE, type Caller } from '../declaration.ts'
 import type { App } from '../server.ts'
 import { guideRoutes } from './guides.ts'
 import { portablePattern } from './portable-pattern.ts'
@@ -105,7 +105,7 @@ export async function describeApi(app: App, { publicUrl }: Config, webhooks: Rec
       tidy({ ...markOptionalBodies(nameResponses(jsonSchemaTransformObject(document)), optionalBodies), webhooks }),
   })
 
-  app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
+  app.get('/openapi.json', { config: ANYONE, schema: { hide: true } }, () => app.swagger())
   referenceRoutes(app, { publicUrl })
   guideRoutes(app)
 }

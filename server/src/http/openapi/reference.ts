@@ -8,6 +8,7 @@ import { gzip } from 'node:zlib'
 import type { Config } from '../../lib/config.ts'
 import { notFound } from '../../lib/errors.ts'
 import { readSessionCookie } from '../auth/session-cookie.ts'
+import { ANYONE } from '../declaration.ts'
 import type { App } from '../server.ts'
 
 const OURS = fileURLToPath(new URL('./reference-page/', import.meta.url))
@@ -39,7 +40,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const HIDDEN = { config: { caller: 'anyone' as const }, schema: { hide: true } }
+const HIDDEN = { config: ANYONE, schema: { hide: true } }
 
 /** The API reference for people, with requests that can be tried out. */
 export function referenceRoutes(app: App, { publicUrl }: Pick<Config, 'publicUrl'>) {

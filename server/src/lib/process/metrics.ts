@@ -19,6 +19,13 @@ export const overloadRefusals = new Counter({
   registers,
 })
 
+export const cutOffs = new Counter({
+  name: 'sterna_cut_offs_total',
+  help: 'Request bodies, messages by SMTP and SMTP connections that were ended to make room for others.',
+  labelNames: ['what'],
+  registers,
+})
+
 export const providerReplies = new Counter({
   name: 'sterna_provider_replies_total',
   help: 'Attempts to hand an email to the provider, by outcome and by what a refusal was about.',

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { SMTPServer, SMTPServerSession } from 'smtp-server'
 import { networkOf } from '../network/network.ts'
 import { createPaceByKey } from './pace.ts'
@@ -9,14 +10,24 @@ const COMMANDS_PER_SECOND = 5_000
 /** Commands after which a connection may have to wait. */
 const STEP = 100
 
-/** Applies to all connections, from their first reply on. `paceBy`: the key that commands are counted for; without it, the network. */
-export function setConnectionRules(server: SMTPServer, paceBy = ({ remoteAddress }: SMTPServerSession) => networkOf(remoteAddress)) {
+type Options = {
+  /** The key that commands are counted for; without it, the network. */
+  paceBy?: ((session: SMTPServerSession) => string) | undefined
+  onConnection?: (socket: Socket, connection: Connection) => void
+}
+
+/** Applies to all connections, from their first reply on. */
+export function setConnectionRules(
+  server: SMTPServer,
+  { paceBy = ({ remoteAddress }) => networkOf(remoteAddress), onConnection }: Options = {},
+) {
   const pace = createPaceByKey({ perSecond: COMMANDS_PER_SECOND, step: STEP })
   const connect = server.connect.bind(server)
   server.connect = (socket, options) => {
     connect(socket, options)
     const connection = [...server.connections].at(-1)
     if (!connection) return
+    onConnection?.(socket, connection)
     sendExactCodes(connection)
     joinReplies(connection)
     paceCommands(connection, paceBy, pace())

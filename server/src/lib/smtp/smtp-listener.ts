@@ -1,16 +1,15 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
 import type { SMTPServer, SMTPServerAddress, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
-import { createCounts } from '../concurrency/counts.ts'
 import { ConfigError } from '../config.ts'
 import type { Log } from '../log.ts'
-import { networkOf } from '../network/network.ts'
 import { MINUTE } from '../text/units.ts'
 import { setConnectionRules } from './connection-rules.ts'
 import { Refusal } from './smtp-refusal.ts'
+import type { SmtpSockets } from './smtp-sockets.ts'
 
 type Options = SMTPServerOptions & {
+  onData: NonNullable<SMTPServerOptions['onData']>
   port: number
   host: string | undefined
   /** The setting that a busy port is changed by. */
@@ -20,13 +19,15 @@ type Options = SMTPServerOptions & {
   paceBy?: (session: SMTPServerSession) => string
 }
 export type CertificateFiles = { keyFile: string; certFile: string }
-type SocketLimits = { connectionMs: number; connectionsOfOne: number }
 
 /** A certificate that was renewed is used from then on. */
 const RELOAD_MS = 10 * MINUTE
 
-/** Listens for SMTP. Every connection is in `sockets`, which refuses too many from one network. */
-export async function listenForSmtp({ port, host, setting, certificate, log, paceBy, ...options }: Options, sockets: SmtpSockets) {
+/** Listens for SMTP. Every connection is in `sockets`, which bounds their number. */
+export async function listenForSmtp(
+  { port, host, setting, certificate, log, paceBy, onData, onClose, ...options }: Options,
+  sockets: SmtpSockets,
+) {
   const library = await import('smtp-server')
   const loaded = certificate && loadCertificate(certificate)
   const server = new library.SMTPServer({
@@ -36,9 +37,20 @@ export async function listenForSmtp({ port, host, setting, certificate, log, pac
     rejectOversized: true,
     ...loaded,
     ...options,
+    onData(stream, session, done) {
+      const end = sockets.beginMessage(session, stream)
+      onData(stream, session, (...reply) => {
+        end()
+        done(...reply)
+      })
+    },
+    onClose(session, done) {
+      sockets.ended(session)
+      onClose?.(session, done)
+    },
   })
-  setConnectionRules(server, paceBy)
-  server.server.on('connection', sockets.add)
+  setConnectionRules(server, { paceBy, onConnection: sockets.connected })
+  server.server.on('connection', (socket) => sockets.add(server, socket))
   server.on('error', (err) => log.debug({ err }, 'an incoming connection failed'))
   await listen(server, { port, host, setting })
   const reloading = certificate && setInterval(() => reloadCertificate(server, certificate, log), RELOAD_MS).unref()
@@ -63,31 +75,6 @@ export const SENDER_PARAMETERS = ['SIZE', 'BODY', 'SMTPUTF8']
 export function refuseUnknownParameters({ args }: SMTPServerAddress, known: string[]) {
   const unknown = Object.keys(args || {}).find((name) => !known.includes(name))
   return unknown ? new Refusal(555, 'Unsupported parameter') : null
-}
-
-export type SmtpSockets = ReturnType<typeof createSmtpSockets>
-
-/** All open connections, counted by network. */
-export function createSmtpSockets({ connectionMs, connectionsOfOne }: SocketLimits) {
-  const open = new Set<Socket>()
-  const connections = createCounts()
-  return {
-    add(socket: Socket) {
-      const network = networkOf(socket.remoteAddress ?? '')
-      const deadline = setTimeout(() => socket.destroy(), connectionMs).unref()
-      open.add(socket)
-      connections.change(network, 1)
-      socket.once('close', () => {
-        clearTimeout(deadline)
-        open.delete(socket)
-        connections.change(network, -1)
-      })
-    },
-    isOverLimit: (ip: string) => connections.of(networkOf(ip)) > connectionsOfOne,
-    destroy() {
-      for (const socket of open) socket.destroy()
-    },
-  }
 }
 
 function loadCertificate({ keyFile, certFile }: CertificateFiles) {

@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url'
+import type { Steps } from './steps.ts'
 
 const LOCAL = /^[\w!#$%&'*+/=?^`{|}~\-\u{a1}-\u{10ffff}]+(\.[\w!#$%&'*+/=?^`{|}~\-\u{a1}-\u{10ffff}]+)*$/u
 const INVISIBLE = /[\p{C}\p{Z}]/u
@@ -32,22 +33,79 @@ export function readDomain(text: string): string | null {
   return /^\d+$/.test(labels.at(-1)!) ? null : domain
 }
 
-const IN_TEXT = /[^\s@<>"'(),;:]+@[^\s@<>"'(),;:]+\.[^\s@<>"'(),;:]+/g
-/** Longest display name that is searched: the search takes time by its length. */
-const MAX_DISPLAY_NAME = 255
+/** Characters that end a local part or a domain. */
+const isEdge = (character: string) => /[\s@<>"'(),;:]/.test(character)
+const isBlank = (character: string | undefined) => character !== undefined && /\s/.test(character)
+/** A domain behind blanks: `Ada @ work` and `open @ 10.30` read as words, `ceo @ bank.com` as an address. */
+const DOMAIN_NAME = /\.\p{L}[\p{L}\p{N}-]+\.?$/u
+/** Dots of other scripts, which browsers and mail programs read as the one of a domain. NFKC makes the full-width dot an ordinary one. */
+const OTHER_DOTS = /[\u3002\uff61]/g
+/** Longest display name that is searched. */
+const MAX_DISPLAY_NAME = 4_000
 
 /** NFKC: full-width forms of `@` and of letters look like the plain ones. */
-const asSeen = (name: string) => name.slice(0, MAX_DISPLAY_NAME).normalize('NFKC')
+const asSeen = (name: string) => name.slice(0, MAX_DISPLAY_NAME).replace(OTHER_DOTS, '.').normalize('NFKC').replace(OTHER_DOTS, '.')
 
-/** Whether a display name contains an address other than the sender's own. Most mail clients show only the name, so it would deceive the recipient. */
-export const showsOtherAddress = (name: string | null | undefined, own: string | null | undefined) =>
-  (asSeen(name ?? '').match(IN_TEXT) ?? []).some((address) => address.toLowerCase() !== own)
+type Range = { start: number; end: number }
 
-/** Removes the addresses from a display name that contains another one than `own`; the result may be empty. Other names are unchanged. */
-export const withoutOtherAddresses = (name: string, own: string) =>
-  showsOtherAddress(name, own)
-    ? asSeen(name)
-        .replace(IN_TEXT, ' ')
-        .replace(/["'<>()@\s]+/g, ' ')
-        .trim()
-    : name
+/** Where a text reads as an address, also with blanks around its `@`. Every character belongs to the surroundings of two `@` at most. */
+export function addressesIn(text: string, steps: Steps = { count: 0 }): Range[] {
+  const found: Range[] = []
+  const skip = (from: number, by: 1 | -1, isPassed: (character: string) => boolean) => {
+    let at = from
+    while (at >= 0 && at < text.length && isPassed(text[at]!)) {
+      steps.count++
+      at += by
+    }
+    return at
+  }
+  const isInside = (character: string) => !isEdge(character)
+  for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
+    const localEnd = skip(at - 1, -1, isBlank)
+    const start = skip(localEnd, -1, isInside) + 1
+    const domainStart = skip(at + 1, 1, isBlank)
+    const end = skip(domainStart, 1, isInside)
+    const domain = text.slice(domainStart, end)
+    const dot = domain.indexOf('.', 1)
+    const isTight = localEnd === at - 1 && domainStart === at + 1
+    const isDomain = isTight ? dot > 0 && dot < domain.length - 1 : DOMAIN_NAME.test(domain)
+    if (start <= localEnd && isDomain) found.push({ start: Math.max(start, found.at(-1)?.end ?? 0), end })
+  }
+  return found
+}
+
+/** Characters that change the direction of the text around them: `moc.knab@oec` is then shown as `ceo@bank.com`. */
+const DIRECTIONS = /\p{Bidi_Control}/gu
+
+/** Whether the name contains an address other than the sender's own. */
+function hasOtherAddress(name: string, own: string | null | undefined) {
+  const seen = asSeen(name)
+  return addressesIn(seen).some(({ start, end }) => seen.slice(start, end).replace(/\s/g, '').toLowerCase() !== own)
+}
+
+/**
+ * Why a display name may not be used: it shows an address other than the sender's own, or turns the direction of text. Undefined when it may.
+ * Most mail clients show only the name, so it would deceive the recipient.
+ */
+export function senderNameProblem(name: string | null | undefined, own: string | null | undefined): 'address' | 'direction' | undefined {
+  if (!name) return undefined
+  if (/\p{Bidi_Control}/u.test(name)) return 'direction'
+  return hasOtherAddress(name, own) ? 'address' : undefined
+}
+
+/**
+ * Removes what may not be in a display name: addresses other than `own`, and characters that change the direction of text. The result may be
+ * empty. Other names are unchanged.
+ */
+export function withoutOtherAddresses(name: string, own: string) {
+  const plain = name.replace(DIRECTIONS, '')
+  if (!hasOtherAddress(plain, own)) return plain
+  const seen = asSeen(plain)
+  let kept = ''
+  let from = 0
+  for (const { start, end } of addressesIn(seen)) {
+    kept += `${seen.slice(from, start)} `
+    from = end
+  }
+  return (kept + seen.slice(from)).replace(/["'<>()@\s]+/g, ' ').trim()
+}

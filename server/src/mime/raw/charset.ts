@@ -14,6 +14,12 @@ export function decodeCharset(bytes: Buffer, charset: string): string {
   return decoder ? decoder.decode(bytes) : decodeWindows1252(bytes)
 }
 
+/** Whether text of this charset is decoded as what it is. */
+export function isKnownCharset(charset: string) {
+  const label = charset.trim().toLowerCase()
+  return UNNAMED.has(label) || WINDOWS_1252.has(label) || decoderFor(label) !== undefined
+}
+
 function decoderFor(label: string) {
   try {
     return new TextDecoder(label)

@@ -1,6 +1,6 @@
 import { base64Lines } from '../encode.ts'
 import { quotedPrintable } from '../quoted-printable.ts'
-import type { HeaderField } from './head.ts'
+import { fieldsOf } from './head.ts'
 import type { MimePart } from './parts.ts'
 
 type EncodedBody = { encoding: 'quoted-printable' | 'base64'; body: string }
@@ -14,12 +14,11 @@ export function encodeText(text: Buffer): EncodedBody {
 export const encodeBytes = (bytes: Buffer): EncodedBody => ({ encoding: 'base64', body: base64Lines(bytes).trimEnd() })
 
 /** A part with another body, as ASCII: its other headers stay as they are. */
-export function replacedPart({ head }: MimePart, { encoding, body }: EncodedBody, contentType?: string): Buffer {
-  const fields = head.fields.flatMap((field) => headerFor(field, contentType))
+export function replacedPart(message: Buffer, { head }: MimePart, { encoding, body }: EncodedBody, contentType?: string): Buffer {
+  const fields: Buffer[] = []
+  for (const { name, start, end } of fieldsOf(message, head)) {
+    if (name === 'content-type' && contentType !== undefined) fields.push(Buffer.from(`Content-Type: ${contentType}\r\n`))
+    else if (name !== 'content-transfer-encoding') fields.push(message.subarray(start, end))
+  }
   return Buffer.concat([...fields, Buffer.from(`Content-Transfer-Encoding: ${encoding}\r\n\r\n${body}`, 'latin1')])
-}
-
-function headerFor({ name, bytes }: HeaderField, contentType: string | undefined): Buffer[] {
-  if (name === 'content-transfer-encoding') return []
-  return name === 'content-type' && contentType !== undefined ? [Buffer.from(`Content-Type: ${contentType}\r\n`)] : [bytes]
 }

@@ -1,61 +1,86 @@
+import type { Steps } from '../../lib/text/steps.ts'
 import { decodeCharset } from './charset.ts'
-
-const WORD = /=\?([^?\s*]{1,60})(?:\*[^?\s]*)?\?([qb])\?([^?\s]*)\?=/gi
-/** Encoded words with nothing but space between them: that space is not part of the text. */
-const WORDS = /=\?[^?\s]{1,60}\?[qb]\?[^?\s]*\?=(?:\s+(?==\?[^?\s]{1,60}\?[qb]\?[^?\s]*\?=)|=\?[^?\s]{1,60}\?[qb]\?[^?\s]*\?=)*/gi
-
-/** Decodes encoded words (RFC 2047) of any charset. A character may be cut between two words of one charset. */
-export const decodeWords = (text: string) =>
-  text.includes('=?') ? text.replace(WORDS, (words) => joinWords([...words.matchAll(WORD)])) : text
-
-function joinWords(words: RegExpExecArray[]) {
-  let text = ''
-  let charset = ''
-  let bytes: Buffer[] = []
-  const flush = () => {
-    if (bytes.length) text += decodeCharset(Buffer.concat(bytes), charset)
-    bytes = []
-  }
-  for (const [, given = '', kind = '', encoded = ''] of words) {
-    if (given.toLowerCase() !== charset) flush()
-    charset = given.toLowerCase()
-    bytes.push(kind.toLowerCase() === 'b' ? Buffer.from(encoded, 'base64') : decodeQ(encoded))
-  }
-  flush()
-  return text
-}
-
-const decodeQ = (encoded: string) =>
-  Buffer.from(
-    encoded.replaceAll('_', ' ').replace(/=([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
-    'latin1',
-  )
+import { decodeWords } from './encoded-words.ts'
 
 /** The value of a header such as Content-Type, and its parameters by lower-case name. */
 export type Structured = { value: string; parameters: Map<string, string> }
 
-const PARAMETER = /;\s*([^\s=;"]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;"]*)/g
+const MAX_PARAMETERS = 100
+/** Longest value that is read. */
+const MAX_STRUCTURED = 8_192
 
-export function readStructured(given: string): Structured {
-  const text = given.slice(0, MAX_STRUCTURED)
-  const semicolon = text.indexOf(';')
-  const value = (semicolon < 0 ? text : text.slice(0, semicolon))
-    .replace(/\(.*\)/g, '')
-    .trim()
-    .toLowerCase()
+/** Reads every character once: it never goes back. */
+export function readStructured(given: string, steps: Steps = { count: 0 }): Structured {
+  const scan = createScanner(given.slice(0, MAX_STRUCTURED), steps)
+  const value = scan.until(';').trim().toLowerCase()
   const raw = new Map<string, string>()
-  for (const [, name = '', quoted = ''] of text.slice(Math.max(0, semicolon)).matchAll(PARAMETER)) {
-    const key = name.toLowerCase()
-    if (!raw.has(key) && raw.size < MAX_PARAMETERS) raw.set(key, unquoted(quoted))
+  while (!scan.isAtEnd()) {
+    scan.next()
+    const name = scan.until(';=').trim().toLowerCase()
+    if (scan.peek() !== '=') continue
+    scan.next()
+    const parameter = scan.value()
+    scan.until(';')
+    if (name && !/[\s"]/.test(name) && !raw.has(name) && raw.size < MAX_PARAMETERS) raw.set(name, parameter)
   }
   return { value, parameters: joinPieces(raw) }
 }
 
-const MAX_PARAMETERS = 100
-/** Longest value that is read: an unclosed quote makes the search quadratic. */
-const MAX_STRUCTURED = 8_192
+/** Passes over comments, which may be nested; one that is not closed reaches to the end. */
+function createScanner(text: string, steps: Steps) {
+  let at = 0
 
-const unquoted = (text: string) => (text.startsWith('"') ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text)
+  function skipComment() {
+    let depth = 0
+    do {
+      steps.count++
+      const character = text[at++]
+      if (character === '\\') at++
+      else if (character === '(') depth++
+      else if (character === ')') depth--
+    } while (depth > 0 && at < text.length)
+  }
+
+  /** The text without comments up to one of the characters, or to the end. */
+  function until(ends: string) {
+    let result = ''
+    while (at < text.length && !ends.includes(text[at]!)) {
+      steps.count++
+      if (text[at] === '(') skipComment()
+      else result += text[at++]
+    }
+    return result
+  }
+
+  /** Quoted text without quotes and escapes; without a closing quote it reaches to the end. */
+  function quoted() {
+    let result = ''
+    for (at++; at < text.length && text[at] !== '"'; at++) {
+      steps.count++
+      if (text[at] === '\\') at++
+      result += text[at] ?? ''
+    }
+    at++
+    return result
+  }
+
+  /** Behind an equals sign: quoted text, or a token. */
+  function value() {
+    while (at < text.length && /\s/.test(text[at]!)) {
+      steps.count++
+      at++
+    }
+    if (text[at] === '"') return quoted()
+    const start = at
+    while (at < text.length && !/[\s;"]/.test(text[at]!)) {
+      steps.count++
+      at++
+    }
+    return text.slice(start, at)
+  }
+
+  return { until, value, next: () => void at++, peek: () => text[at], isAtEnd: () => at >= text.length }
+}
 
 /** Joins parameters in pieces, and decodes those of RFC 2231: `filename*0*=utf-8''a%20; filename*1=b`. */
 function joinPieces(raw: Map<string, string>) {

@@ -1,11 +1,11 @@
-import { type Head, headerOf, MalformedMessage, readPartHead } from './head.ts'
+import type { Steps } from '../../lib/text/steps.ts'
+import { KB, MB } from '../../lib/text/units.ts'
+import { fieldsOf, fieldValue, findHead, type Head, MalformedMessage } from './head.ts'
 import { readStructured } from './header-text.ts'
 
 /** A part of a message, and the range of its body. A multipart, or an attached message, has parts of its own. */
 export type MimePart = {
   head: Head
-  /** Where its head begins. */
-  headStart: number
   /** Lower-case, such as `text/html`. */
   type: string
   /** Parameters of its Content-Type. */
@@ -21,19 +21,25 @@ const LINE_START = Buffer.from('\r\n--')
 const CRLF = Buffer.from('\r\n')
 /** Deeper parts are taken as one. */
 const MAX_DEPTH = 30
-const MAX_PARTS = 10_000
-/** Lines that begin like a boundary. Each is compared with the open boundaries: text that consists of them alone would take seconds. */
-const MAX_LOOK_ALIKES = 20_000
+const MAX_PARTS = 1_000
+const MAX_PART_HEAD = 64 * KB
+/** Headers of all parts together. */
+const MAX_HEADS = MB
+/** Lines that begin like a boundary, each of which is compared with those that are open. */
+const MAX_LOOK_ALIKES = 100_000
 /** RFC 2046 allows 70 characters. */
 const MAX_BOUNDARY = 250
 
 /** A line that ends the part before it. `level`: the index of its boundary among the open ones. */
 type Delimiter = { at: number; next: number; level: number; isLast: boolean }
-type Reader = { message: Buffer; open: string[]; parts: number; lookAlikes: number }
+type Reader = { message: Buffer; open: string[]; parts: number; headBytes: number; lookAlikes: number; steps: Steps }
 
-/** Reads the parts of a message in one pass, as RFC 2046 says: a boundary of an outer part also ends the inner ones. */
-export function readMimeTree(message: Buffer): MimePart {
-  const reader: Reader = { message, open: [], parts: 0, lookAlikes: 0 }
+/**
+ * Reads the parts of a message in one pass, as RFC 2046 says: a boundary of an outer part also ends the inner ones. Throws a MalformedMessage
+ * when it has more parts or larger headers than any mail program makes.
+ */
+export function readMimeTree(message: Buffer, steps: Steps = { count: 0 }): MimePart {
+  const reader: Reader = { message, open: [], parts: 0, headBytes: 0, lookAlikes: 0, steps }
   return readPart(reader, { at: 0, depth: 0, isInDigest: false }).part
 }
 
@@ -45,16 +51,16 @@ type Place = { at: number; depth: number; isInDigest: boolean }
 type Read = { part: MimePart; ended: Delimiter | undefined }
 
 function readPart(reader: Reader, { at, depth, isInDigest }: Place): Read {
-  if (++reader.parts > MAX_PARTS) throw new MalformedMessage('The message has too many parts')
+  if (++reader.parts > MAX_PARTS) throw new MalformedMessage(`The message has more than ${MAX_PARTS} parts`)
   const { message } = reader
-  const head = readPartHead(message, at, (line) => matchBoundary(reader.open, line) !== undefined)
-  const { value, parameters } = readStructured(headerOf(head, 'content-type'))
+  const head = readPartHead(reader, at)
+  const { type, encoding } = contentFields(message, head)
+  const { value, parameters } = readStructured(type, reader.steps)
   const part: MimePart = {
     head,
-    headStart: at,
     type: /^[^\s/]+\/[^\s/]+$/.test(value) ? value : isInDigest ? 'message/rfc822' : 'text/plain',
     parameters,
-    encoding: readStructured(headerOf(head, 'content-transfer-encoding')).value || '7bit',
+    encoding: readStructured(encoding, reader.steps).value || '7bit',
     start: head.bodyStart,
     end: message.length,
     parts: [],
@@ -71,6 +77,31 @@ function readPart(reader: Reader, { at, depth, isInDigest }: Place): Read {
   const ended = nextDelimiter(reader, part.start)
   if (ended) part.end = Math.max(part.start, ended.at)
   return { part, ended }
+}
+
+/** The header of the message itself may have all of the bytes. */
+function readPartHead(reader: Reader, start: number): Head {
+  const { message, open } = reader
+  const isEnd = (line: string) => {
+    reader.steps.count++
+    return matchBoundary(open, line) !== undefined
+  }
+  const head = findHead(message, { start, maxSize: start === 0 ? MAX_HEADS : MAX_PART_HEAD, isEnd })
+  reader.headBytes += head.end - start
+  reader.steps.count += head.end - start
+  if (reader.headBytes > MAX_HEADS) throw new MalformedMessage('The headers of the parts are larger than 1 MB')
+  return head
+}
+
+/** The first Content-Type and Content-Transfer-Encoding. */
+function contentFields(message: Buffer, head: Head) {
+  let type: string | undefined
+  let encoding: string | undefined
+  for (const field of fieldsOf(message, head)) {
+    if (field.name === 'content-type') type ??= fieldValue(message, field)
+    else if (field.name === 'content-transfer-encoding') encoding ??= fieldValue(message, field)
+  }
+  return { type: type ?? '', encoding: encoding ?? '' }
 }
 
 /** Ends with the line after its last boundary that belongs to an outer part. */
@@ -104,6 +135,7 @@ function nextDelimiter(reader: Reader, from: number): Delimiter | undefined {
   // The line end before a boundary belongs to it; it may be the one of an empty line or of the boundary before.
   let at = message.indexOf(LINE_START, Math.max(0, from - CRLF.length))
   while (at >= 0) {
+    reader.steps.count++
     if (++reader.lookAlikes > MAX_LOOK_ALIKES) throw new MalformedMessage('The message has too many lines that look like a boundary')
     const found = message.indexOf(CRLF, at + LINE_START.length)
     const lineEnd = found < 0 ? message.length : found

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { maybeOne, transact } from '../../db/index.ts'
 import type { Schema } from '../../db/schema.ts'
-import { NO_CONTENT, type routesOf } from '../../http/resource.ts'
+import { NO_CONTENT, type PersonRoutes } from '../../http/resource.ts'
 import type { Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
 import { fail, notFound } from '../../lib/errors.ts'
@@ -24,7 +24,7 @@ const KeyParam = z.object({ id: Id('project'), keyId: z.string() })
 /** Ids of the keys of the pair. */
 const PAIR = ['public', 'secret']
 
-export function keyRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets'> & { byAdmin: ReturnType<typeof routesOf> }) {
+export function keyRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets'> & { byAdmin: PersonRoutes }) {
   byAdmin.get(
     '/projects/:id/keys',
     { summary: 'List API keys', description: 'The pair of the project, then the others, newest first.', response: z.array(ApiKey) },

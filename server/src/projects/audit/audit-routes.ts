@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { cursorList } from '../../http/paging.ts'
-import type { routesOf } from '../../http/resource.ts'
+import type { PersonRoutes } from '../../http/resource.ts'
 import type { Deps } from '../../http/server.ts'
 import { sendCsv } from '../csv/csv-export-routes.ts'
 import { AuditQuery, listAuditEntries, ProjectAuditEntry, streamAuditEntries } from './audit.ts'
 
-export function auditRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets'> & { byAdmin: ReturnType<typeof routesOf> }) {
+export function auditRoutes({ db, secrets, byAdmin }: Pick<Deps, 'db' | 'secrets'> & { byAdmin: PersonRoutes }) {
   byAdmin.get(
     '/projects/:id/audit',
     {

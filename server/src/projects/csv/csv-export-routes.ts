@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Db, type Tx, transact } from '../../db/index.ts'
+import { SENDS_NOTHING } from '../../http/declaration.ts'
 import { PlainError } from '../../http/errors.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
@@ -41,7 +42,7 @@ type QueuedList<Filter> = Pick<ExportedList, 'path' | 'tags'> & {
 
 /** Queues an export of a list by its filters. */
 export const queueExportRoute = <Filter>(app: App, { path, tags, queue, ...declared }: QueuedList<Filter>) =>
-  routesOf(app, { tags, caller: 'project', scope: 'full' }).post(
+  routesOf(app, { tags, caller: 'project', role: 'MEMBER', scope: 'full', ...SENDS_NOTHING }).post(
     `${path}/export`,
     {
       summary: `Export ${path.slice(1)} as CSV`,
@@ -58,7 +59,7 @@ export const queueExportRoute = <Filter>(app: App, { path, tags, queue, ...decla
 
 /** The status and the file of an export that `queueCsvExport` has queued. */
 export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, noun, file, isPlain }: ExportedList) {
-  const route = routesOf(app, { tags, caller: 'project', scope: 'full', unreadable: true })
+  const route = routesOf(app, { tags, caller: 'project', role: 'MEMBER', scope: 'full', read: false })
   const ofNoun = noun ? ` of ${noun}` : ''
   const refusal = isPlain ? { 404: PlainError } : {}
   route.get(

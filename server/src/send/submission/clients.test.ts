@@ -18,9 +18,9 @@ describe('a login', () => {
     expect(await clients.logIn(session(), 'sk_1')).toMatchObject({ responseCode: 421, message: expect.stringMatching(/^4\.7\.0 /) })
   })
 
-  test('whose connection ends while its key is looked up does not count as a connection of the project', async () => {
+  test('whose connection ends while its key is looked up does not count as a connection of the owner', async () => {
     let found = (_project: CallingProject) => {}
-    const clients = clientsOf(() => new Promise((resolve) => (found = resolve)), { connectionsOfProject: 1 })
+    const clients = clientsOf(() => new Promise((resolve) => (found = resolve)), { connectionsOfOwner: 1 })
     const gone = session()
     const login = clients.logIn(gone, 'sk_1')
     clients.end(gone)

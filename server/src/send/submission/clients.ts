@@ -37,9 +37,9 @@ export function createClients({ keys, log, limits }: Deps) {
   async function logIn(session: SMTPServerSession, key: string) {
     const ip = session.remoteAddress
     const project = await keys.find(key.trim(), ip, 'send').catch((err: unknown) => refuseLogin(session, err))
-    if (connections.of(project.id) >= limits.connectionsOfProject) throw new Refusal(421, '4.7.0 Too many connections of this project')
+    if (connections.of(project.owner) >= limits.connectionsOfOwner) throw new Refusal(421, '4.7.0 Too many connections of this account')
     if (ended.has(session)) return
-    connections.change(project.id, 1)
+    connections.change(project.owner, 1)
     clients.set(session, { key: key.trim(), ip, project, hasTurn: false })
   }
 
@@ -82,7 +82,7 @@ export function createClients({ keys, log, limits }: Deps) {
 
   function leave(session: SMTPServerSession) {
     const client = clientOf(session)
-    if (client) connections.change(client.project.id, -1)
+    if (client) connections.change(client.project.owner, -1)
     clients.delete(session)
   }
 

@@ -9,8 +9,8 @@ export const SUBMISSION_LIMITS = {
   connections: 1_000,
   /** From one network: a few application servers behind one address. */
   connectionsOfOne: 200,
-  /** Of one project, from all networks. */
-  connectionsOfProject: 200,
+  /** Of one owner, from all networks. */
+  connectionsOfOwner: 200,
   /** Wrong keys per connection. */
   failedLogins: 3,
   /** Time to log in: a connection without a project is bound to no limit of one. */

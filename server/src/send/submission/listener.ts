@@ -2,11 +2,13 @@ import type { SMTPServerSession } from 'smtp-server'
 import type { App, Deps } from '../../http/server.ts'
 import type { SubmissionConfig } from '../../lib/config.ts'
 import { isLoopback, networkOf } from '../../lib/network/network.ts'
-import { createSmtpSockets, listenForSmtp, refuseUnknownParameters, SENDER_PARAMETERS } from '../../lib/smtp/smtp-listener.ts'
+import { listenForSmtp, refuseUnknownParameters, SENDER_PARAMETERS } from '../../lib/smtp/smtp-listener.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
+import { createSmtpSockets } from '../../lib/smtp/smtp-sockets.ts'
 import { createAcceptor } from '../accept.ts'
 import { createClients } from './clients.ts'
 import { SUBMISSION_LIMITS, type SubmissionLimits } from './limits.ts'
+import { createMessageReader } from './message-reader.ts'
 import { createSubmissionReceiver, SUBMISSION_ENDPOINT } from './receive.ts'
 import { refusalOf } from './replies.ts'
 
@@ -29,8 +31,9 @@ export async function startSubmission(
   const limits = { ...SUBMISSION_LIMITS, ...given }
   const acceptor = createAcceptor(db, { ...config, endpoint: SUBMISSION_ENDPOINT })
   const clients = createClients({ keys, log, limits })
-  const receive = createSubmissionReceiver({ clients, keys, holdBody, acceptor, limits })
-  const sockets = createSmtpSockets(limits)
+  const reader = createMessageReader()
+  const receive = createSubmissionReceiver({ clients, keys, holdBody, reader, acceptor, limits })
+  const sockets = createSmtpSockets({ ...limits, ownerOf: (session) => clients.clientOf(session)?.project.owner })
   const deadlines = createDeadlines((session, why) => listener.disconnect(session, why))
   const inProgress = new Set<Promise<unknown>>()
 
@@ -57,7 +60,6 @@ export async function startSubmission(
       authOptional: true,
       lenientAddressParsing: true,
       size: limits.messageBytes,
-      maxClients: limits.connections,
       maxCommandLength: limits.commandBytes,
       socketTimeout: limits.idleMs,
       closeTimeout: limits.closingMs,
@@ -113,6 +115,7 @@ export async function startSubmission(
       await listener.close()
       await Promise.allSettled(inProgress)
       await acceptor.drain()
+      await reader.close()
     },
   }
 }

@@ -2,9 +2,9 @@ import { isAscii } from 'node:buffer'
 import type { RawContent } from '../../delivery/outbox/contents/content.ts'
 import { storable } from '../../lib/text/storable.ts'
 import { KB } from '../../lib/text/units.ts'
+import { decodeWords } from '../../mime/raw/encoded-words.ts'
 import { type FromHeader, readFromHeader } from '../../mime/raw/from-header.ts'
-import { fieldValue, type Head, type HeaderField, headerOf, MalformedMessage, readHead } from '../../mime/raw/head.ts'
-import { decodeWords } from '../../mime/raw/header-text.ts'
+import { fieldsOf, fieldValue, type Head, type HeaderField, headerOf, MalformedMessage, readHead } from '../../mime/raw/head.ts'
 import { type MimePart, readMimeTree } from '../../mime/raw/parts.ts'
 import { RELAY_HEADER } from '../relay-headers.ts'
 
@@ -20,6 +20,8 @@ export type Submission = {
   messageId: string | null
   idempotencyKey: string | undefined
   wantsTracking: boolean
+  /** The parts of `raw`. */
+  tree: MimePart
 }
 
 /** Receivers refuse larger headers: Postfix those over 100 KB. */
@@ -36,49 +38,69 @@ const REMOVED = /^(bcc|return-path|sender|received|resent-.*|arc-.*|authenticati
 const isRemoved = ({ name }: HeaderField) => REMOVED.test(name) || RELAY_HEADER.test(name)
 
 /**
- * Applies the rules for headers. Throws a MalformedMessage with the reason of a refusal. `chunks`: the message, which may be large: it is copied
- * once. `is8bit`: it has bytes that are not ASCII.
+ * Applies the rules for headers. Throws a MalformedMessage with the reason of a refusal. `chunks`: the message. A single chunk is changed in
+ * place: it may have 40 MB. `is8bit`: it has bytes that are not ASCII.
  */
 export function readSubmission(chunks: Buffer[], is8bit: boolean): Submission {
-  const { start, rest } = splitAfterHead(chunks)
-  const head = readHead(start)
-  if (head.bodyStart > MAX_HEAD) throw new MalformedMessage('The header is too large')
-  refuseTwice(head)
-  const from = readFromHeader(headerOf(head, 'from'))
+  const message = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+  const head = readHead(message, MAX_HEAD)
+  const kept = readKept(message, head)
+  const from = readFromHeader(headerOf(message, head, 'from'))
   if (!from) throw new MalformedMessage('From must be exactly one address')
-  const kept = head.fields.filter((field) => !isRemoved(field))
-  const raw = Buffer.concat([...kept.map(({ bytes }) => endedLine(bytes)), Buffer.from('\r\n'), start.subarray(head.bodyStart), ...rest])
-  return {
-    raw,
-    form: is8bit ? formOf(raw) : '7bit',
+  const textOf = (name: string) => storable(decodeWords(headerOf(message, head, name).slice(0, 8 * KB)).slice(0, MAX_SUBJECT))
+  const read = {
     from,
-    subject: textOf(head, 'subject'),
-    replyTo: textOf(head, 'reply-to') || null,
-    messageId: readMessageId(headerOf(head, 'message-id')),
-    idempotencyKey: readKey(head),
-    wantsTracking: headerOf(head, 'x-sterna-track').toLowerCase() === 'true',
+    subject: textOf('subject'),
+    replyTo: textOf('reply-to') || null,
+    messageId: readMessageId(headerOf(message, head, 'message-id')),
+    idempotencyKey: readKey(message, head),
+    wantsTracking: headerOf(message, head, 'x-sterna-track').toLowerCase() === 'true',
   }
+  const raw = keepOnly(message, head, kept)
+  const tree = readMimeTree(raw)
+  return { ...read, raw, tree, form: is8bit ? formOf(raw, tree) : '7bit' }
 }
 
-/** `start` has the whole header, unless that is too large. */
-function splitAfterHead(chunks: Buffer[]) {
-  let [count, size] = [0, 0]
-  while (count < chunks.length && size <= MAX_HEAD) size += chunks[count++]!.length
-  return { start: Buffer.concat(chunks.slice(0, count)), rest: chunks.slice(count) }
-}
+/** Ranges of the lines that are kept. */
+type Range = { start: number; end: number }
 
-function refuseTwice({ fields }: Head) {
+/** Throws for two headers of which readers show different ones. */
+function readKept(message: Buffer, head: Head): Range[] {
   const seen = new Set<string>()
-  for (const { name } of fields) {
-    if (seen.has(name) && SINGLE.test(name)) throw new MalformedMessage(`The header ${name} occurs twice`)
-    seen.add(name)
+  const kept: Range[] = []
+  for (const field of fieldsOf(message, head)) {
+    const { name, start, end } = field
+    if (SINGLE.test(name)) {
+      if (seen.has(name)) throw new MalformedMessage(`The header ${name} occurs twice`)
+      seen.add(name)
+    }
+    if (isRemoved(field)) continue
+    const last = kept.at(-1)
+    if (last?.end === start) last.end = end
+    else kept.push({ start, end })
   }
+  return kept
 }
 
-/** The last line of a message without a body may lack its line end. */
-const endedLine = (bytes: Buffer) => (bytes.at(-1) === 0x0a ? bytes : Buffer.concat([bytes, Buffer.from('\r\n')]))
+/** Moves the kept lines before the body, from the last to the first, so that none is overwritten before it has moved. */
+function keepOnly(message: Buffer, { end, bodyStart }: Head, kept: Range[]): Buffer {
+  // The empty line, or even the end of the last header line, may be missing.
+  if (bodyStart - end < CRLF.length) return endedHead(message, kept)
+  let start = end
+  for (const range of kept.toReversed()) {
+    start -= range.end - range.start
+    message.copy(message, start, range.start, range.end)
+  }
+  return message.subarray(start)
+}
 
-const textOf = (head: Head, name: string) => storable(decodeWords(headerOf(head, name).slice(0, 8 * KB)).slice(0, MAX_SUBJECT))
+const CRLF = Buffer.from('\r\n')
+
+function endedHead(message: Buffer, kept: Range[]) {
+  const lines = Buffer.concat(kept.map(({ start, end }) => message.subarray(start, end)))
+  const isEnded = !lines.length || lines.subarray(-CRLF.length).equals(CRLF)
+  return Buffer.concat([lines, ...(isEnded ? [] : [CRLF]), CRLF])
+}
 
 function readMessageId(value: string) {
   const [, id] = /^<?([^<>\s]{1,500})>?$/.exec(value) ?? []
@@ -87,15 +109,17 @@ function readMessageId(value: string) {
 
 const KEY = /^[\x20-\x7e]{1,255}$/
 
-function readKey({ fields }: Head) {
-  const field = fields.find(({ name }) => name === 'x-sterna-idempotency-key')
-  const key = field && fieldValue(field)
-  if (key !== undefined && !KEY.test(key))
+function readKey(message: Buffer, head: Head) {
+  for (const field of fieldsOf(message, head)) {
+    if (field.name !== 'x-sterna-idempotency-key') continue
+    const key = fieldValue(message, field)
+    if (KEY.test(key)) return key
     throw new MalformedMessage('X-Sterna-Idempotency-Key must be 1 to 255 printable ASCII characters')
-  return key
+  }
+  return undefined
 }
 
-const formOf = (raw: Buffer) =>
-  headsOf(readMimeTree(raw)).every(({ fields }) => fields.every(({ bytes }) => isAscii(bytes))) ? '8bit' : 'utf8'
+const formOf = (raw: Buffer, tree: MimePart) => (hasAsciiHeads(raw, tree) ? '8bit' : 'utf8')
 
-const headsOf = (part: MimePart): Head[] => [part.head, ...part.parts.flatMap(headsOf)]
+const hasAsciiHeads = (raw: Buffer, { head, parts }: MimePart): boolean =>
+  isAscii(raw.subarray(head.start, head.end)) && parts.every((part) => hasAsciiHeads(raw, part))

@@ -7,19 +7,21 @@ import { requireSenderDomain } from '../../http/auth/scopes.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
 import { RepeatedKey } from '../../http/idempotency.ts'
 import type { HoldBody } from '../../http/limits/body-budget.ts'
+import type { Arrival, ByteHold } from '../../lib/concurrency/byte-budget.ts'
 import { newId } from '../../lib/id.ts'
+import { cutOffs } from '../../lib/process/metrics.ts'
 import { recordAccepted } from '../../lib/process/tracing.ts'
 import { createPaceByKey } from '../../lib/smtp/pace.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
-import { showsOtherAddress } from '../../lib/text/address.ts'
+import { senderNameProblem } from '../../lib/text/address.ts'
 import { storable } from '../../lib/text/storable.ts'
 import { KB, MB } from '../../lib/text/units.ts'
 import { createByteCheck } from '../../mime/raw/byte-check.ts'
 import type { createAcceptor, SendRequest } from '../accept.ts'
 import type { createClients, SubmissionClient } from './clients.ts'
-import { submissionFingerprint } from './fingerprint.ts'
 import type { SubmissionLimits } from './limits.ts'
-import { readSubmission, type Submission } from './read-submission.ts'
+import type { createMessageReader } from './message-reader.ts'
+import type { SubmittedMessage } from './read-submitted.ts'
 import { queuedReply } from './replies.ts'
 
 /** Stored with an idempotency key, in place of a method and path. */
@@ -32,18 +34,24 @@ export const SUBMISSION_ENDPOINT = 'SMTP submission'
 const INTAKE = { perSecond: 16 * MB, step: MB, free: 256 * KB }
 
 const TOO_LARGE = new Refusal(552, '5.3.4 The message is larger than 40 MB')
+const NAME_REFUSALS = {
+  address: new Refusal(550, '5.7.1 The name in From must not show another email address'),
+  direction: new Refusal(550, '5.7.1 The name in From must not change the direction of text'),
+}
 const TOO_MUCH = new Refusal(452, '4.3.1 Too many large messages at once. Try again shortly')
+const TOO_SLOW = new Refusal(421, '4.4.2 The message came too slowly while others waited to send theirs')
 
 type Deps = {
   clients: ReturnType<typeof createClients>
   keys: SecretKeys
   holdBody: HoldBody
+  reader: ReturnType<typeof createMessageReader>
   acceptor: ReturnType<typeof createAcceptor>
   limits: SubmissionLimits
 }
 
 /** Receives a message and queues its emails. Returns the reply; throws for a refusal. */
-export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, limits }: Deps) {
+export function createSubmissionReceiver({ clients, keys, holdBody, reader, acceptor, limits }: Deps) {
   const pace = createPaceByKey(INTAKE)
 
   return async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
@@ -51,21 +59,25 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
     const recipients = clients.recipientsOf(session)
     if (!client) throw new Refusal(530, '5.7.0 Log in first')
     client.hasTurn = false
-    const held = holdBody(client.project.id)
+    const { owner } = client.project
+    const progress = { bytes: 0, isReading: true }
+    const held = holdBody(owner, arrivalOf(stream, progress))
     try {
-      // The pieces are garbage as soon as they are one message: it is in memory only once while it is stored.
-      const submission = readSubmission(...(await readAll(stream, held, { limits, owner: client.project.owner, count: pace() })))
-      return await accept(client, recipients, submission)
+      const received = await readAll(stream, held, progress, { limits, owner, count: pace() })
+      return await accept(client, recipients, await reader.read(owner, { ...received, recipients }))
     } finally {
       held.release()
     }
   }
 
-  async function accept(client: SubmissionClient, recipients: string[], submission: Submission) {
-    const { from, idempotencyKey: key } = submission
+  async function accept(client: SubmissionClient, recipients: string[], submission: SubmittedMessage) {
+    const { from } = submission
     // As on /v1/send: most mail programs show only the name.
-    if (showsOtherAddress(from.name, from.address)) throw new Refusal(550, '5.7.1 The name in From must not show another email address')
-    const request = requestFor(submission, recipients, key === undefined ? null : await submissionFingerprint(submission, recipients))
+    for (const shown of [from.name, from.comment]) {
+      const problem = senderNameProblem(shown, from.address)
+      if (problem) throw NAME_REFUSALS[problem]
+    }
+    const request = requestFor(submission, recipients)
     try {
       const { emails, contentId } = await submit(client, request)
       const ids = emails.map(({ email }) => email)
@@ -96,18 +108,34 @@ export function createSubmissionReceiver({ clients, keys, holdBody, acceptor, li
 
 type KeyResult = { emails: string[]; batch: string }
 
+type Progress = { bytes: number; isReading: boolean }
+
+const arrivalOf = (stream: SMTPServerDataStream, progress: Progress): Arrival => ({
+  bytes: () => progress.bytes,
+  isReading: () => progress.isReading,
+  cutOff() {
+    cutOffs.inc({ what: 'message' })
+    stream.destroy(TOO_SLOW)
+  },
+})
+
 type Reading = { limits: SubmissionLimits; owner: string; count: ReturnType<ReturnType<typeof createPaceByKey>> }
 
 /** Reads to the end even when refused: SMTP replies after the last byte. */
-async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>, { limits: { messageBytes }, owner, count }: Reading) {
+async function readAll(
+  stream: SMTPServerDataStream,
+  held: ByteHold,
+  progress: Progress,
+  { limits: { messageBytes }, owner, count }: Reading,
+) {
   const check = createByteCheck()
   const chunks: Buffer[] = []
-  let size = 0
   let refusal: Refusal | undefined
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > messageBytes) refusal ??= TOO_LARGE
-    if (!refusal && !held.grow(size)) refusal = TOO_MUCH
+    progress.isReading = false
+    progress.bytes += chunk.length
+    if (progress.bytes > messageBytes) refusal ??= TOO_LARGE
+    if (!refusal && !(await held.grow(progress.bytes))) refusal = TOO_MUCH
     if (refusal) {
       // At once: of two messages that do not fit together, one does.
       chunks.length = 0
@@ -118,17 +146,18 @@ async function readAll(stream: SMTPServerDataStream, held: ReturnType<HoldBody>,
     }
     const ms = count(owner, chunk.length)
     if (ms >= 1) await sleep(ms)
+    progress.isReading = true
   }
+  progress.isReading = false
   const problem = check.problem()
   if (refusal) throw refusal
   if (problem) throw new Refusal(550, `5.6.0 ${problem}`)
-  return [chunks, check.is8bit()] as const
+  return { chunks, is8bit: check.is8bit() }
 }
 
 function requestFor(
-  { raw, form, from, subject, replyTo, messageId, idempotencyKey, wantsTracking }: Submission,
+  { raw, form, from, subject, replyTo, messageId, idempotencyKey, wantsTracking, fingerprint }: SubmittedMessage,
   recipients: string[],
-  bodyHash: string | null,
 ): Omit<SendRequest, 'project'> {
   const requestId = newId()
   const fromName = storable(from.name).slice(0, MAX_NAME)
@@ -143,7 +172,7 @@ function requestFor(
     requestId,
     messageId: messageId ?? undefined,
     key: idempotencyKey,
-    bodyHash,
+    bodyHash: fingerprint,
     size: raw.length,
     dataSize: 0,
   }

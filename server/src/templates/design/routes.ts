@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SENDS_NOTHING } from '../../http/declaration.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { KB } from '../../lib/text/units.ts'
@@ -19,7 +20,7 @@ const MAX_ISSUES = 200
 const DESIGN_BODY_LIMIT = 1_024 * KB
 
 export function designRoutes(app: App, { db }: Deps) {
-  const route = routesOf(app, { tags: ['Designs'], caller: 'project', scope: 'templates' })
+  const route = routesOf(app, { tags: ['Designs'], caller: 'project', role: 'MEMBER', scope: 'templates', read: true, ...SENDS_NOTHING })
 
   route.post(
     '/designs/render',
@@ -34,6 +35,7 @@ export function designRoutes(app: App, { db }: Deps) {
         bytes: z.int().describe('Size of `html` in UTF-8.'),
         issues: z.array(DesignIssue),
       }),
+      audit: null,
       onlyReads: true,
       bodyLimit: DESIGN_BODY_LIMIT,
     },

@@ -1,5 +1,6 @@
 import { type Db, many, maybeOne, scalars } from '../../db/index.ts'
-import { type Graph, selfEndingWaits, triggerOf, unreachableSteps } from './graph.ts'
+import { missingOfWebhook } from '../steps/webhook-mask.ts'
+import { type Graph, type GraphStep, selfEndingWaits, triggerOf, unreachableSteps } from './graph.ts'
 import { nextFiringOf } from './schedule.ts'
 import { segmentsOfStep } from './uses.ts'
 import type { Problem, WorkflowRow } from './workflow.ts'
@@ -16,10 +17,16 @@ export async function findProblems(db: Db, workflow: WorkflowRow, graph: Graph):
     ...selfEndingWaits(graph).map(({ id, name }) =>
       problem(id, 'loop_without_pause', `The step "${name}" waits for an event that its own loop causes, and the loop has no other pause.`),
     ),
+    ...graph.steps.flatMap(findMissingValue),
     ...(await findTriggerProblems(db, workflow, trigger.id)),
     ...(await findTemplateProblems(db, workflow.projectId, graph)),
     ...(await findSegmentProblems(db, workflow, graph)),
   ]
+}
+
+function findMissingValue({ id, config }: GraphStep): Problem[] {
+  const message = missingOfWebhook(config)
+  return message === undefined ? [] : [problem(id, 'value_missing', message)]
 }
 
 /** Events that Sterna records about emails. */

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { maybeScalar, one, type Tx } from '../../db/index.ts'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
+import { changeAs } from '../../http/auth/what-sends.ts'
 import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import { type FieldIssue, fail, invalid } from '../../lib/errors.ts'
 import { MB } from '../../lib/text/units.ts'
 import { lockSegments } from '../../segments/limits.ts'
 import { type Graph, type Violation, violationsOf } from './graph.ts'
 import { listenForWorkflow } from './listeners.ts'
-import { assertMaySendSteps } from './may-send.ts'
 import { checkGraphReferences, usesOfGraph } from './uses.ts'
 import { trimVersions } from './versions.ts'
 import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from './workflow.ts'
@@ -25,7 +25,7 @@ type Edit = WorkflowKey & {
   /** The version that the caller has read. */
   version?: number
   places?: Places
-  /** A key may not make an enabled workflow send what the key itself may not. */
+  /** A key may not make a workflow send what the key itself may not. */
   caller: CallingProject
   /** The person who makes the change. Undefined: an API key. */
   savedBy?: string | undefined
@@ -45,9 +45,9 @@ export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow;
   refuseViolations(graph, places)
   const changed = graph.steps.filter((step) => !before.steps.includes(step))
   await checkGraphReferences(tx, edit.projectId, changed, (step) => places.step(graph.steps.indexOf(step)))
-  if (stored.enabled) await assertMaySendSteps(tx, edit.caller, changed)
   await refuseForeignIds(tx, stored, { before, graph })
-  return { row: await storeVersion(tx, stored, graph, edit.savedBy), graph }
+  const row = await changeAs(tx, edit.caller, { workflow: stored.id }, () => storeVersion(tx, stored, graph, edit.savedBy))
+  return { row, graph }
 }
 
 function refuseViolations(graph: Graph, { violation: placeOf }: Places) {

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, one, scalar, type Tx } from '../../db/index.ts'
+import type { CallingProject } from '../../http/auth/key-lookup.ts'
+import { changeAs, holdTemplatesOf, requireSendersOf } from '../../http/auth/what-sends.ts'
 import { nextRevision, refuseStale } from '../../http/if-match.ts'
 import type { Given } from '../../http/validate.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
@@ -59,13 +61,14 @@ type WorkflowChanges = Given<Pick<WorkflowRow, 'name' | 'description' | 'enabled
   trigger?: { type: TriggerType; config: Record<string, unknown> } | undefined
 }
 type Edit = WorkflowKey & {
+  caller: CallingProject
   revisions?: string[] | undefined
   /** Gets the stored workflow: the config of a trigger depends on its type. */
   changesOf: (stored: WorkflowRow) => WorkflowChanges
 }
 
 /** Changes the given fields only; a newer revision is refused. */
-export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changesOf }: Edit): Promise<WorkflowRow> {
+export async function changeWorkflow(tx: Tx, { projectId, id, caller, revisions, changesOf }: Edit): Promise<WorkflowRow> {
   await lockSegments(tx, projectId)
   const stored = await lockWorkflow(tx, { projectId, id })
   refuseStale(stored, revisions)
@@ -80,9 +83,18 @@ export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changes
     allowReentry: changes.allowReentry ?? stored.allowReentry,
   }
   await checkSegment(tx, next)
-  const row = await updateWorkflow(tx, next, await nextFiringAfter(tx, stored, next))
+  if (next.enabled && !stored.enabled) await holdTemplatesOf(tx, next)
+  const nextFiringAt = await nextFiringAfter(tx, stored, next)
+  const update = () => updateWorkflow(tx, next, nextFiringAt)
+  const row = changes.enabled || startsOtherwise(stored, next) ? await changeAs(tx, caller, { workflow: id }, update) : await update()
   await listenForWorkflow(tx, row)
   return row
+}
+
+/** A change of more than its name and description, and whether it is enabled. */
+function startsOtherwise(stored: WorkflowRow, next: WorkflowRow) {
+  const startOf = ({ triggerType, triggerConfig, allowReentry }: WorkflowRow) => ({ triggerType, triggerConfig, allowReentry })
+  return !isDeepStrictEqual(startOf(stored), startOf(next))
 }
 
 /** A change that does not concern the schedule leaves the next firing as it is: it may be due at this moment. */
@@ -110,9 +122,10 @@ const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unkn
 const COPY = ' (Copy)'
 
 /** The copy is disabled, and has copies of the templates that were written in the original. */
-export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: string | undefined }) {
+export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { caller: CallingProject; savedBy?: string | undefined }) {
   await lockSegments(tx, key.projectId)
   const original = await lockWorkflow(tx, key)
+  await requireSendersOf(tx, key.caller, { workflow: original.id })
   const graph = copyGraph(await readGraph(tx, original), new Date().toISOString())
   const id = newId()
   const { templates: ids } = usesOfGraph(graph)
@@ -122,9 +135,10 @@ export async function duplicateWorkflow(tx: Tx, key: WorkflowKey & { savedBy?: s
 }
 
 /** Refused while executions are active. A job deletes its executions, templates, figures and graphs. */
-export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey) {
+export async function deleteWorkflow(tx: Tx, { projectId, id, caller }: WorkflowKey & { caller: CallingProject }) {
   await lockSegments(tx, projectId)
   await lockWorkflow(tx, { projectId, id })
+  await requireSendersOf(tx, caller, { workflow: id })
   const active = await maybeOne(tx)`
     select from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and ${IS_ACTIVE} limit 1
   `

@@ -29,8 +29,8 @@ export function usesOfGraph({ steps, transitions }: Graph): GraphUses {
 }
 
 /**
- * Refuses references to templates and segments that do not exist. Templates are locked until the transaction ends, so that none is deleted
- * meanwhile. The caller holds the lock of the project's segments. `pathOf` is the place of a step in the request.
+ * Refuses references to templates and segments that do not exist. Templates are locked until the transaction ends, so that none is deleted,
+ * or changed by a caller that may not send, meanwhile. The caller holds the lock of the project's segments. `pathOf` is the place of a step in the request.
  */
 export async function checkGraphReferences(tx: Tx, projectId: string, steps: GraphStep[], pathOf: (step: GraphStep) => string) {
   await checkTemplates(tx, projectId, steps, pathOf)
@@ -42,7 +42,7 @@ async function checkTemplates(tx: Tx, projectId: string, steps: GraphStep[], pat
   const ids = unique(steps.flatMap(({ templateId }) => templateId ?? []))
   if (!ids.length) return
   const known = await scalars<string>(tx)`
-    select id from templates where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id for key share
+    select id from templates where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id for share
   `
   const wrong = steps.find(({ templateId }) => templateId !== null && !known.includes(templateId))
   if (wrong) invalid(`${pathOf(wrong)}config.templateId`, 'No such template.')

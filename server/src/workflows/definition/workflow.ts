@@ -57,7 +57,16 @@ export const WORKFLOW_FIELDS = {
 
 const WorkflowProblem = z.object({
   stepId: z.uuid().nullable(),
-  code: z.enum(['no_steps', 'unreachable', 'no_sender', 'template_missing', 'segment_missing', 'trigger_incomplete', 'loop_without_pause']),
+  code: z.enum([
+    'no_steps',
+    'unreachable',
+    'no_sender',
+    'template_missing',
+    'segment_missing',
+    'trigger_incomplete',
+    'loop_without_pause',
+    'value_missing',
+  ]),
   message: z.string(),
 })
 export type Problem = z.output<typeof WorkflowProblem>

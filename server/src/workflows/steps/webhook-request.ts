@@ -3,6 +3,7 @@ import { refusalOfHeader } from '../../lib/network/webhook-target.ts'
 import { renderText } from '../../templates/render.ts'
 import { personOf } from './execution-variables.ts'
 import type { Running, SimulatedContact } from './step.ts'
+import { missingOfWebhook } from './webhook-mask.ts'
 
 export type WebhookConfig = { url: string; method: string; headers: Record<string, string>; body?: unknown }
 export type WebhookRequest = { url: string; method: string; headers: Record<string, string>; body: string | undefined }
@@ -26,6 +27,8 @@ const MAX_BODY_BYTES = 1_000_000
 /** Fills in the templates of a webhook. Values of url and headers must not break out of their place. */
 export async function buildWebhookRequest(source: WebhookSource): Promise<WebhookRequest | { problem: string }> {
   const { config, projectId } = source
+  const missing = missingOfWebhook(config)
+  if (missing) return { problem: missing }
   const recipient = personOf(source.contact, source)
   const render = async (text: string) => {
     const rendered = await renderText(text, recipient, { projectId })

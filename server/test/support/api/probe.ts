@@ -2,30 +2,34 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Extend } from '../../../src/app.ts'
 import { transact } from '../../../src/db/index.ts'
+import { ANYONE, SENDS_NOTHING } from '../../../src/http/declaration.ts'
 import { claimKeys, explainRepeats, lockTimeoutFor, readIdempotencyKey } from '../../../src/http/idempotency.ts'
 import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../../../src/http/paging.ts'
 import { Address } from '../../../src/http/validate.ts'
 import { newId } from '../../../src/lib/id.ts'
+
+/** Of routes of tests. */
+export const OF_PROBES = { caller: 'project', role: 'MEMBER', scope: 'full', read: true, ...SENDS_NOTHING, audit: null } as const
 
 /** Test routes: each accepts one kind of caller and exercises one part of the HTTP layer. */
 export const probe: Extend = (app, { secrets, db, config }) => {
   const Anything = z.object({}).loose().meta({ maxProperties: 100_000 })
   const echo = { schema: { body: Anything } }
 
-  app.get('/probe/secret', { config: { caller: 'secret-key', scope: 'full' } }, (req) => ({ project: req.project.id }))
-  app.get('/probe/project', { config: { caller: 'project', scope: 'full' } }, (req) => ({ project: req.project.id }))
-  app.get('/probe/admin', { config: { caller: 'project', scope: 'full', role: 'ADMIN' } }, (req) => ({ project: req.project.id }))
-  app.post('/probe/project', { config: { caller: 'project', scope: 'full' }, ...echo }, (req) => ({ body: req.body }))
-  app.post('/probe/track', { config: { caller: 'public-key' }, ...echo }, (req) => ({ project: req.project.id, body: req.body }))
-  app.post('/probe/echo', { config: { caller: 'anyone' }, ...echo }, (req) => ({ body: req.body }))
-  app.post('/probe/large', { config: { caller: 'anyone' }, bodyLimit: 3_000_000, ...echo }, (req) => ({ keys: Object.keys(req.body) }))
-  app.post('/probe/address', { config: { caller: 'anyone' }, schema: { body: z.object({ email: Address }) } }, (req) => req.body)
+  app.get('/probe/secret', { config: { ...OF_PROBES, caller: 'secret-key', role: null } }, (req) => ({ project: req.project.id }))
+  app.get('/probe/project', { config: OF_PROBES }, (req) => ({ project: req.project.id }))
+  app.get('/probe/admin', { config: { ...OF_PROBES, role: 'ADMIN' } }, (req) => ({ project: req.project.id }))
+  app.post('/probe/project', { config: OF_PROBES, ...echo }, (req) => ({ body: req.body }))
+  app.post('/probe/track', { config: { ...ANYONE, caller: 'public-key' }, ...echo }, (req) => ({ project: req.project.id, body: req.body }))
+  app.post('/probe/echo', { config: ANYONE, ...echo }, (req) => ({ body: req.body }))
+  app.post('/probe/large', { config: ANYONE, bodyLimit: 3_000_000, ...echo }, (req) => ({ keys: Object.keys(req.body) }))
+  app.post('/probe/address', { config: ANYONE, schema: { body: z.object({ email: Address }) } }, (req) => req.body)
 
   /** Inserts a row in the transaction of its key; `fail` throws after the insert, `wait` keeps the transaction open. */
   app.post(
     '/probe/once',
     {
-      config: { caller: 'secret-key', scope: 'full' },
+      config: { ...OF_PROBES, caller: 'secret-key', role: null },
       schema: { body: z.object({ fail: z.boolean().optional(), wait: z.number().optional() }) },
     },
     (req) =>
@@ -47,7 +51,7 @@ export const probe: Extend = (app, { secrets, db, config }) => {
 
   app.get(
     '/probe/list',
-    { config: { caller: 'project', scope: 'full' }, schema: { querystring: CursorQuery, response: { 200: cursorList(z.number()) } } },
+    { config: OF_PROBES, schema: { querystring: CursorQuery, response: { 200: cursorList(z.number()) } } },
     async (req) => {
       const scope = `${req.project.id} numbers`
       const [after] = req.query.cursor ? readCursor(secrets, scope, req.query.cursor) : [0]
@@ -55,15 +59,16 @@ export const probe: Extend = (app, { secrets, db, config }) => {
       return { data, cursor: writeCursor(secrets, scope, [data.at(-1)!]), hasMore: true, total: 0 }
     },
   )
-  app.get(
-    '/probe/pages',
-    { config: { caller: 'anyone' }, schema: { querystring: PageQuery, response: { 200: pageList(z.number()) } } },
-    (req) => ({ ...req.query, data: [], total: 0, totalPages: 0 }),
-  )
-  app.get('/probe/crash', { config: { caller: 'anyone' } }, () => {
+  app.get('/probe/pages', { config: ANYONE, schema: { querystring: PageQuery, response: { 200: pageList(z.number()) } } }, (req) => ({
+    ...req.query,
+    data: [],
+    total: 0,
+    totalPages: 0,
+  }))
+  app.get('/probe/crash', { config: ANYONE }, () => {
     throw new Error('select secret from somewhere')
   })
-  app.get('/probe/slow', { config: { caller: 'anyone' } }, async (_req, reply) => {
+  app.get('/probe/slow', { config: ANYONE }, async (_req, reply) => {
     await new Promise((resolve) => setTimeout(resolve, 500))
     return reply.send({ done: true })
   })

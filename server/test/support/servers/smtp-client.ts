@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 type Delivery = { from?: string; to: string | string[]; message: string | Buffer }
 
 /** Sends the SMTP commands that a test gives it, also invalid ones. */
-export async function connectSmtp(port: number, host = '127.0.0.1') {
-  const socket: Socket = connect(port, host)
+export async function connectSmtp(port: number, host = '127.0.0.1', localAddress?: string) {
+  const socket: Socket = connect({ port, host, ...(localAddress ? { localAddress } : {}) })
   let received = ''
   let closed = false
   const waiting: (() => void)[] = []

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { ANYONE } from '../../../http/declaration.ts'
 import { readStorableJson } from '../../../http/json.ts'
 import type { App, Deps } from '../../../http/server.ts'
 import { createWindowCounter } from '../../../lib/concurrency/window-counter.ts'
@@ -46,7 +47,7 @@ export async function notificationRoutes(app: App, { db, config, log }: Deps, sn
       '/webhooks/sns',
       {
         bodyLimit: MAX_BODY,
-        config: { caller: 'anyone' },
+        config: ANYONE,
         schema: { hide: true, response: { 200: z.object({ success: z.literal(true) }) } },
       },
       async (req) => {

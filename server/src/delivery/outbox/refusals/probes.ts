@@ -7,18 +7,17 @@ import { isStopped } from '../streams/stream-allowance.ts'
 import { PRIORITIES, workflowStream } from '../streams/stream-of.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
 
-/** A sender domain that is paused for equal refusals, whose probes are due. */
+/** A sender domain that is paused for equal refusals, whose probe is due. */
 export type VerifyingPause = RowOf<typeof PAUSE> & { fingerprint: string }
-/** `probedAlone`: failed probes during which no other email of the domain was queued. */
-const PAUSE = columns('sending_pauses', 'p', ['projectId', 'domain', 'fingerprint', 'failedProbes', 'probedAlone'])
+const PAUSE = columns('sending_pauses', 'p', ['projectId', 'domain', 'fingerprint', 'failedProbes'])
 
-/** A pause whose probes are due and not reserved. */
+/** A pause whose probe is due and not reserved. */
 const IS_DUE = sql`s.verifies and s.until <= now() and (s.probe_until is null or s.probe_until < now())`
 
 /** `probed`: the projects that this worker probes already, once for each pause. */
 type Reservation = { probeMs: number; limit: number; probed?: string[] }
 
-/** Reserves the probes of up to `limit` pauses, for this worker. Owners take turns; those that are probed already come later. */
+/** Reserves the probe of up to `limit` pauses, for this worker. Owners take turns; those that are probed already come later. */
 export const reserveProbes = (tx: Tx, { probeMs, limit, probed = [] }: Reservation) =>
   many<VerifyingPause>(tx)`
     update sending_pauses p set probe_until = now() + ${seconds(probeMs)}
@@ -32,10 +31,9 @@ export const reserveProbes = (tx: Tx, { probeMs, limit, probed = [] }: Reservati
     returning ${PAUSE}
   `
 
-export type Probes = {
-  held: ClaimedEmail | undefined
-  other: ClaimedEmail | undefined
-  /** There is another email of the domain, though it could not be claimed now: a worker has it, or is about to. */
+export type Probe = {
+  email: ClaimedEmail | undefined
+  /** There is an email of the domain, though it could not be claimed now: a worker has it, or is about to. */
   othersWait: boolean
 }
 
@@ -51,46 +49,49 @@ const MAX_STREAMS = 20
 const MAX_LOOKED_AT = 200
 
 /**
- * Claims the emails that show what a frequent reply is about: the one whose refusal has been held longest, and another queued one of the sender
- * domain, to an address that was not refused, if possible also in another domain.
+ * Claims the email that shows what a frequent reply is about: a queued one of the sender domain, transactional first, to an address that was not
+ * refused, if possible also in another domain. If none is queued, the one whose refusal has been held longest.
  */
-export async function claimProbes(db: Pool, worker: number, pause: VerifyingPause): Promise<Probes> {
-  const claimed = await transact(db, (tx) => many(tx, probesSql(worker, pause)))
-  const [held, other] = [true, false].map((which) => claimed.find(({ wasHeld }) => wasHeld === which))
-  return { held, other, othersWait: !other && claimed.some(({ othersWait }) => othersWait) }
+export async function claimProbe(db: Pool, worker: number, pause: VerifyingPause): Promise<Probe> {
+  const [claimed] = await transact(db, (tx) => many(tx, probeSql(worker, pause)))
+  return { email: claimed?.id ? claimed : undefined, othersWait: claimed?.othersWait ?? false }
 }
 
-const probesSql = (worker: number, pause: VerifyingPause) => {
+const probeSql = (worker: number, pause: VerifyingPause) => {
   const { projectId, domain, fingerprint } = pause
-  return sql<ClaimedEmail & Pick<Probes, 'othersWait'>>`
+  return sql<ClaimedEmail & Pick<Probe, 'othersWait'>>`
       with me as materialized (
         select from senders where worker = ${worker} and lease_until > now() for key share
       ), refused as materialized (
         select e.to_address from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
         where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint}
         order by h.place limit ${MAX_LOOKED_AT}
+      ), others as materialized (
+        select f.id, f.turn, exists (select from refused r where split_part(r.to_address, '@', 2) = split_part(f.to_address, '@', 2)) as beside from (
+          select q.*, 1 as turn from ${queuedElsewhere(pause, PRIORITIES.transactional, projectId)} as q
+          union all select q.*, 1 from ${deferredByPause(pause)} as q
+          union all select q.*, 2 from ${queuedInCampaigns(pause)} as q
+          union all select q.*, 2 from ${queuedElsewhere(pause, PRIORITIES.bulk, workflowStream(projectId))} as q
+        ) as f
+        where not exists (select from refused r where r.to_address = f.to_address)
+        order by turn, beside limit ${MAX_STREAMS}
+      ), other as materialized (
+        select e.project_id, e.id from emails e join others o on o.id = e.id
+        where e.project_id = ${projectId} and e.state in ('queued', 'deferred')
+        order by o.turn, o.beside limit 1 for update of e skip locked
       ), held as materialized (
         select e.project_id, e.id from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
         where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE} and ${MAY_PROBE}
+          and not exists (select from others)
         order by h.place limit 1 for update of e skip locked
-      ), others as materialized (
-        select f.id, f.to_address from (
-          ${queuedInCampaigns(pause)}
-          union all ${queuedElsewhere(pause, PRIORITIES.transactional, projectId)}
-          union all ${queuedElsewhere(pause, PRIORITIES.bulk, workflowStream(projectId))}
-          union all ${deferredByPause(pause)}
-        ) as f
-        where not exists (select from refused r where r.to_address = f.to_address)
-        order by exists (select from refused r where split_part(r.to_address, '@', 2) = split_part(f.to_address, '@', 2))
-        limit ${MAX_STREAMS}
-      ), other as materialized (
-        select e.project_id, e.id from emails e join others o on o.id = e.id
-        where e.project_id = ${projectId} and e.state in ('queued', 'deferred') limit 1 for update of e skip locked
+      ), claimed as (
+        update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, due_at = null, updated_at = now()
+        from (select * from other union all select * from held) as chosen
+        where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
+        returning ${CLAIMED_COLUMNS}
       )
-      update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, due_at = null, updated_at = now()
-      from (select * from held union all select * from other) as chosen
-      where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
-      returning ${CLAIMED_COLUMNS}, exists (select from others) or ${isInHand(pause)} as "othersWait"
+      -- One row without an email when there is none to claim.
+      select claimed.*, exists (select from others) or ${isInHand(pause)} as "othersWait" from (select) as one left join claimed on true
     `
 }
 
@@ -131,62 +132,54 @@ const isInHand = ({ projectId, domain }: VerifyingPause) => sql`exists (
   select from emails s join contents c on c.project_id = s.project_id and c.id = s.content_id
   where s.state = 'sending' and s.project_id = ${projectId} and s.error_code is distinct from ${HELD} and ${isFromDomain(domain)})`
 
-/** `alike`: refused with the reply that is verified. `open`: without a reply so far. */
-type ProbeOutcome = 'accepted' | 'alike' | 'open' | 'otherwise'
+/** `refused`: by the server, with whatever reply. `open`: without a reply so far. */
+type ProbeOutcome = 'accepted' | 'refused' | 'open' | 'otherwise'
 
 /** Null: there was no such email. */
 type Findings = {
-  held: ProbeOutcome | null
-  other: ProbeOutcome | null
+  outcome: ProbeOutcome | null
   /** Whether refusals with that reply are still held, and whether the email of one of them may be sent as a probe. */
   hasHeld: boolean
   mayProbe: boolean
-  probedAlone: number
   othersWait?: boolean
 }
 
-/** Probes of a domain without other emails, after which its refusals stand: one at the end of each of three pauses. */
-const MAX_PROBES_ALONE = 3
-
 /**
- * What the probes of a pause have shown. `void`: the reply is about us; the settlement of the accepted email has queued the others again.
- * `stand`: it is about the recipients, which needs a held email that was refused alike. `pause`: that is still open, and the pause doubles. `retry`:
- * the probes have shown nothing about the reply, or another email could not be claimed, so others follow soon. `requeue`: nothing can show it, since the streams of all held emails are
- * stopped. The domain must not wait for the person who stopped them: the held refusals are dropped and their emails queued again, in the streams
- * that are stopped. When these go on, the emails are sent again, and their replies are evidence of that time.
+ * What the probe of a pause has shown. `end`: the domain sends again. If a held email was accepted, its settlement has queued the others again; else
+ * they are asked again, each of them. `pause`: still open, and the pause doubles. `retry`: the probe did not get to the server, or could not be claimed,
+ * so another follows soon. `requeue`: nothing can show it, since the streams of all held emails are stopped. The domain must not wait for the person
+ * who stopped them: the held refusals are dropped and their emails queued again, in the streams that are stopped. When these go on, the emails are
+ * sent again, and their replies are evidence of that time.
  */
-export function concludeProbes({ held, other, hasHeld, mayProbe, probedAlone, othersWait }: Findings): ProbeConclusion {
-  if (held === 'accepted') return 'void'
-  if (held === 'open' || other === 'alike') return 'pause'
-  if (held === 'alike' && other === null && othersWait) return 'retry'
-  if (held === 'alike') return other === 'accepted' || (other === null && probedAlone + 1 >= MAX_PROBES_ALONE) ? 'stand' : 'pause'
-  if (!hasHeld) return 'stand'
+export function concludeProbe({ outcome, hasHeld, mayProbe, othersWait = false }: Findings): ProbeConclusion {
+  if (outcome === 'accepted') return 'end'
+  if (outcome === 'refused' || outcome === 'open') return 'pause'
+  if (outcome === 'otherwise' || othersWait) return 'retry'
+  if (!hasHeld) return 'end'
   return mayProbe ? 'retry' : 'requeue'
 }
 
-type ProbeConclusion = 'void' | 'stand' | 'pause' | 'retry' | 'requeue'
+type ProbeConclusion = 'end' | 'requeue' | 'pause' | 'retry'
 
-/** Whether a pause goes on after its probes. While it does, its held refusals are not judged, even if the streak of their reply has ended. */
+/** Whether a pause goes on after its probe. While it does, its held refusals are not judged, even if the streak of their reply has ended. */
 export const isStillPaused = (conclusion: ProbeConclusion) => conclusion === 'pause' || conclusion === 'retry'
 
-/** Ends the probes of a pause by the outcomes that are in the database, and the pause itself unless it goes on. */
-export async function endProbes(tx: Tx, pause: VerifyingPause, { held, other, othersWait }: Probes, timing: RefusalTiming) {
-  const { projectId, domain, fingerprint, failedProbes, probedAlone } = pause
-  const outcomes = await one(tx, outcomesSql(pause, { held, other }))
-  const conclusion = concludeProbes({ ...outcomes, probedAlone, othersWait })
+/** Ends the probe of a pause by the outcome that is in the database, and the pause itself unless it goes on. */
+export async function endProbe(tx: Tx, pause: VerifyingPause, { email, othersWait }: Probe, timing: RefusalTiming) {
+  const { projectId, domain, fingerprint, failedProbes } = pause
+  const findings = await one(tx, findingsSql(pause, email))
+  const conclusion = concludeProbe({ ...findings, othersWait })
   // Streaks before pauses, as in `holdSql`: avoids deadlocks.
-  if (conclusion === 'stand')
+  if (conclusion === 'end' && findings.outcome !== 'accepted')
     await sql`
       delete from refusal_streaks where project_id = ${projectId} and domain = ${domain} and fingerprint = ${fingerprint}
     `.execute(tx)
   if (conclusion === 'requeue') await requeueHeld(tx, pause)
   const failed = conclusion === 'pause' ? 1 : 0
-  const alone = failed && outcomes.other === null ? 1 : 0
   const pauseMs = failed ? durationOf(failedProbes + 1, timing) : timing.pauseMs
   if (isStillPaused(conclusion))
     await sql`
-      update sending_pauses set probe_until = null, failed_probes = failed_probes + ${failed}, probed_alone = probed_alone + ${alone},
-        until = now() + ${seconds(pauseMs)}
+      update sending_pauses set probe_until = null, failed_probes = failed_probes + ${failed}, until = now() + ${seconds(pauseMs)}
       where project_id = ${projectId} and domain = ${domain} and verifies
     `.execute(tx)
   else await sql`delete from sending_pauses where project_id = ${projectId} and domain = ${domain} and verifies`.execute(tx)
@@ -210,21 +203,20 @@ const requeueHeld = (tx: Tx, { projectId, domain, fingerprint }: VerifyingPause)
 const durationOf = (failedProbes: number, { pauseMs, maxPauseMs }: RefusalTiming) =>
   Math.min(maxPauseMs, pauseMs * 2 ** Math.min(failedProbes, 30))
 
-/** Gives the probes of a pause back: they were not sent. */
-export const returnProbes = (tx: Tx, { projectId, domain }: VerifyingPause) =>
+/** Gives the probe of a pause back: it was not sent. */
+export const returnProbe = (tx: Tx, { projectId, domain }: VerifyingPause) =>
   sql`update sending_pauses set probe_until = null where project_id = ${projectId} and domain = ${domain} and verifies`.execute(tx)
 
-function outcomesSql({ projectId, domain, fingerprint }: VerifyingPause, { held, other }: Pick<Probes, 'held' | 'other'>) {
-  const outcomeOf = (email: ClaimedEmail | undefined) => sql`(
-    select case
-      when e.state = 'sent' then 'accepted'
-      when e.state in ('sending', 'unknown') then 'open'
-      when ${IS_HELD} and exists (
-        select from held_refusals h where h.project_id = e.project_id and h.email_id = e.id and h.fingerprint = ${fingerprint}) then 'alike'
-      else 'otherwise' end
-    from emails e where e.project_id = ${projectId} and e.id = ${email?.id ?? null}::uuid)`
-  return sql<Omit<Findings, 'probedAlone' | 'othersWait'>>`
-    select ${outcomeOf(held)} as held, ${outcomeOf(other)} as other, count(*) > 0 as "hasHeld", coalesce(bool_or(${MAY_PROBE}), false) as "mayProbe"
-    from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
-    where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE}`
-}
+const findingsSql = ({ projectId, domain, fingerprint }: VerifyingPause, email: ClaimedEmail | undefined) => sql<
+  Omit<Findings, 'othersWait'>
+>`
+  select (
+      select case
+        when e.state = 'sent' then 'accepted'
+        when e.state in ('sending', 'unknown') then 'open'
+        when ${IS_HELD} or e.state = 'deferred' and e.error_code = 'transient' then 'refused'
+        else 'otherwise' end
+      from emails e where e.project_id = ${projectId} and e.id = ${email?.id ?? null}::uuid) as outcome,
+    count(*) > 0 as "hasHeld", coalesce(bool_or(${MAY_PROBE}), false) as "mayProbe"
+  from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
+  where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint} and ${WAITS_FOR_PROBE}`

@@ -3,6 +3,12 @@ import { type BuiltMessage, isTooMuchReady, nextInTurn, type OwnerOf } from '../
 import type { createLingering, StreamEmail } from './lingering.ts'
 import type { createWire } from './wire.ts'
 
+type NextOptions<Built extends { email: unknown }> = {
+  mayTake?: () => boolean
+  mayLeave?: ((built: Built) => boolean) | undefined
+  preferred?: (email: Built['email']) => boolean
+}
+
 /** Emails whose messages are built, by priority, and which of them is sent next. */
 export function createReadyBuffers<Built extends BuiltMessage & { email: StreamEmail }>(
   ownerOf: OwnerOf,
@@ -22,12 +28,13 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     return others.some((other) => lingering.isSilent(other) && ownerOf(other.projectId) === ownerOf(email.projectId))
   }
 
-  function findNext(preferred: (email: Email) => boolean = () => true) {
+  function findNext(mayLeave: NextOptions<Built>['mayLeave'], preferred: (email: Email) => boolean = () => true) {
     for (const [priority, buffer] of buffers) {
       if (!buffer.length || !wire.mayHaveSlot(priority)) continue
       const index = nextInTurn(buffer, {
         onWire: wire.projects,
         ownerOf,
+        mayLeave,
         maySend: (email, own) => preferred(email) && wire.maySend(email, own),
       })
       if (index >= 0) return { buffer, index }
@@ -60,10 +67,10 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
     },
     /**
      * Removes the next email to send from its buffer: one that is `preferred`, if any; transactional before bulk; in turn. Undefined when none has
-     * a free slot, or `mayTake` says no.
+     * a free slot, or `mayTake` says no. Those that may not leave now keep their places.
      */
-    takeNext({ mayTake, preferred }: { mayTake?: () => boolean; preferred?: (email: Email) => boolean } = {}): Built | undefined {
-      const next = (preferred && findNext(preferred)) ?? findNext()
+    takeNext({ mayTake, mayLeave, preferred }: NextOptions<Built> = {}): Built | undefined {
+      const next = (preferred && findNext(mayLeave, preferred)) ?? findNext(mayLeave)
       if (!next || mayTake?.() === false) return undefined
       const [built] = next.buffer.splice(next.index, 1) as [Built]
       leaving.set(built.email, built)

@@ -114,24 +114,34 @@ export function isTooMuchReady(
   })
 }
 
-/** `maySend` also gets the number of emails on the wire of the email's owner. Its answer is the same for all emails of a stream. */
-type Turn<Email> = { onWire: Counts; ownerOf: OwnerOf; maySend: (email: Email, own: number) => boolean }
+/**
+ * `maySend` also gets the number of emails on the wire of the email's owner. Its answer is the same for all emails of a stream; that of `mayLeave`,
+ * which leaves emails out, is not.
+ */
+type Turn<Built extends { email: unknown }> = {
+  onWire: Counts
+  ownerOf: OwnerOf
+  maySend: (email: Built['email'], own: number) => boolean
+  mayLeave?: ((built: Built) => boolean) | undefined
+}
 
 /**
  * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire has the next turn, inside an owner the
  * project with the fewest: so no owner has more than half of the slots while another waits.
  */
-export function nextInTurn<Email extends ClaimRef & { streamId?: string }>(
-  ready: { email: Email }[],
-  { onWire, ownerOf, maySend }: Turn<Email>,
+export function nextInTurn<Built extends { email: ClaimRef & { streamId?: string } }>(
+  ready: Built[],
+  { onWire, ownerOf, maySend, mayLeave }: Turn<Built>,
 ) {
   const owners = countByOwner(onWire, ownerOf)
   let best = { index: -1, owner: Number.POSITIVE_INFINITY, project: Number.POSITIVE_INFINITY }
+  let before: Built['email'] | undefined
   for (let index = 0; index < ready.length; index++) {
     const { email } = ready[index]!
+    if (mayLeave && !mayLeave(ready[index]!)) continue
     // Hundreds of emails of one stream are often ready in a row.
-    const before = ready[index - 1]?.email
     if (before && email.streamId !== undefined && email.streamId === before.streamId && email.projectId === before.projectId) continue
+    before = email
     const owner = owners.get(ownerOf(email.projectId)) ?? 0
     const project = onWire.get(email.projectId) ?? 0
     const isBefore = owner < best.owner || (owner === best.owner && project < best.project)

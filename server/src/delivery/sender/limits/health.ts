@@ -101,9 +101,11 @@ export function createHealth({ db, log, timing }: Parameters<typeof createPauseS
 
     attempted({ email, domain, disposition }: Attempt) {
       const { projectId } = email
-      const decision = report({ projectId, owner: owners.of(projectId), domain, disposition })
+      const owner = owners.of(projectId)
+      const decision = report({ projectId, owner, domain, disposition })
       const sender = senderOf(email, domain)
-      if (disposition.throttled && disposition.about === 'recipient') slowdown.throttled({ projectId, domain: recipientDomain(email) })
+      if (disposition.throttled && disposition.about === 'recipient')
+        slowdown.throttled({ projectId, owner, domain: recipientDomain(email) })
       if (disposition.about === 'sender-domain') pauses.pause(sender, disposition.reason ?? '')
       if (decision?.pause === 'provider') pauses.pause(PROVIDER, decision.reason, { cause: causeOf(disposition) })
       if (decision?.pause === 'sender-domain') pauses.pause(sender, decision.reason, { fingerprint: decision.fingerprint })

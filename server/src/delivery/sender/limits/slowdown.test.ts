@@ -7,7 +7,7 @@ function start() {
   const waitFor = (projectId: string, domain = 'slow.example', bulk = false) => slowdown.waitFor({ projectId, domain, bulk })
   return {
     waitFor,
-    throttled: (projectId: string, domain = 'slow.example') => slowdown.throttled({ projectId, domain }),
+    throttled: (projectId: string, owner = projectId) => slowdown.throttled({ projectId, owner, domain: 'slow.example' }),
     pass: (ms: number) => (now += ms),
     /** How many of 1,000 emails may leave now. */
     leavingNow: (projectId: string, domain?: string) =>
@@ -23,12 +23,19 @@ test('a throttled project is slowed to that domain, and no other project or doma
   expect(leavingNow('a', 'other.example')).toBe(1_000)
 })
 
-test('a domain that throttles two projects within a minute is slow for all projects', () => {
+test('a domain that throttles projects of two owners within a minute is slow for all projects', () => {
   const { throttled, leavingNow, pass } = start()
   throttled('a')
   pass(30_000)
   throttled('b')
   expect(leavingNow('c')).toBeLessThan(3)
+})
+
+test('a domain that throttles two projects of one owner is slow for these', () => {
+  const { throttled, leavingNow } = start()
+  throttled('a', 'owner')
+  throttled('b', 'owner')
+  expect([leavingNow('a') < 3, leavingNow('b') < 3, leavingNow('c')]).toEqual([true, true, 1_000])
 })
 
 test('waiting emails are spread over time, up to one minute, or five for bulk', () => {

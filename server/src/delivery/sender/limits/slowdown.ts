@@ -15,10 +15,11 @@ const MAX_REMEMBERED = 10_000
 /** `nextAt`: when the next email may leave. `lastAt`: the time assigned to the last waiting email. */
 type Throttle = { slowedAt: number; nextAt: number; lastAt: number }
 type Destination = { projectId: string; domain: string; bulk: boolean }
+type Throttled = { projectId: string; owner: string; domain: string }
 
 /**
  * Limits the rate to a recipient domain that throttles. At first only for the project that was throttled, which may be flooding a single
- * mailbox; once the domain throttles a second project within a minute, for all projects.
+ * mailbox; once the domain throttles a project of a second owner within a minute, for all projects.
  */
 export function createSlowdown(now: () => number = () => performance.now()) {
   const slow = createCache<string, Throttle>({ maxEntries: MAX_REMEMBERED })
@@ -50,14 +51,14 @@ export function createSlowdown(now: () => number = () => performance.now()) {
     return (each.lastAt - now()) / SECOND
   }
 
-  const lastThrottled = createCache<string, { projectId: string; at: number }>({ maxEntries: MAX_REMEMBERED })
+  const lastThrottled = createCache<string, { owner: string; at: number }>({ maxEntries: MAX_REMEMBERED })
 
   return {
-    throttled({ projectId, domain }: Pick<Destination, 'projectId' | 'domain'>) {
+    throttled({ projectId, owner, domain }: Throttled) {
       slowDown(`${projectId} ${domain}`)
       const last = lastThrottled.get(domain)
-      if (last && last.projectId !== projectId && now() - last.at <= MINUTE) slowDown(domain)
-      lastThrottled.set(domain, { projectId, at: now() })
+      if (last && last.owner !== owner && now() - last.at <= MINUTE) slowDown(domain)
+      lastThrottled.set(domain, { owner, at: now() })
     },
     /** Seconds that an email to this domain has to wait; undefined when it may leave now. */
     waitFor({ projectId, domain, bulk }: Destination): number | undefined {

@@ -16,3 +16,11 @@ export const workflowsUsingSql = ({ projectId, kind, id, limit }: Used) =>
             select from workflow_executions e
             where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and e.status in ('RUNNING', 'WAITING')))))
     order by w.id limit ${limit}`
+
+/** A recursive CTE `dependents` with the id of a segment and of those that refer to it, directly or not. */
+export const dependentSegmentsCte = (projectId: string, segmentId: string) => sql`
+  dependents (id) as (
+    select ${segmentId}::uuid
+    union
+    select s.id from dependents d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
+  )`
