@@ -13,7 +13,7 @@ import Fastify, {
 } from 'fastify'
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Pool } from '../db/index.ts'
-import type { ByteBudgetLimits } from '../lib/concurrency/byte-budget.ts'
+import type { ByteBudgetLimits } from '../lib/budget/byte-budget.ts'
 import { createRests } from '../lib/concurrency/rests.ts'
 import type { Config } from '../lib/config.ts'
 import { AppError, type ErrorCode, invalid, notFound, tryLater } from '../lib/errors.ts'

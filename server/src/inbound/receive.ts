@@ -1,7 +1,7 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
 import { findProjectOwner } from '../ledger/owner-sql.ts'
-import { createByteBudget } from '../lib/concurrency/byte-budget.ts'
+import { createByteBudget } from '../lib/budget/byte-budget.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { networkOf } from '../lib/network/network.ts'

@@ -38,17 +38,20 @@ describe('a message that does not end', () => {
     return client
   }
 
+  /** Takes nothing from a message, unlike a request that is answered. */
+  function isRoomFor(owner: string, bytes: number) {
+    const probe = sterna.app.holdBody(owner, { bytes: () => 0, isReading: () => false, cutOff() {} })
+    const fits = probe.grow(bytes)
+    probe.release()
+    return fits === true
+  }
+
   /** Sends part of a message, and waits until its bytes are held: the owner has no room for another one. */
   async function hold(project: Project, lines: number) {
     const client = await begin(project)
     client.socket.write(project.letter({}, LINE.repeat(lines)))
-    await until('its bytes have arrived', () => {
-      // Takes nothing from the message, unlike a request that is answered.
-      const probe = sterna.app.holdBody(project.owner.id, { bytes: () => 0, isReading: () => false, cutOff() {} })
-      const fits = probe.grow(BUDGET / 2 - lines * LINE.length + 16 * KB)
-      probe.release()
-      return fits === false
-    })
+    const more = BUDGET / 2 - lines * LINE.length + 16 * KB
+    await until('its bytes have arrived', () => !isRoomFor(project.owner.id, more))
     return client
   }
 
@@ -82,6 +85,7 @@ describe('a message that does not end', () => {
       clearInterval(drip)
       for (const each of held) each.end()
       outcomes.push(outcome)
+      await until('everything is free', () => isRoomFor('another', BUDGET))
       expect(cutOff).toMatch(/^421 4\.4\.2 /)
     }
     expect(outcomes).toEqual(['250 2.0.0', '200'])

@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Arrival, type ByteBudgetLimits, type ByteHold, createByteBudget, SMALL_BODY } from '../../lib/concurrency/byte-budget.ts'
+import { type Arrival, type ByteBudgetLimits, type ByteHold, createByteBudget, SMALL_BODY } from '../../lib/budget/byte-budget.ts'
 import type { Config } from '../../lib/config.ts'
 import { AppError, tryLater } from '../../lib/errors.ts'
 import { networkOf } from '../../lib/network/network.ts'
@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-/** Holds the bytes of something else than a request, such as a message that arrives by SMTP, as if it were the body of one of the owner. */
+/** Holds the bytes of something other than a request, such as a message that arrives by SMTP, as if it were a request body of the owner. */
 export type HoldBody = (owner: string, arrival: Arrival) => ByteHold
 
 /** Larger bodies are refused while they arrive if they contain too many values: kept, they would cost memory and garbage collection. */

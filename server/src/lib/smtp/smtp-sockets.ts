@@ -33,14 +33,14 @@ type Open = {
 export type SmtpSockets = ReturnType<typeof createSmtpSockets>
 
 const TOO_MANY = '4.3.2 Too many connections. Try again in a moment'
-/** Time to log in: until then the only connection of its network is dropped after idle ones of others. */
+/** Time in which a network's only connection is expected to log in. */
 const LOGIN_MS = 5 * SECOND
-/** Time for a message. One that takes longer may be ended for a new connection, if all others of its network or owner have messages too. */
+/** Time for a message. A longer one may be ended if no connection of its network or owner is idle. */
 const MESSAGE_MS = 10 * SECOND
 
 /**
- * All open connections. When there are too many, a new one takes the place of an old one of whoever has most of them: so nobody can keep
- * others out by holding connections.
+ * All open connections. When there are too many, a new one takes the place of an old one of the network or owner with the most: holding
+ * connections keeps no other client out.
  */
 export function createSmtpSockets({ connectionMs, connections, connectionsOfOne, ownerOf = () => undefined }: Options) {
   const open = new Set<Open>()
@@ -124,8 +124,8 @@ export function createSmtpSockets({ connectionMs, connections, connectionsOfOne,
 const addressOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
 
 /**
- * The connection that a new one takes the place of: the oldest without a login of the network with most of them, else the oldest idle one of the
- * owner with most.
+ * The connection to end: the oldest without a login of the network with the most of these, else the oldest idle one of the owner with the most.
+ * A network's only one has some seconds to log in, so that new clients do not end each other while one owner holds the rest.
  */
 function chooseDropped(open: Open[], added: Open, ownerOf: (each: Open) => string | undefined): Open | undefined {
   const now = performance.now()

@@ -1,8 +1,17 @@
 import { KB, SECOND } from '../text/units.ts'
-import { createCounts } from './counts.ts'
+import {
+  type BytePool,
+  changePools,
+  createBytePool,
+  equalShareOf,
+  exceedsOwnShare,
+  findFullPool,
+  isInPool,
+  type PoolPlace,
+} from './byte-pool.ts'
 
 export const BYTE_BUDGET_LIMITS = {
-  /** Longest wait for room. Longer than `graceMs`: until then everybody who could be cut off has been. */
+  /** Longest wait for room. Longer than `graceMs`: every body has to prove its pace before the wait ends. */
   waitMs: 15 * SECOND,
   /** Bodies and messages of one owner that may wait at once. */
   waiting: 16,
@@ -10,7 +19,7 @@ export const BYTE_BUDGET_LIMITS = {
   bytesPerSecond: 64 * KB,
   /** Time before that pace is demanded, and the longest pause that earlier bytes make up for. */
   graceMs: 10 * SECOND,
-  /** Wait after which the slowest holder beyond its share is cut off at any pace: several owners could otherwise keep all others out. */
+  /** Wait after which the slowest holder beyond its share is cut off at any pace: otherwise several owners together could fill the budget. */
   patienceMs: 5 * SECOND,
   /** Interval at which paces are measured. */
   watchMs: SECOND,
@@ -37,14 +46,10 @@ export type ByteHold = {
   release(): void
 }
 
-/** Bytes that may be held at once, with what each owner holds of them. */
-type Pool = { size: number; held: number; byOwner: ReturnType<typeof createCounts> }
-/** `share`: what one owner may hold of the pool, however little the others need. */
-type Place = { pool: Pool; share: number }
 /** `slackMs`: the time for which it may pause before it counts as slow. */
 type Hold = {
   owner: string
-  places: Place[]
+  places: PoolPlace[]
   arrival: Arrival
   bytes: number
   readMs: number
@@ -55,9 +60,9 @@ type Hold = {
 type Waiting = { hold: Hold; bytes: number; since: number; end: (isGranted: boolean) => void }
 
 /**
- * Bounds the bytes that are held at once. When a pool is full, an owner within an equal share waits a while, and owners beyond it get nothing
- * more; meanwhile the slowest of their bodies that are still arriving are cut off. A single body is always admitted to an empty pool: its
- * size has a limit of its own.
+ * Bounds the bytes held at once. While a pool is full, an owner within an equal share waits a moment, owners beyond it get no more bytes, and
+ * the slowest of their bodies that are still arriving are cut off. A single body is always admitted to an empty pool: its size has a limit
+ * of its own.
  */
 export function createByteBudget(total: number, given: Partial<ByteBudgetLimits> = {}) {
   const limits = { ...BYTE_BUDGET_LIMITS, ...given }
@@ -65,30 +70,16 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   const waiting = new Set<Waiting>()
   let timer: NodeJS.Timeout | undefined
 
-  const createPool = (size: number): Pool => ({ size, held: 0, byOwner: createCounts() })
-  const whole = createPool(total)
+  const whole = createBytePool(total)
+  const wanting = () => [...waiting].map(({ hold }) => hold)
 
-  const findFullPool = ({ places }: Hold, bytes: number) => places.find(({ pool }) => pool.held > 0 && pool.held + bytes > pool.size)?.pool
+  const isBeyondShare = (pool: BytePool, hold: Hold, bytes: number) =>
+    pool.byOwner.of(hold.owner) + bytes > equalShareOf(pool, [...wanting(), hold])
 
-  const isOverLimit = ({ owner, places }: Hold, bytes: number) =>
-    places.some(({ pool, share }) => pool.byOwner.of(owner) > 0 && pool.byOwner.of(owner) + bytes > pool.size * share)
-
-  const isIn = (pool: Pool, { places }: Hold) => places.some((place) => place.pool === pool)
-
-  /** An equal share for each owner that holds or wants bytes of the pool, at most half. */
-  function equalShare(pool: Pool, comer?: Hold) {
-    const owners = new Set(pool.byOwner.counts.keys())
-    for (const { hold } of waiting) if (isIn(pool, hold)) owners.add(hold.owner)
-    if (comer) owners.add(comer.owner)
-    return pool.size / Math.max(2, owners.size)
-  }
-
-  const isBeyondShare = (pool: Pool, hold: Hold, bytes: number) => pool.byOwner.of(hold.owner) + bytes > equalShare(pool, hold)
-
-  const isWantedByOthers = (pool: Pool, owner: string) => [...waiting].some(({ hold }) => hold.owner !== owner && isIn(pool, hold))
+  const isWantedByOthers = (pool: BytePool, owner: string) => wanting().some((other) => other.owner !== owner && isInPool(pool, other))
 
   function take(hold: Hold, bytes: number): boolean | Promise<boolean> {
-    if (isOverLimit(hold, bytes)) return false
+    if (exceedsOwnShare(hold, bytes)) return false
     const full = findFullPool(hold, bytes)
     if (full) return isBeyondShare(full, hold, bytes) ? false : wait(hold, bytes)
     if (waiting.size && hold.places.some(({ pool }) => isWantedByOthers(pool, hold.owner) && isBeyondShare(pool, hold, bytes))) return false
@@ -98,10 +89,7 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
 
   function change(hold: Hold, by: number) {
     hold.bytes += by
-    for (const { pool } of hold.places) {
-      pool.held += by
-      pool.byOwner.change(hold.owner, by)
-    }
+    changePools(hold, by)
   }
 
   function wait(hold: Hold, bytes: number): boolean | Promise<boolean> {
@@ -127,7 +115,7 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   function grantWaiting() {
     const heldBy = ({ hold }: Waiting) => whole.byOwner.of(hold.owner)
     for (const each of [...waiting].sort((a, b) => heldBy(a) - heldBy(b))) {
-      if (findFullPool(each.hold, each.bytes) || isOverLimit(each.hold, each.bytes)) continue
+      if (findFullPool(each.hold, each.bytes) || exceedsOwnShare(each.hold, each.bytes)) continue
       change(each.hold, each.bytes)
       each.end(true)
     }
@@ -154,27 +142,19 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   function findSlowest({ hold, bytes, since }: Waiting): Hold | undefined {
     const pool = findFullPool(hold, bytes)
     if (!pool) return undefined
-    const share = equalShare(pool)
+    const share = equalShareOf(pool, wanting())
     const longestSlack = performance.now() - since < limits.patienceMs ? 0 : Number.POSITIVE_INFINITY
     let slowest: Hold | undefined
     for (const each of holds) {
-      if (!each.bytes || !isIn(pool, each) || pool.byOwner.of(each.owner) <= share) continue
+      if (!each.bytes || !isInPool(pool, each) || pool.byOwner.of(each.owner) <= share) continue
       if (each.readMs < limits.graceMs || each.slackMs > longestSlack || !each.arrival.isReading()) continue
       if (!slowest || each.slackMs < slowest.slackMs) slowest = each
     }
     return slowest
   }
 
-  /** A late call means that this process did not read meanwhile, so at most the interval counts. */
   function watch() {
-    for (const hold of holds) {
-      const [at, bytes] = [performance.now(), hold.arrival.bytes()]
-      const ms = hold.arrival.isReading() ? Math.min(at - hold.seenAt, limits.watchMs) : 0
-      hold.readMs += ms
-      hold.slackMs = Math.min(limits.graceMs, hold.slackMs - ms + ((bytes - hold.seenBytes) / limits.bytesPerSecond) * SECOND)
-      hold.seenAt = at
-      hold.seenBytes = bytes
-    }
+    for (const hold of holds) measure(hold, limits)
     relieve()
     if (holds.size) return
     clearInterval(timer)
@@ -184,8 +164,8 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   return {
     whole,
     /** A part of the budget that some holders have to share. */
-    part: (share: number) => createPool(total * share),
-    hold(owner: string, places: Place[], arrival: Arrival): ByteHold {
+    part: (share: number) => createBytePool(total * share),
+    hold(owner: string, places: PoolPlace[], arrival: Arrival): ByteHold {
       const start = { readMs: 0, slackMs: limits.graceMs, seenBytes: arrival.bytes(), seenAt: performance.now() }
       const hold: Hold = { owner, places, arrival, bytes: 0, ...start }
       return {
@@ -199,4 +179,14 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
       }
     },
   }
+}
+
+/** A late call means that this process did not read meanwhile, so at most the interval counts. */
+function measure(hold: Hold, { watchMs, graceMs, bytesPerSecond }: ByteBudgetLimits) {
+  const [now, bytes] = [performance.now(), hold.arrival.bytes()]
+  const ms = hold.arrival.isReading() ? Math.min(now - hold.seenAt, watchMs) : 0
+  hold.readMs += ms
+  hold.slackMs = Math.min(graceMs, hold.slackMs - ms + ((bytes - hold.seenBytes) / bytesPerSecond) * SECOND)
+  hold.seenAt = now
+  hold.seenBytes = bytes
 }
