@@ -84,7 +84,7 @@ async function newProject(owner?: Person) {
     },
     reach: (ids: string[], state: string) =>
       eventually(async () => {
-        await letTimePass(2)
+        await letTimePass(30)
         expect((await rows(ids)).map((row) => row.state)).toEqual(ids.map(() => state))
       }),
     held: async (ids: string[]) => (await rows(ids)).filter(({ code }) => code === 'verifying_refusal').length,
@@ -398,13 +398,16 @@ describe('forty refusals of us in words of their own', () => {
 
 test('the replies of real servers for unknown recipients stand by themselves', async () => {
   const owner = await sterna.newPerson()
-  sink.script.RCPT = (address) =>
-    GENUINE_REPLIES[Number(/^g(\d+)@/.exec(address)?.[1])]?.replaceAll('bob@example.com', address).replaceAll('\n', '\r\n')
+  const recipientOf = (reply: string, index: number) => `g${index}@${reply.includes('bob@yahoo.com') ? 'yahoo.com' : 'example.com'}`
+  sink.script.RCPT = (address) => {
+    const index = Number(/^g(\d+)@/.exec(address)?.[1])
+    return GENUINE_REPLIES[index]?.replaceAll(/\bbob\b/g, `g${index}`).replaceAll('\n', '\r\n')
+  }
   // A few in each project: of equal ones there are less than five.
   const projects = await Promise.all(Array.from({ length: 13 }, () => newProject(owner)))
   const sent = await Promise.all(
     projects.map((project, index) =>
-      project.send(GENUINE_REPLIES.flatMap((_, reply) => (reply % projects.length === index ? [`g${reply}@example.com`] : []))),
+      project.send(GENUINE_REPLIES.flatMap((text, reply) => (reply % projects.length === index ? [recipientOf(text, reply)] : []))),
     ),
   )
   await eventually(async () => {
