@@ -13,7 +13,7 @@ describe('a refusal is plain', () => {
 
   test('whatever the recipient is called', () => {
     for (const recipient of ['blocked@example.com', 'no-such.plan+x@mail.example.co', "o'hara@example.com"])
-      for (const reply of GENUINE_REPLIES.filter((each) => /bob@example\.com/.test(each)))
+      for (const reply of GENUINE_REPLIES.filter((each) => !each.replaceAll('bob@example.com', '').includes('bob')))
         expect([isPlainRefusal(reply.replaceAll('bob@example.com', recipient), recipient), reply]).toEqual([true, reply])
   })
 })

@@ -142,6 +142,7 @@ for (const phrase of [...new Set(Object.values(SEEN_AT).flat())].map(wordsIn)) {
  * listed words only. Any other word may be about us, in whatever language.
  */
 export function isPlainRefusal(reply: string, recipient: string) {
+  if (reply.length > MAX_LENGTH) return false
   const words = wordsIn(withoutNames(reply, recipient))
   // Up to where the words are made of whole phrases.
   const ends = new Set([0])
@@ -154,6 +155,9 @@ export function isPlainRefusal(reply: string, recipient: string) {
   return NAMES_RECIPIENT.test(words.join(' '))
 }
 
+/** Longer replies say more than that a recipient is unknown. Bounds the time for one that is crafted to be slow. */
+const MAX_LENGTH = 1_000
+
 const LINK = /\b(?:https?:\/\/|www\.)[^\s<>"')\]]+/g
 const DOMAIN_ENDS = 'com|net|org|edu|gov|mil|info|biz|int|[a-z]{2}'
 /** Three labels or more; with two, it could be two sentences without a space. */
@@ -165,7 +169,7 @@ const isCode = (chunk: string) =>
   !/[^\x21-\x7e]/.test(chunk) &&
   (chunk.match(LETTERS) ?? []).every((run) => run.length <= 3 || /^[a-f]+(si|sor|sos)?$/.test(run))
 
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 function withoutNames(reply: string, recipient: string) {
   const address = recipient.toLowerCase()

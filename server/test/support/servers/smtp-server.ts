@@ -244,7 +244,9 @@ export async function startSmtpServer(options: Options = {}) {
 
 /** 454 has the text by which Amazon SES throttles; other codes concern this message only. */
 const refusal = (code: string) =>
-  code === '454' ? '454 Throttling failure: Maximum sending rate exceeded.' : `${code} ${enhanced(code)} Not this one`
+  code === '454'
+    ? '454 Throttling failure: Maximum sending rate exceeded.'
+    : `${code} ${enhanced(code)} ${code === '550' ? 'No such user' : 'Not this one'}`
 
 const enhanced = (code: string) => (code === '550' ? '5.1.1' : `${code[0]}.3.0`)
 const addressIn = (line: string) => /<(.*?)>/.exec(line)?.[1] ?? ''

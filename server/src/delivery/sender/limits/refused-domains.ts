@@ -3,7 +3,7 @@ import { MINUTE, SECOND } from '../../../lib/text/units.ts'
 import { MAX_EQUAL_REPLIES } from '../../outbox/refusals/hold.ts'
 
 /** Emails of a sender domain on the wire while its last reply was a permanent refusal of a recipient. */
-export const MAX_AFTER_REFUSAL = 5
+const MAX_AFTER_REFUSAL = 5
 /** After this time an email on the wire no longer counts: its reply may take ten minutes. */
 const MAX_AWAITED_MS = 10 * SECOND
 const REMEMBERED = { maxEntries: 10_000 }
