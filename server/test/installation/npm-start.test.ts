@@ -49,7 +49,12 @@ async function startBy([command, ...args]: string[], cwd: string, shell: string,
   const exited = once(child, 'exit')
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text))
   const readPid = () => (output.includes('Sterna is ready') ? Number(/"pid":(\d+)/.exec(output)?.[1]) : 0)
-  await expect.poll(readPid, PATIENCE).toBeGreaterThan(0)
+  await expect
+    .poll(readPid, PATIENCE)
+    .toBeGreaterThan(0)
+    .catch((err) => {
+      throw new Error(`it did not start:\n${output}`, { cause: err })
+    })
   const pid = readPid()
   server = { pid, birth: birthOf(pid) }
   const postgres = findServer(join(dataDir, 'postgres'))!

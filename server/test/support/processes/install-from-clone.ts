@@ -18,7 +18,8 @@ export async function installFromClone(file: string, work: string) {
   const { packages } = JSON.parse(readFileSync(join(place, 'npm-shrinkwrap.json'), 'utf8'))
   const wanted = Object.keys(packages).filter((path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path))
   for (const path of wanted) {
-    const found = [path, `server/${path}`].map((each) => join(ROOT, each)).find((each) => existsSync(each))
+    // Of the server first: the tests have another PostgreSQL beside it.
+    const found = [`server/${path}`, path].map((each) => join(ROOT, each)).find((each) => existsSync(each))
     // Of another platform.
     if (!found) continue
     mkdirSync(dirname(join(place, path)), { recursive: true })
