@@ -206,6 +206,7 @@ export async function startWorker(
     url,
     worker: livenessKey,
     isHeld: mayLeave,
+    isSendingHeld: () => !hold.mayLeave(),
     isDue: agenda.isDue,
     timing,
     reach,

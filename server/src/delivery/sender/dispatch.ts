@@ -34,7 +34,7 @@ export function createDispatcher({
   reconciler,
   lingerMs,
   transmit,
-  mayWork,
+  isSendingHeld,
   stopping,
   onRoom,
   log,
@@ -98,7 +98,7 @@ export function createDispatcher({
     }
     try {
       await transmit(ready, {
-        mayStart: () => isStopping() || mayWork(),
+        mayStart: () => !isSendingHeld(),
         mayLeave: () => !isStopping(),
         handedOver(isHandedOver) {
           if (!isHandedOver) return ledger.endHandOver(email)

@@ -35,6 +35,8 @@ type Options = {
   worker: number
   /** False while this process counts as dead: other workers would take back anything it claims. */
   isHeld: () => boolean
+  /** True while sending is held, by a person or after a restore: emails that were claimed go back to the queue. */
+  isSendingHeld?: () => boolean
   transport: Transport
   publicUrl: string
   signs: boolean
@@ -76,6 +78,7 @@ export async function startSender(options: Options) {
     ledger,
     health,
     mayWork,
+    isSendingHeld: options.isSendingHeld ?? (() => false),
     isDue: options.isDue ?? (() => true),
     readOwners: owners.read,
     oneAtATime: createSemaphore(1),
