@@ -95,7 +95,7 @@ describe('a message that does not end', () => {
 })
 
 describe('when all connections are taken', () => {
-  const limits = { connections: 4, connectionsOfOne: 3 }
+  const limits = { connections: 4, connectionsOfOne: 3, freshMs: 60 * SECOND }
 
   test('one of the network with most of those without a login makes room, the oldest', async () => {
     const project = await newProject()

@@ -12,6 +12,8 @@ type Options = {
   connectionMs: number
   connections: number
   connectionsOfOne: number
+  /** Time in which a network's only connection is expected to log in. */
+  freshMs?: number
   /** The owner that a session has logged in for. Without it nobody logs in. */
   ownerOf?: (session: SMTPServerSession) => string | undefined
 }
@@ -33,8 +35,6 @@ type Open = {
 export type SmtpSockets = ReturnType<typeof createSmtpSockets>
 
 const TOO_MANY = '4.3.2 Too many connections. Try again in a moment'
-/** Time in which a network's only connection is expected to log in. */
-const LOGIN_MS = 5 * SECOND
 /** Time for a message. A longer one may be ended if no connection of its network or owner is idle. */
 const MESSAGE_MS = 10 * SECOND
 
@@ -42,7 +42,7 @@ const MESSAGE_MS = 10 * SECOND
  * All open connections. When there are too many, a new one takes the place of an old one of the network or owner with the most: holding
  * connections keeps no other client out.
  */
-export function createSmtpSockets({ connectionMs, connections, connectionsOfOne, ownerOf = () => undefined }: Options) {
+export function createSmtpSockets({ connectionMs, connections, connectionsOfOne, freshMs = 0, ownerOf = () => undefined }: Options) {
   const open = new Set<Open>()
   const byNetwork = createCounts()
   const bySession = new WeakMap<SMTPServerSession, Open>()
@@ -86,7 +86,12 @@ export function createSmtpSockets({ connectionMs, connections, connectionsOfOne,
       })
       if (open.size <= connections) return
       const isAllowed = byNetwork.of(network) <= connectionsOfOne
-      drop(server, (isAllowed && chooseDropped([...open], added, ({ connection }) => connection && ownerOf(connection.session))) || added)
+      drop(
+        server,
+        (isAllowed &&
+          chooseDropped([...open], added, { freshMs, ownerOf: ({ connection }) => connection && ownerOf(connection.session) })) ||
+          added,
+      )
     },
     /** The library has made its connection. */
     connected(socket: Socket, connection: Connection) {
@@ -123,16 +128,18 @@ export function createSmtpSockets({ connectionMs, connections, connectionsOfOne,
 
 const addressOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
 
+type Choice = { freshMs: number; ownerOf: (each: Open) => string | undefined }
+
 /**
  * The connection to end: the oldest without a login of the network with the most of these, else the oldest idle one of the owner with the most.
  * A network's only one has some seconds to log in, so that new clients do not end each other while one owner holds the rest.
  */
-function chooseDropped(open: Open[], added: Open, ownerOf: (each: Open) => string | undefined): Open | undefined {
+function chooseDropped(open: Open[], added: Open, { freshMs, ownerOf }: Choice): Open | undefined {
   const now = performance.now()
   const owners = new Map(open.map((each) => [each, ownerOf(each)]))
   const strangers = groupBy(open, (each) => (owners.get(each) === undefined ? each.network : undefined))
   const clients = groupBy(open, (each) => owners.get(each))
-  const settled = strangers.filter(([first, second]) => second || now - first!.since > LOGIN_MS)
+  const settled = strangers.filter(([first, second]) => second || now - first!.since > freshMs)
   return oldestOfLargest(settled, added, now) ?? oldestOfLargest(clients, added, now) ?? oldestOfLargest(strangers, added, now)
 }
 

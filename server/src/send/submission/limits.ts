@@ -15,6 +15,8 @@ export const SUBMISSION_LIMITS = {
   failedLogins: 3,
   /** Time to log in: a connection without a project is bound to no limit of one. */
   loginMs: MINUTE,
+  /** Time in which the only connection of its network is expected to log in: before, it makes no room for others. */
+  freshMs: 5 * SECOND,
   idleMs: 2 * MINUTE,
   /** Time for one message: a client that sends a byte now and then is never idle. */
   messageMs: 10 * MINUTE,
