@@ -1,6 +1,6 @@
 import type { Disposition } from './classify.ts'
 
-export type Refusal = { status: number; name: string; message: string }
+export type SesRefusal = { status: number; name: string; message: string }
 type Means = Omit<Disposition, 'reason'>
 type Rule = { when: RegExp; means: Means }
 
@@ -32,7 +32,7 @@ const RULES: Rule[] = [
 ]
 
 /** Replies below 500: after the others Amazon may have accepted the email. */
-export function classifySesRefusal({ status, name, message }: Refusal, sender: string): Means {
+export function classifySesRefusal({ status, name, message }: SesRefusal, sender: string): Means {
   const ownNames = [sender, sender.slice(sender.lastIndexOf('@') + 1)]
   const words = message.split(/[\s,]+/).map((word) => (ownNames.includes(word.toLowerCase().replace(/\.$/, '')) ? '<sender>' : word))
   const text = `${status} ${name}: ${words.join(' ')}`

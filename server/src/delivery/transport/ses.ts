@@ -3,7 +3,7 @@ import type { SesConfig } from '../../lib/config.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { createSesClient, isUnreached, refusalIn } from '../../lib/network/ses-client.ts'
 import { SECOND } from '../../lib/text/units.ts'
-import { classifySesRefusal, type Refusal } from './classify-ses.ts'
+import { classifySesRefusal, type SesRefusal } from './classify-ses.ts'
 import { fitToServer } from './fit-server.ts'
 import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
@@ -91,7 +91,7 @@ function explain(err: unknown, sender: string, handedOver: boolean): SendOutcome
   return { is: 'unknown', error: refusal ? describeReply(refusal) : describe(err), aboutProvider: true }
 }
 
-const describeReply = ({ status, name, message }: Refusal) => `${status} ${name}: ${message}`.slice(0, 1_000)
+const describeReply = ({ status, name, message }: SesRefusal) => `${status} ${name}: ${message}`.slice(0, 1_000)
 const describe = (err: unknown) => `${(err as Error).name}: ${(err as Error).message}`.slice(0, 500)
 
 type Account = { SendQuota?: { Max24HourSend?: number; MaxSendRate?: number; SentLast24Hours?: number }; SendingEnabled?: boolean }

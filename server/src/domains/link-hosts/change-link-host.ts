@@ -3,9 +3,9 @@ import { type createQuotaCounter, QUOTAS, type Quota } from '../../http/limits/q
 import { fail } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import type { DomainRow } from '../domain.ts'
-import { assertLinkHostName, type Names, refuseUnverified, setLinkHost } from './link-host.ts'
+import { assertLinkHostName, type ReservedNames, refuseUnprovenDomain, setLinkHost } from './link-host.ts'
 
-type Deps = { db: Pool; log: Log; config: Names; attempts: ReturnType<typeof createQuotaCounter> }
+type Deps = { db: Pool; log: Log; config: ReservedNames; attempts: ReturnType<typeof createQuotaCounter> }
 
 /** Sets the link host of a domain, or removes it. Undefined when the domain is gone. */
 export async function changeLinkHost(deps: Deps, domain: DomainRow, host: string | null) {
@@ -20,7 +20,7 @@ export async function changeLinkHost(deps: Deps, domain: DomainRow, host: string
 /** Returns the quota of the change: of the name of the domain, as a domain that is deleted and added again has another id. */
 function checkHost({ config }: Deps, { domain, status }: DomainRow, host: string): Quota {
   assertLinkHostName(host, domain, config)
-  if (status !== 'verified') refuseUnverified(domain)
+  if (status !== 'verified') refuseUnprovenDomain(domain)
   return { scope: 'link-host', subject: domain }
 }
 

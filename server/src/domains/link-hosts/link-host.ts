@@ -15,10 +15,10 @@ export const LinkHostBody = z.object({
     .describe('A host below the domain, such as `links.example.com`, for the links of its emails. Null removes it.'),
 })
 
-export type Names = Pick<Config, 'publicUrl' | 'installationNames' | 'bounceDomain'>
+export type ReservedNames = Pick<Config, 'publicUrl' | 'installationNames' | 'bounceDomain'>
 
 /** Refuses names that cannot be a link host of the domain, whoever has them. */
-export function assertLinkHostName(host: string, domain: string, config: Names) {
+export function assertLinkHostName(host: string, domain: string, config: ReservedNames) {
   if (!host.endsWith(`.${domain}`)) invalid('linkHost', `Must be a name below ${domain}.`, 'invalid_string')
   if ([...ownNamesOf(config), config.bounceDomain].includes(host))
     invalid('linkHost', 'This is a name of the installation.', 'invalid_string')
@@ -85,11 +85,11 @@ async function writeLinkHost(tx: Tx, { projectId, id }: DomainRow, host: string 
     where project_id = ${projectId} and id = ${id}
     returning ${DOMAIN_COLUMNS}, (${host === null} or ${isProven} is true) as "isAllowed"
   `
-  if (row && !row.isAllowed) refuseUnverified(row.domain)
+  if (row && !row.isAllowed) refuseUnprovenDomain(row.domain)
   return row
 }
 
-export const refuseUnverified = (domain: string) =>
+export const refuseUnprovenDomain = (domain: string) =>
   fail('CONFLICT', {
     message: `${domain} is not verified, so it can have no link host yet.`,
     suggestion: 'Publish its records first. Once the domain is verified, set the link host.',
