@@ -264,7 +264,7 @@ function campaignCases(domain: Domain): Case[] {
       put({ new: domain }, { ...stored, body: 'other' }),
       put({ new: domain }, { ...stored, audienceType: 'FILTERED', audienceCondition: condition('c1') }),
       put({ new: 'A' }, { ...stored, from: from.A, body: 'other' }),
-      put({ new: 'B' }, { ...stored, from: from.B }),
+      put({ new: 'B' }, { ...stored, from: from.B, body: 'other' }),
       put({ new: domain, isFree: true }, { ...stored, name: 'other', description: 'other' }),
       ...(state === 'SCHEDULED'
         ? [
