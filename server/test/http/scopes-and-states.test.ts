@@ -38,7 +38,7 @@ const from: Record<Domain, string> = { A: `hello@${domains.A}`, B: `hello@${doma
 type Key = { name: string; scopes: Scope[]; domain: Domain | null; key: string }
 const keys: Key[] = []
 const WITH_SEND: Scope[][] = (['templates', 'campaigns', 'workflows', 'contacts'] as const).map((scope) => [scope, 'send'])
-const LIMITED: Scope[][] = [['full'], ['templates'], ['campaigns'], ['send'], ...WITH_SEND]
+const LIMITED: Scope[][] = [['full'], ['workflows', 'templates'], ['templates'], ['campaigns'], ['send'], ...WITH_SEND]
 
 beforeAll(async () => {
   project = await newProject(sterna)
