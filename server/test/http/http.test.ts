@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { dropExpiredKeys } from '../../src/http/idempotency.ts'
-import { probe } from '../support/api/probe.ts'
+import { OF_PROBES, probe } from '../support/api/probe.ts'
 import { useApp } from '../support/app.ts'
 
 const sterna = useApp({ extend: probe })
@@ -55,12 +55,16 @@ describe('requests and responses', () => {
     expect(data.headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'")
   })
 
-  test('a route without declared callers prevents the start', async () => {
+  test('a route that does not declare itself as a whole prevents the start', async () => {
     const { createServer } = await import('../../src/http/server.ts')
     const { loadConfig } = await import('../../src/lib/config.ts')
     const { createLog } = await import('../../src/lib/log.ts')
     const app = await createServer({ config: loadConfig({}), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') })
     expect(() => app.get('/oops', () => 1)).toThrow('GET /oops does not declare: caller, role, scope, read')
+    const { audit: _audit, senders: _senders, ...others } = OF_PROBES
+    expect(() => app.post('/oops', { config: others }, () => 1)).toThrow('POST /oops does not declare: senders, audit')
+    expect(() => app.get('/oops', { config: { ...OF_PROBES, scope: null } }, () => 1)).toThrow('routes for secret keys')
+    expect(() => app.post('/oops', { config: { ...OF_PROBES, role: null } }, () => 1)).toThrow('POST /oops does not declare the role')
   })
 })
 
