@@ -141,6 +141,22 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
 
   passwordRoutes(app, deps, { passwords, port, attempts, findUser })
 
+  invitationRoutes({ visitor, session }, { db, port, attempts, findUser })
+
+  session.get('/users/@me', { summary: 'Get the current user', response: UserView }, (req) => findUser(req.person.userId))
+
+  sessionRoutes(session, db)
+}
+
+type Routes = { visitor: ReturnType<typeof routesOf>; session: ReturnType<typeof routesOf> }
+type Parts = {
+  db: Pool
+  port: ReturnType<typeof accountEmailDeps>
+  attempts: ReturnType<typeof createQuotaCounter>
+  findUser: (userId: string) => ReturnType<typeof readUser>
+}
+
+function invitationRoutes({ visitor, session }: Routes, { db, port, attempts, findUser }: Parts) {
   visitor.post(
     '/auth/invitation',
     {
@@ -173,10 +189,6 @@ export function authRoutes(app: App, deps: Deps, passwords = createPasswords()) 
       return { success: true as const, projectId }
     },
   )
-
-  session.get('/users/@me', { summary: 'Get the current user', response: UserView }, (req) => findUser(req.person.userId))
-
-  sessionRoutes(session, db)
 }
 
 function sessionRoutes(session: ReturnType<typeof routesOf>, db: Pool) {

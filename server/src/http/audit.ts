@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { type Pool, type Tx, transact, withLastStep } from '../db/index.ts'
 import { dropRows, OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
-import { maskQuery } from '../lib/mask.ts'
+import { maskQuery } from '../lib/text/mask.ts'
 import { networkOf } from '../lib/network/network.ts'
 import type { App } from './server.ts'
 
