@@ -34,6 +34,10 @@ export const invitationQuery = (token: string) =>
     queryFn: async () => (await api.auth.invitation({ token })).invitation,
   })
 
+/** Everything but the invitation: it is used up, and its page is still open. */
+export const invalidateJoined = (queries: QueryClient) =>
+  queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'invitation' })
+
 export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => api.users.listSessions(), staleTime: 0 })
 
 export const invalidateSessions = (queries: QueryClient) => queries.invalidateQueries(sessionsQuery)

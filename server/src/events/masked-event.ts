@@ -1,6 +1,6 @@
 import type { CallingProject } from '../http/auth/key-lookup.ts'
 import { hasScope } from '../http/auth/scopes.ts'
-import { MASK } from '../lib/mask.ts'
+import { MASK } from '../lib/text/mask.ts'
 
 /**
  * Values with `persistent: false` are for one email: passwords, codes, links to sign in. Without `send` they are masked where emails are shown.

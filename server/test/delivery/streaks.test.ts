@@ -418,6 +418,7 @@ describe('the probe of a pause', () => {
       refusedDomains: createRefusedDomains(),
       oneAtATime: (run) => run(),
       mayWork: () => true,
+      isSendingHeld: () => false,
       isExclusive,
       stopping: new AbortController().signal,
       onQueued: () => {},

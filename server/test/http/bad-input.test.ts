@@ -21,7 +21,11 @@ const MAIL_LIMIT = 2 * 1024 * 1024 + 64 * 1024
 /** The limit with attachments. */
 const SEND_LIMIT = 42 * 1024 * 1024 + 64 * 1024
 const limitOf = ({ path }: Operation) =>
-  path === '/v1/send' ? SEND_LIMIT : /^\/(templates(\/lint|\/preview|\/\{id\})?|campaigns(\/\{id\})?)$/.test(path) ? MAIL_LIMIT : BODY_LIMIT
+  path === '/v1/send' || path === '/emails'
+    ? SEND_LIMIT
+    : /^\/(templates(\/lint|\/preview|\/\{id\})?|campaigns(\/\{id\})?)$/.test(path)
+      ? MAIL_LIMIT
+      : BODY_LIMIT
 
 let api: Api
 let conformance: ReturnType<typeof createConformance>
@@ -236,6 +240,7 @@ type Property = { operation: Operation; name: string; schema: Schema; required: 
 /** Requirements of a body that its schema cannot express. */
 const NEEDED: Record<string, Record<string, unknown>> = {
   'POST /v1/send': { to: 'sample@example.com', from: 'hello@mine.example', subject: 'Hi', body: 'Hi' },
+  'POST /emails': { to: 'sample@example.com', from: 'hello@mine.example', subject: 'Hi', body: 'Hi' },
 }
 
 const properties = (): Property[] =>

@@ -2,7 +2,7 @@ import type { Body, Result } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
 import { api } from '../../api.ts'
-import { invitationQuery, meQuery } from '../../data/account.ts'
+import { invalidateJoined, invitationQuery, meQuery } from '../../data/account.ts'
 import { signOut } from '../../session/sign-out.ts'
 import { Button, buttonClass } from '../../ui/form/button.tsx'
 import { Banner } from '../../ui/page/banner.tsx'
@@ -61,7 +61,7 @@ function Join({ as, invitation }: { as: string; invitation: Invitation }) {
   const accept = useMutation({
     mutationFn: (body: Body<'POST /auth/accept-invitation'>) => api.auth.acceptInvitation(body),
     onSuccess: async ({ projectId }) => {
-      await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'invitation' })
+      await invalidateJoined(queries)
       await navigate({ to: '/app/p/$projectId', params: { projectId } })
     },
   })

@@ -1,5 +1,5 @@
 import { invalid } from '../../lib/errors.ts'
-import { MASK, maskQuery } from '../../lib/mask.ts'
+import { MASK, maskQuery } from '../../lib/text/mask.ts'
 
 type Config = Record<string, unknown>
 type Webhook = Config & { url: string; headers?: unknown }

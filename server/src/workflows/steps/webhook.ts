@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseAt } from '../../http/validate.ts'
 import { invalid } from '../../lib/errors.ts'
-import { MASK } from '../../lib/mask.ts'
+import { MASK } from '../../lib/text/mask.ts'
 import type { SafeOutcome } from '../../lib/network/safe-fetch.ts'
 import { refusalOfHeader, refusalOfUrl } from '../../lib/network/webhook-target.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
