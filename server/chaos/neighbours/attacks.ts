@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTP_ATTACKS, type SmtpAttacker } from './smtp-attacks.ts'
 
 /** The project whose keys the attacking process uses. */
-export type Attacker = SmtpAttacker & { url: string; public: string }
+export type Attacker = SmtpAttacker & { public: string }
 export type Order = { attack: AttackName; requests: number }
 /** Responses to the attacker by status. `none`: the connection ended without a response. `held`: the node waited for the rest of the body. */
 export type Outcome = {

@@ -25,6 +25,16 @@ const MB = 1024 * 1024
 const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, page: 12 * MB, slots: 0.75 * CAPACITY, heldBodies: 8 }
 /** Ratios and times. Only the long run judges these: nothing else uses the machine then. */
 const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
+/** Largest message of the attacks that are slow to read, and what reading it may cost: memory, and the longest turn of the event loop. */
+const MESSAGES: Record<string, number> = {
+  'reading: 1 MB of parentheses': 4 * MB,
+  'reading: 40 MB of parentheses': 2 * 40 * MB,
+  'reading: a header of ten million lines': 2 * 38 * MB,
+  'reading: received parentheses': 4 * 20 * MB,
+  'reading: a received header of six million lines': 4 * 23 * MB,
+  'reading: previews of 30 MB': 2 * 31 * MB,
+}
+const READING = { memory: 8, delay: 10, leastDelayMs: 20 }
 /** Attacks whose requests break a documented limit. */
 const ILLEGAL = /^(validation errors|large events|conditions that are too deep|conditions with too many)/
 /** A refusal is expected, an internal error is not. */
@@ -65,6 +75,14 @@ export function judgeTimes(attack: string, phase: Phase, idle: Phase): string[] 
       `emails of neighbours took ${ratio(phase.medianEmailMs, idle.medianEmailMs).toFixed(1)} × as long`,
     ],
     [phase.p99DelayMs > TIMES.p99DelayMs, `the event loop was late by ${phase.p99DelayMs} ms (p99)`],
+    [
+      attack in MESSAGES && phase.maxDelayMs > READING.delay * Math.max(idle.maxDelayMs, READING.leastDelayMs),
+      `the longest turn of the event loop took ${phase.maxDelayMs} ms, when idle ${idle.maxDelayMs} ms`,
+    ],
+    [
+      phase.maxRss - idle.maxRss > READING.memory * (MESSAGES[attack] ?? Number.POSITIVE_INFINITY),
+      `memory grew by ${megabytes(phase.maxRss - idle.maxRss)}, more than ${READING.memory} × the messages`,
+    ],
     [phase.maxDelayMs > TIMES.maxDelayMs, `the event loop was late by ${phase.maxDelayMs} ms`],
   ]
   return rules.filter(([isBroken]) => isBroken).map(([, what]) => `${attack}: ${what}`)

@@ -55,8 +55,10 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
   const folder = newTestFolder()
   const meterFile = join(folder, 'meter')
   const smtpPort = await freePort()
+  const inboundPort = await freePort()
   const submission = { SMTP_SUBMISSION_PORT: String(smtpPort), SMTP_SUBMISSION_HOST: '127.0.0.1' }
-  const env = { ...submission, SMTP_URL: relay.url, PUBLIC_URL: 'http://mail.chaos.example', METER_FILE: meterFile }
+  const inbound = { INBOUND_SMTP_PORT: String(inboundPort), INBOUND_SMTP_HOST: '127.0.0.1' }
+  const env = { ...submission, ...inbound, SMTP_URL: relay.url, PUBLIC_URL: 'http://mail.chaos.example', METER_FILE: meterFile }
   const cluster = await startCluster({ env, entry: 'measured', single: true, commitsAreFast: true, databaseUrl: plan.databaseUrl })
   const db = connect({ url: cluster.databaseUrl, max: 2, log: createLog('silent') })
   const { url } = cluster.main
@@ -70,7 +72,7 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
     await addBigContacts(db, attacker.id, plan.bigContacts)
     const projects = []
     for (const name of NEIGHBOURS) projects.push(await setUp(name))
-    const attacking = await startAttacker({ ...attacker, smtpPort })
+    const attacking = await startAttacker({ ...attacker, smtpPort, inboundPort })
     const neighbours = startNeighbours({
       projects,
       perSecond: PER_SECOND,

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The project whose key is used, and where. */
-export type SmtpAttacker = { secret: string; domain: string; smtpPort: number }
+export type SmtpAttacker = { secret: string; domain: string; smtpPort: number; inboundPort: number; url: string }
 type SmtpAttack = (attacker: SmtpAttacker) => Promise<string>
 
 const MB = 1024 * 1024
@@ -12,7 +12,7 @@ const COMMANDS = 10_000
 const NEVER_MS = 60_000
 
 /** A raw connection: writes the given bytes and reads replies. */
-async function open({ smtpPort }: SmtpAttacker) {
+async function open({ smtpPort }: Pick<SmtpAttacker, 'smtpPort'>) {
   const socket: Socket = connect(smtpPort, '127.0.0.1')
   let received = ''
   let isClosed = false
@@ -76,6 +76,50 @@ async function submit(attacker: SmtpAttacker, parts: (string | Buffer)[]) {
   return code
 }
 
+const KB = 1024
+const MULTIPART = 'Content-Type: multipart/mixed; boundary=b\r\nX-Sterna-Idempotency-Key: attack\r\n'
+/** Parts whose headers take as long as possible to read, up to a size. */
+const parts = (header: string, bytes: number) => {
+  const part = `--b\r\nContent-Type: ${header}\r\nContent-Transfer-Encoding: ${header}\r\n\r\nü\r\n`
+  return Buffer.from(part.repeat(Math.ceil(bytes / part.length)))
+}
+const HEADER_LINES = Buffer.from('a:\r\n'.repeat(MB / 4))
+const PARENTHESES = '('.repeat(8_100)
+
+async function deliver({ domain, inboundPort }: SmtpAttacker, body: (string | Buffer)[]) {
+  const client = await open({ smtpPort: inboundPort })
+  await client.write(`EHLO attack.example\r\nMAIL FROM:<x@attack.example>\r\nRCPT TO:<reader@${domain}>\r\nDATA\r\n`)
+  for (let n = 0; n < 4; n++) await client.reply()
+  for (const piece of [`From: x@attack.example\r\n${MULTIPART}\r\n`, ...body]) await client.write(piece)
+  await client.write('\r\n.\r\n')
+  const code = await client.reply()
+  client.end()
+  return code
+}
+
+/** Sends a message that is as slow to read as is accepted, and looks at it again and again. */
+async function preview(attacker: SmtpAttacker) {
+  const headers = { authorization: `Bearer ${attacker.secret}` }
+  const find = async () => {
+    const answer = await fetch(`${attacker.url}/emails?limit=1&search=preview`, { headers })
+    return ((await answer.json()) as { data: { id: string }[] }).data[0]?.id
+  }
+  let id = await find()
+  if (!id) {
+    const message = [
+      head(attacker, MULTIPART).replace('Attack', 'preview'),
+      parts(PARENTHESES, 900 * KB),
+      '--b\r\n\r\n',
+      ...Array.from({ length: 30 }, () => LINES),
+    ]
+    await submit(attacker, message)
+    id = await find()
+  }
+  const answer = await fetch(`${attacker.url}/emails/${id}/preview`, { headers })
+  await answer.arrayBuffer()
+  return String(answer.status)
+}
+
 export const SMTP_ATTACKS = {
   'SMTP: wrong keys': {
     concurrency: 8,
@@ -135,4 +179,27 @@ export const SMTP_ATTACKS = {
       return submit(attacker, [head(attacker, headers), 'ü\r\n', '--c\r\n'.repeat(MB)])
     },
   },
+  'reading: 1 MB of parentheses': {
+    concurrency: 4,
+    every: 12,
+    smtp: (attacker) => submit(attacker, [head(attacker, MULTIPART), parts(PARENTHESES, 900 * KB)]),
+  },
+  'reading: 40 MB of parentheses': {
+    concurrency: 2,
+    every: 30,
+    smtp: (attacker) => submit(attacker, [head(attacker, MULTIPART), ...Array.from({ length: 39 }, () => parts(PARENTHESES, MB))]),
+  },
+  'reading: a header of ten million lines': {
+    concurrency: 2,
+    every: 30,
+    smtp: (attacker) =>
+      submit(attacker, [head(attacker, MULTIPART), '--b\r\n', ...Array.from({ length: 38 }, () => HEADER_LINES), '\r\nü']),
+  },
+  'reading: received parentheses': { concurrency: 4, every: 12, smtp: (attacker) => deliver(attacker, [parts(PARENTHESES, 20 * MB)]) },
+  'reading: a received header of six million lines': {
+    concurrency: 4,
+    every: 12,
+    smtp: (attacker) => deliver(attacker, ['--b\r\n', ...Array.from({ length: 23 }, () => HEADER_LINES), '\r\nü']),
+  },
+  'reading: previews of 30 MB': { concurrency: 4, every: 12, smtp: preview },
 } satisfies Record<string, { concurrency: number; every?: number; smtp: SmtpAttack }>

@@ -86,7 +86,7 @@ async function send(db: Pool, config: StripeConfig, report: Report, log: Log) {
 /** Stripe says so when it has a report with this identifier. */
 const isRepetition = (err: unknown) => {
   const { code = '', message = '' } = err as { code?: string; message?: string }
-  return /duplicate_meter_event|resource_already_exists/.test(code) || /identifier .*already|already .*identifier/i.test(message)
+  return /duplicate_meter_event|resource_already_exists/.test(code) || (/identifier/i.test(message) && /already/i.test(message))
 }
 
 async function noteFailure(db: Pool, report: Report, err: unknown, log: Log) {

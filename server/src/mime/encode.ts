@@ -1,3 +1,4 @@
+import type { Steps } from '../lib/text/steps.ts'
 import { quotedPrintable } from './quoted-printable.ts'
 
 /** Encodes text for MIME: encoded words in headers, quoted-printable in bodies. The result is ASCII. */
@@ -92,16 +93,46 @@ function encodeText(text: string, room: number) {
   return out.join(' ')
 }
 
-/** A `<…>`, a quoted string, or the text between them. */
-const TOKENS = /<[^<>]*>|"(?:[^"\\]|\\.)*"|[^<"]+|./gs
+/** Each `<…>`, each quoted string, and the texts between them. A `<` or quote without an end is a text of its own. */
+export function structuredTokens(text: string, steps: Steps = { count: 0 }): string[] {
+  const tokens: string[] = []
+  let hasClosingQuotes = true
+  for (let at = 0; at < text.length; ) {
+    let end = at + 1
+    const opening = text[at]!
+    if (opening === '<') end = endOfBrackets(text, at, steps)
+    else if (opening === '"' && hasClosingQuotes) {
+      end = endOfQuoted(text, at, steps)
+      // What follows an unclosed quote has no closing one either.
+      hasClosingQuotes = end > at + 1
+    } else if (opening !== '"') while (end < text.length && text[end] !== '<' && text[end] !== '"') end++
+    steps.count += end - at
+    tokens.push(text.slice(at, end))
+    at = end
+  }
+  return tokens
+}
+
+function endOfBrackets(text: string, start: number, steps: Steps) {
+  for (let at = start + 1; at < text.length && text[at] !== '<'; at++) {
+    steps.count++
+    if (text[at] === '>') return at + 1
+  }
+  return start + 1
+}
+
+function endOfQuoted(text: string, start: number, steps: Steps) {
+  for (let at = start + 1; at < text.length; at++) {
+    steps.count++
+    if (text[at] === '"') return at + 1
+    if (text[at] === '\\') at++
+  }
+  return start + 1
+}
 
 /** Collapses white space and encodes display names; never anything in `<…>`. */
 function encodeStructured(text: string, holdsUris: boolean) {
-  const tokens =
-    text
-      .replace(/[ \t]+/g, ' ')
-      .trim()
-      .match(TOKENS) ?? []
+  const tokens = structuredTokens(text.replace(/[ \t]+/g, ' ').trim())
   return tokens.map((token) => (token.startsWith('<') ? inBrackets(token, holdsUris) : encodeName(token))).join('')
 }
 
@@ -111,10 +142,15 @@ const inBrackets = (token: string, isUri: boolean) =>
 
 /** Encoded words are not allowed in quoted strings, so the text is encoded without quotes. */
 function encodeName(token: string) {
-  if (token.startsWith('"') && !isAscii(token)) return encodeWords(token.slice(1, -1).replace(/\\(.)/gs, '$1'))
-  const [, before, name, after] = /^([ ,;]*)(.*?)([ ,;]*)$/s.exec(token)!
-  return before + encodeText(name!, LONGEST_LINE - 1) + after
+  if (token.length > 1 && token.startsWith('"') && !isAscii(token)) return encodeWords(token.slice(1, -1).replace(/\\(.)/gs, '$1'))
+  let [start, end] = [0, token.length]
+  while (start < end && SEPARATORS.has(token[start]!)) start++
+  while (end > start && SEPARATORS.has(token[end - 1]!)) end--
+  return token.slice(0, start) + encodeText(token.slice(start, end), LONGEST_LINE - 1) + token.slice(end)
 }
+
+/** Between addresses and in front of them; they stay outside of encoded words. */
+const SEPARATORS = new Set([' ', ',', ';'])
 
 /** Gives 52 characters of base64 and 12 around them: fits behind "Subject:" in a line of 76. */
 const BYTES_PER_WORD = 39

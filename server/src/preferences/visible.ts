@@ -182,7 +182,7 @@ function within(unseen: Unseen, { name, closes }: Tag): Unseen | undefined {
   return depth ? { ...unseen, depth } : undefined
 }
 
-const isBlank = (text: string) => /^(?:\s|&nbsp;|&#160;|&#xa0;|&zwnj;|&#820[3-5];|[\u200b-\u200d\u2060\ufeff])*$/i.test(text)
+const isBlank = (text: string) => /^(?:\s|&nbsp;|&#160;|&#xa0;|&zwnj;|&#820[3-5];|[\u200b-\u200d\u2060])*$/i.test(text)
 
 // Tokens ---------------------------------------------------------------------------------------------------------------
 

@@ -174,6 +174,32 @@ test('a message of two megabytes is stored byte for byte', async () => {
   expect(raw.equals(Buffer.from(`${letter}\r\n`))).toBe(true)
 })
 
+const multipart = (from: string, ...parts: string[]) =>
+  `From: ${from}\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n${parts.map((part) => `--x\r\n${part}`).join('')}--x--\r\n`
+
+test('a message whose headers consist of parentheses is read, and shown', async () => {
+  const project = await newProject()
+  const value = '('.repeat(8_100)
+  const part = `Content-Type: ${value}\r\nContent-Transfer-Encoding: ${value}\r\n\r\nü\r\n`
+  const [id] = idsIn(await submit(project.sk, multipart(project.from, ...Array(60).fill(part))))
+  const { status, body } = await project.call('GET', `/emails/${id}/preview`)
+  expect([status, body.text]).toEqual([200, 'ü'])
+})
+
+test('a large message is the same as before when it is repeated with its key', async () => {
+  const project = await newProject()
+  const lines = `${'x'.repeat(70)}\r\n`.repeat(3_000)
+  const message = (boundary: string, body = lines) =>
+    `From: ${project.from}\r\nBcc: secret@x.example\r\nX-Sterna-Idempotency-Key: k\r\nContent-Type: multipart/mixed; boundary=${boundary}\r\n\r\n` +
+    `--${boundary}\r\n\r\n${body}\r\n--${boundary}--\r\n`
+  const reply = await submit(project.sk, message('a'))
+  expect(reply).toMatch(/^250 2\.0\.0 /)
+  expect(await submit(project.sk, message('b'))).toBe(reply)
+  expect(await submit(project.sk, message('c', `${lines}y`))).toMatch(/^554 5\.5\.0 /)
+  const { raw } = (await sql<{ raw: Buffer }>`select raw from contents where project_id = ${project.id}`.execute(sterna.db)).rows[0]!
+  expect(raw.toString('latin1', 0, 200)).not.toMatch(/Bcc|Idempotency/)
+})
+
 describe('a refusal', () => {
   const twice = (name: string, value: string) => `${name}: ${value}\r\n${name}: ${value}\r\n`
 
@@ -189,6 +215,10 @@ describe('a refusal', () => {
     ['a line that is no header', (from) => `From: ${from}\r\nno header\r\n\r\nHi\r\n`],
     ['a space before the colon', (from) => `From: ${from}\r\nFrom : ceo@bank.example\r\n\r\nHi\r\n`],
     ['a header of more than 128 KB', (from) => `From: ${from}\r\n${`X-Long: ${'x'.repeat(900)}\r\n`.repeat(150)}\r\nHi\r\n`],
+    ['a part with a header of more than 64 KB', (from) => multipart(from, `${'a:\r\n'.repeat(20_000)}\r\nHi\r\n`)],
+    ['headers of parts of more than 1 MB', (from) => multipart(from, ...Array(20).fill(`X-Long: ${'x'.repeat(60_000)}\r\n\r\nHi\r\n`))],
+    ['more than 1,000 parts', (from) => multipart(from, ...Array(1_000).fill('\r\nHi\r\n'))],
+    ['a From in an unknown charset', (from) => `From: =?utf-7?q?ceo+AEA-bank.example?= <${from}>\r\n\r\nHi\r\n`],
     ['NUL', (from) => `From: ${from}\r\n\r\nHi\0there\r\n`],
     ['nothing', () => ''],
   ])('%s is 550 5.6.0', async (_, message) => {
@@ -220,6 +250,14 @@ describe('a refusal', () => {
     expect(await submit(project.sk, project.letter({ From: 'a@unknown.example' }))).toMatch(/^550 5\.7\.1 /)
     expect(await submit(project.sk, project.letter({ From: `"ceo@bank.example" <${project.from}>` }))).toMatch(/^550 5\.7\.1 /)
     expect(await submit(project.sk, project.letter({ From: `=?utf-8?q?ceo=40bank.example?= <${project.from}>` }))).toMatch(/^550 5\.7\.1 /)
+    for (const from of [
+      `${project.from} (ceo@bank.example)`,
+      `"ceo@bank。example" <${project.from}>`,
+      `"ceo @ bank.example" <${project.from}>`,
+      `"${'a '.repeat(200)}ceo@bank.example" <${project.from}>`,
+      `"\u202eelpmaxe.knab@oec" <${project.from}>`,
+    ])
+      expect(await submit(project.sk, project.letter({ From: from })), from).toMatch(/^550 5\.7\.1 /)
     expect(await project.emails()).toEqual([])
   })
 

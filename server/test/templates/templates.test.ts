@@ -108,7 +108,14 @@ describe('creating a template', () => {
       const answer = await project.call('POST', '/templates', { ...WELCOME, ...more })
       return answer.status === 201 ? 201 : [answer.status, fieldsOf(answer)]
     }
-    for (const fromName of ['ceo@bank.com', 'The Boss <CEO@bank.com>', 'ceo＠bank.com']) {
+    for (const fromName of [
+      'ceo@bank.com',
+      'The Boss <CEO@bank.com>',
+      'ceo＠bank.com',
+      'ceo@bank。com',
+      'ceo @ bank.com',
+      '\u202emoc.knab@oec',
+    ]) {
       expect(await post({ fromName })).toEqual(refused)
       expect(await post({ fromName, from: `ada@${domain}` })).toEqual(refused)
     }

@@ -35,12 +35,7 @@ export function parseHead(text: string, isHeadRequest: boolean): { head: Respons
 }
 
 const hasOption = (values: string[] | undefined, option: string) =>
-  values?.some((value) =>
-    value
-      .toLowerCase()
-      .split(/[ \t]*,[ \t]*/)
-      .includes(option),
-  ) ?? false
+  values?.some((value) => value.toLowerCase().split(',').map(trimmed).includes(option)) ?? false
 
 type Fields = { connection?: string[]; 'content-length'?: string[]; 'transfer-encoding'?: string[]; 'retry-after'?: string[] }
 /** Fields that are read, by the length of their names. */
@@ -61,7 +56,15 @@ function readFields(lines: string): Fields {
   return fields
 }
 
-const trimmed = (value: string) => value.replace(/^[ \t]+|[ \t]+$/g, '')
+/** By hand: a search for blanks at the end begins again at every blank. */
+function trimmed(value: string) {
+  let [start, end] = [0, value.length]
+  while (start < end && isBlank(value[start])) start++
+  while (end > start && isBlank(value[end - 1])) end--
+  return value.slice(start, end)
+}
+
+const isBlank = (character: string | undefined) => character === ' ' || character === '\t'
 
 const NO_BODY: Body = { is: 'none' }
 const CHUNKED: Body = { is: 'chunked' }

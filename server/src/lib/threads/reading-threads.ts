@@ -23,13 +23,13 @@ export class ReadingTimeout extends Error {}
 
 type Task = { message: Uint8Array; transfer?: boolean } & Record<string, unknown>
 /** `threads`: all but one of them for one owner with many messages. */
-type Options = { file: string; from: string; threads: number; workerData?: object }
+type Options = { file: string; from: string; threads: number; workerData?: object; limitMsOf?: ((bytes: number) => number) | undefined }
 
 /**
  * Threads that read messages of others, which can be killed: the main thread serves every project meanwhile. Owners take turns, and one
  * thread stays free for other owners.
  */
-export function createReadingThreads({ file, from, threads: maxThreads, workerData }: Options) {
+export function createReadingThreads({ file, from, threads: maxThreads, workerData, limitMsOf = messageLimitMs }: Options) {
   const threads = createThreadPool({
     file,
     from,
@@ -44,7 +44,7 @@ export function createReadingThreads({ file, from, threads: maxThreads, workerDa
   async function run<Result>(name: string, { transfer = false, ...task }: Task): Promise<Result> {
     const progress = createProgress(NOT_BEGUN)
     const killer = new AbortController()
-    const limitMs = messageLimitMs(task.message.length)
+    const limitMs = limitMsOf(task.message.length)
     const stopWatching = watchProgress(
       progress,
       (at) => (at === NOT_BEGUN ? MINUTE : limitMs),

@@ -12,19 +12,22 @@ const MAX_STRUCTURED = 8_192
 /** Reads every character once: it never goes back. */
 export function readStructured(given: string, steps: Steps = { count: 0 }): Structured {
   const scan = createScanner(given.slice(0, MAX_STRUCTURED), steps)
-  const value = scan.until(';').trim().toLowerCase()
+  const value = scan.until(SEMICOLON).trim().toLowerCase()
   const raw = new Map<string, string>()
   while (!scan.isAtEnd()) {
     scan.next()
-    const name = scan.until(';=').trim().toLowerCase()
-    if (scan.peek() !== '=') continue
+    const name = scan.until(SEMICOLON, EQUALS).trim().toLowerCase()
+    if (!scan.isAt(EQUALS)) continue
     scan.next()
     const parameter = scan.value()
-    scan.until(';')
+    scan.until(SEMICOLON)
     if (name && !/[\s"]/.test(name) && !raw.has(name) && raw.size < MAX_PARAMETERS) raw.set(name, parameter)
   }
   return { value, parameters: joinPieces(raw) }
 }
+
+const [TAB, SPACE, QUOTE, OPEN, CLOSE, SEMICOLON, EQUALS, BACKSLASH] = [0x09, 0x20, 0x22, 0x28, 0x29, 0x3b, 0x3d, 0x5c]
+const isBlank = (code: number) => code === SPACE || (code >= TAB && code <= 0x0d)
 
 /** Passes over comments, which may be nested; one that is not closed reaches to the end. */
 function createScanner(text: string, steps: Steps) {
@@ -34,53 +37,57 @@ function createScanner(text: string, steps: Steps) {
     let depth = 0
     do {
       steps.count++
-      const character = text[at++]
-      if (character === '\\') at++
-      else if (character === '(') depth++
-      else if (character === ')') depth--
+      const code = text.charCodeAt(at++)
+      if (code === BACKSLASH) at++
+      else if (code === OPEN) depth++
+      else if (code === CLOSE) depth--
     } while (depth > 0 && at < text.length)
   }
 
   /** The text without comments up to one of the characters, or to the end. */
-  function until(ends: string) {
+  function until(...ends: number[]) {
     let result = ''
-    while (at < text.length && !ends.includes(text[at]!)) {
-      steps.count++
-      if (text[at] === '(') skipComment()
-      else result += text[at++]
+    let start = at
+    for (; at < text.length; steps.count++) {
+      const code = text.charCodeAt(at)
+      if (ends.includes(code)) break
+      if (code !== OPEN) {
+        at++
+        continue
+      }
+      result += text.slice(start, at)
+      skipComment()
+      start = at
     }
-    return result
+    return result + text.slice(start, at)
   }
 
   /** Quoted text without quotes and escapes; without a closing quote it reaches to the end. */
   function quoted() {
     let result = ''
-    for (at++; at < text.length && text[at] !== '"'; at++) {
+    let start = ++at
+    for (; at < text.length && text.charCodeAt(at) !== QUOTE; at++) {
       steps.count++
-      if (text[at] === '\\') at++
-      result += text[at] ?? ''
+      if (text.charCodeAt(at) !== BACKSLASH) continue
+      result += text.slice(start, at)
+      start = ++at
     }
-    at++
-    return result
+    return result + text.slice(start, at++)
   }
 
   /** Behind an equals sign: quoted text, or a token. */
   function value() {
-    while (at < text.length && /\s/.test(text[at]!)) {
-      steps.count++
-      at++
-    }
-    if (text[at] === '"') return quoted()
+    for (; isBlank(text.charCodeAt(at)); at++) steps.count++
+    if (text.charCodeAt(at) === QUOTE) return quoted()
     const start = at
-    while (at < text.length && !/[\s;"]/.test(text[at]!)) {
-      steps.count++
-      at++
-    }
+    for (; at < text.length && !endsToken(text.charCodeAt(at)); at++) steps.count++
     return text.slice(start, at)
   }
 
-  return { until, value, next: () => void at++, peek: () => text[at], isAtEnd: () => at >= text.length }
+  return { until, value, next: () => void at++, isAt: (code: number) => text.charCodeAt(at) === code, isAtEnd: () => at >= text.length }
 }
+
+const endsToken = (code: number) => code === SEMICOLON || code === QUOTE || isBlank(code)
 
 /** Joins parameters in pieces, and decodes those of RFC 2231: `filename*0*=utf-8''a%20; filename*1=b`. */
 function joinPieces(raw: Map<string, string>) {

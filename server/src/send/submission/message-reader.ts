@@ -7,8 +7,8 @@ import { type ReadRequest, readSubmitted, type SubmittedMessage } from './read-s
 const TOO_SLOW = new Refusal(451, '4.3.2 The message could not be read in time. Try again shortly')
 
 /** Reads submitted messages, large ones in threads. Throws a MalformedMessage with the reason of a refusal. */
-export function createMessageReader() {
-  const threads = createReadingThreads({ file: 'read-thread', from: import.meta.url, threads: 2 })
+export function createMessageReader({ limitMsOf }: { limitMsOf?: (bytes: number) => number } = {}) {
+  const threads = createReadingThreads({ file: 'read-thread', from: import.meta.url, threads: 2, limitMsOf })
 
   return {
     async read(owner: string, { chunks, ...request }: ReadRequest): Promise<SubmittedMessage> {
