@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Steps } from '../../lib/text/steps.ts'
+import { structuredTokens } from '../encode.ts'
 import { decodeWords } from './encoded-words.ts'
 import { splitComments } from './from-header.ts'
 import { MalformedMessage } from './head.ts'
@@ -34,6 +35,7 @@ const SCANNERS: Record<string, (text: string, steps: Steps) => unknown> = {
   'the parameters of a header': readStructured,
   'encoded words': decodeWords,
   comments: splitComments,
+  'the tokens of an address header': structuredTokens,
 }
 
 /** Readers of headers stop at a length; below it, steps must not grow faster than the text. */
