@@ -17,16 +17,16 @@ const IS_VERIFIED = sql`exists (
   where p.project_id = h.project_id and p.domain = h.domain and p.fingerprint = h.fingerprint and p.verifies)`
 
 /**
- * Whether a held refusal `h` of a few plain ones stands, with the streak `t` of its reply: another recipient was accepted since, or its time is over. While
- * nothing of the domain can be sent, no recipient can be accepted, so the time that passes proves nothing.
+ * Whether a held refusal `h`, one of a few plain ones, stands, with the streak `t` of its reply: another recipient was accepted since, or its time is
+ * over. While nothing of the domain can be sent, no recipient can be accepted, so the time that passes proves nothing.
  */
 const standsPlainly = (holdMs: number) => sql`(
   h.plain and not h.frequent and (t.replies is null or h.place < t.first_place
     or t.replies < ${MAX_EQUAL_REPLIES} and h.held_at <= now() - ${seconds(holdMs)} and not ${IS_PAUSED}))`
 
 /**
- * Of a few equal ones that cost the recipient nothing, acceptances shortly before and after are enough. One that would suppress the recipient is
- * asked again all the same: a relay may have refused us for half a minute only.
+ * Acceptances shortly before and after are enough for a few equal refusals that suppress nobody. The email of one that would suppress its recipient
+ * is sent again all the same: a relay may have refused us for half a minute only.
  */
 const STANDS_AMONG_ACCEPTED = sql`(
   not h.unknown_recipient and not h.frequent and h.accepted_before and h.accepted_after <= h.held_at + interval '1 minute')`
