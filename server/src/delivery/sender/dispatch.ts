@@ -19,6 +19,8 @@ type Deps = SenderShared & {
   /** After this time without a reply an email gives up its slot on the wire. */
   lingerMs: number
   transmit: Pipeline['transmit']
+  /** True: emails that were claimed go back to the queue. */
+  isSendingHeld: () => boolean
   /** An email was settled or gave up its slot: there is room for another claim. */
   onRoom: () => void
 }

@@ -78,7 +78,6 @@ export async function startSender(options: Options) {
     ledger,
     health,
     mayWork,
-    isSendingHeld: options.isSendingHeld ?? (() => false),
     isDue: options.isDue ?? (() => true),
     readOwners: owners.read,
     oneAtATime: createSemaphore(1),
@@ -86,7 +85,18 @@ export async function startSender(options: Options) {
   }
   const { prepare, transmit } = pipeline
   const claim = createClaim(db, worker)
-  const dispatcher = createDispatcher({ ...shared, pace, slots, refusedDomains, reconciler, lingerMs: timing.lingerMs, transmit, onRoom })
+  const { isSendingHeld = () => false } = options
+  const dispatcher = createDispatcher({
+    ...shared,
+    isSendingHeld,
+    pace,
+    slots,
+    refusedDomains,
+    reconciler,
+    lingerMs: timing.lingerMs,
+    transmit,
+    onRoom,
+  })
   const { send } = dispatcher
   const suspects = createSuspects({ ...shared, pipeline, send, onEnd: onQueued })
   const { isExclusive } = suspects

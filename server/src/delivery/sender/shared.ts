@@ -28,8 +28,6 @@ export type SenderShared = {
   oneAtATime: <T>(run: () => Promise<T>) => Promise<T>
   /** Whether this worker may claim at all: false while it counts as dead or stops. */
   mayWork: () => boolean
-  /** Whether emails in hand go back to the queue. */
-  isSendingHeld: () => boolean
   /** Whether a task may have something to do. */
   isDue: (task: SenderTask) => boolean
   /** Aborted when this worker is asked to stop. */
