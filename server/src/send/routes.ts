@@ -3,12 +3,14 @@ import { z } from 'zod'
 import { explainOversizedData } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import { sourceOf } from '../contacts/source.ts'
-import type { Pool } from '../db/index.ts'
+import { type Pool, transact } from '../db/index.ts'
+import { Email, findEmail } from '../delivery/emails/email.ts'
 import { readSendAt } from '../delivery/emails/send-at.ts'
 import { contentFrom } from '../delivery/outbox/contents/content.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
 import { type Original, readIdempotencyKey, replay } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY } from '../http/openapi/openapi.ts'
+import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
@@ -17,10 +19,10 @@ import { KB, MB } from '../lib/text/units.ts'
 import { assertRenderable } from '../templates/content.ts'
 import { templateNotFound } from '../templates/preview-routes.ts'
 import { findTemplate } from '../templates/template.ts'
-import { type AcceptedSend, createAcceptor, refuseUnlessRepeat, type SendRequest } from './accept.ts'
+import { type AcceptedSend, acceptAlone, createAcceptor, refuseUnlessRepeat, type SendRequest } from './accept.ts'
 import { recipientSize, type SendBody, sendBody } from './body.ts'
 
-export const SEND_BODY_LIMIT = 42 * MB + 64 * KB
+const BODY_LIMIT = 42 * MB + 64 * KB
 
 const Answer = z.object({
   success: z.literal(true),
@@ -48,7 +50,7 @@ export function sendRoutes(app: App, { db, config }: Deps) {
         takesHeaders: [IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAY],
         refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED', 'BILLING_LIMIT_EXCEEDED'],
       },
-      bodyLimit: SEND_BODY_LIMIT,
+      bodyLimit: BODY_LIMIT,
       // The compiler checks the response against its schema; checking each one at run time would cost more than serialising it.
       serializerCompiler: () => JSON.stringify,
       schema: {
@@ -65,14 +67,45 @@ export function sendRoutes(app: App, { db, config }: Deps) {
       const key = readIdempotencyKey(req)
       if (req.body.subject !== undefined || req.body.body !== undefined) await assertRenderable(req.project.id, req.body)
       const accepted = req.withCheckedKey(async () => {
-        const content = await contentOfSend(db, req.project.id, req.body).catch((reason) =>
+        const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
           refuseUnlessRepeat(db, { project: req.project, key, bodyHash: req.bodyHash }, config.idempotencyTtlHours, reason),
         )
         requireSenderDomain(req.project, content.fromAddress)
-        return acceptor.submit({ ...readSendRequest(req, req.body), content, key })
+        return acceptor.submit({ ...readRequest(req, req.body), content, key })
       })
       if (isTracing()) void accepted.then(traceAccepted(req), () => {})
       return accepted.then(answer, explainOversizedData).catch(replay(req, reply, replayedAnswer))
+    },
+  )
+}
+
+/** The call of people: `/v1/send` accepts keys only. In a transaction of its own, as it is in the audit trail. */
+export function singleEmailRoutes(app: App, { db, config }: Deps) {
+  const route = routesOf(app, { tags: ['Emails'], caller: 'project', role: 'MEMBER', scope: 'send', senders: ['new'], stops: 'never' })
+
+  route.post(
+    '/emails',
+    {
+      summary: 'Send one email',
+      description:
+        'For people and their tools: accepts a session, and the body of `/v1/send` with one recipient. Follows the same rules, limits and ' +
+        'usage, and is in the audit trail. Takes no `Idempotency-Key`: apps that retry use `/v1/send`.',
+      body: sendBody({ ...config, maxRecipients: 1 }),
+      bodyLimit: BODY_LIMIT,
+      audit: 'email.send',
+      response: { 201: Email },
+      refusals: ['TEMPLATE_NOT_FOUND', 'BILLING_LIMIT_EXCEEDED'],
+    },
+    async (req, reply) => {
+      const { project, body } = req
+      if (body.subject !== undefined || body.body !== undefined) await assertRenderable(project.id, body)
+      const content = await contentOf(db, project.id, body)
+      requireSenderDomain(project, content.fromAddress)
+      const sent = await transact(req.db, async (tx) => {
+        const { emails } = await acceptAlone(tx, { ...readRequest(req, body), content })
+        return (await findEmail(tx, project.id, emails[0]!.email))!
+      }).catch(explainOversizedData)
+      return reply.status(201).send(sent)
     },
   )
 }
@@ -85,7 +118,7 @@ const traceAccepted =
       { request: req.span ?? undefined, attributes: { 'sterna.project_id': req.project.id }, startedAt: Date.now() },
     )
 
-export const readSendRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'content' | 'key'> => ({
+const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'content' | 'key'> => ({
   project: req.project,
   recipients: body.to,
   attachments: (body.attachments ?? []).map(({ filename, contentType, contentId, disposition, content }, position) => ({
@@ -107,7 +140,7 @@ export const readSendRequest = (req: FastifyRequest, body: SendBody): Omit<SendR
 })
 
 /** Fields of the request take precedence over those of the template. */
-export async function contentOfSend(db: Pool, projectId: string, body: SendBody): Promise<SendRequest['content']> {
+async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<SendRequest['content']> {
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
   if (body.template !== undefined && !template) templateNotFound(body.template)
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'Required: the template has no "from" address.', 'required')

@@ -418,7 +418,6 @@ describe('the probe of a pause', () => {
       refusedDomains: createRefusedDomains(),
       oneAtATime: (run) => run(),
       mayWork: () => true,
-      isSendingHeld: () => false,
       isExclusive,
       stopping: new AbortController().signal,
       onQueued: () => {},

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { countRows, type Db, maybeOne } from '../../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
-import { MASK } from '../../lib/text/mask.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { likePattern } from '../../lib/text/like-pattern.ts'
+import { MASK } from '../../lib/text/mask.ts'
 
 export const SandboxMessage = z.object({
   id: z.uuid(),
