@@ -36,6 +36,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   const tags = ['Emails']
   const route = routesOf(app, { tags, caller: 'project', role: 'MEMBER', scope: 'send', read: true })
   const previews = { db, secrets, publicUrl }
+  previewFrames(app, previews)
 
   route.get(
     '/emails',
@@ -83,16 +84,6 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       return (await previewEmail(previews, email)) ?? notFound('email', req.params.id)
     },
   )
-
-  app.get('/preview/email/:token', FRAME_ROUTE, async (req, reply) => {
-    const shown = await previewEmail(previews, { ...readFrameToken(secrets, 'email', req.params.token), isMasked: false })
-    return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
-  })
-
-  app.get('/preview/masked-email/:token', FRAME_ROUTE, async (req, reply) => {
-    const shown = await previewEmail(previews, { ...readFrameToken(secrets, 'masked-email', req.params.token), isMasked: true })
-    return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
-  })
 
   route.post(
     '/emails/:id/cancel',
@@ -154,6 +145,16 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       return reply.status(201).send(email ?? notFound('email', req.params.id))
     },
   )
+}
+
+/** The kind of a token says whether its holder sees values that are used once. */
+function previewFrames(app: App, previews: Parameters<typeof previewEmail>[0]) {
+  for (const kind of ['email', 'masked-email'] as const)
+    app.get(`/preview/${kind}/:token`, FRAME_ROUTE, async (req, reply) => {
+      const email = { ...readFrameToken(previews.secrets, kind, req.params.token), isMasked: kind === 'masked-email' }
+      const shown = await previewEmail(previews, email)
+      return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
+    })
 }
 
 async function changeScheduled(db: Pool, req: FastifyRequest, id: string, change: (tx: Tx, email: EmailId) => Promise<boolean>) {

@@ -159,17 +159,14 @@ export function isPlainRefusal(reply: string, recipient: string) {
 const MAX_LENGTH = 1_000
 
 const LINK = /\b(?:https?:\/\/|www\.)[^\s<>"')\]]+/g
-const DOMAIN_ENDS = 'com|net|org|edu|gov|mil|info|biz|int|[a-z]{2}'
 /** Three labels or more; with two, it could be two sentences without a space. */
-const HOST = new RegExp(`^(?:[a-z0-9_-]+\\.){2,}(?:${DOMAIN_ENDS})$`)
+const HOST = /^(?:[a-z0-9_-]+\.){2,}(?:com|net|org|edu|gov|mil|info|biz|int|[a-z]{2})$/
 /** A word with a digit is a code unless it has a word in it. Ids of Gmail are hexadecimal and end in "si" or "sor" and digits. */
 const LETTERS = /[a-z]+/g
 const isCode = (chunk: string) =>
   /\d/.test(chunk) &&
   !/[^\x21-\x7e]/.test(chunk) &&
   (chunk.match(LETTERS) ?? []).every((run) => run.length <= 3 || /^[a-f]+(si|sor|sos)?$/.test(run))
-
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 function withoutNames(reply: string, recipient: string) {
   const address = recipient.toLowerCase()
@@ -181,20 +178,47 @@ function withoutNames(reply: string, recipient: string) {
     .replace(/^\d{3}(?:[- ]|$)(?:\d\.\d{1,3}\.\d{1,3}(?:\s|$))?/gm, '')
     .replace(LINK, ' ')
     .replaceAll(address, ' ')
-  const withoutDomain =
-    at < 0 ? text : text.replaceAll(new RegExp(`(?<![\\p{L}\\p{N}.-])${escaped(address.slice(at + 1))}(?![\\p{L}\\p{N}-])`, 'gu'), ' ')
-  return withoutLocalPart(withoutDomain, address.slice(0, Math.max(0, at)))
+  const withoutDomain = at < 0 ? text : without(text, address.slice(at + 1), IN_NAME)
+  return without(withoutDomain, address.slice(0, Math.max(0, at)), AS_USER)
     .split(/[\s<>()[\]{}"`,;=|]+/)
-    .map((chunk) => chunk.replace(/^['.:#*!-]+|['.:!?*-]+$/g, ''))
+    .map(withoutPunctuation)
     .filter((chunk) => chunk && !HOST.test(chunk) && !isCode(chunk))
     .join(' ')
 }
 
+/** What stands around a name. `before` and `after` see some characters only: so the time is linear. */
+type Around = { before: RegExp; after: RegExp }
+const SEEN = 20
+const IN_NAME: Around = { before: /(?<![\p{L}\p{N}.-])$/u, after: /^(?![\p{L}\p{N}-])/u }
 /** Only where a server would name a user: a local part may be any word, and "contact billing" must not become "contact". */
-function withoutLocalPart(text: string, local: string) {
-  if (!local) return text
-  const before = `(?<=^\\s*|["'<(\\[\`]|\\b(?:user|mailbox|recipient|account|address|alias)[:\\s]{1,3})`
-  return text.replaceAll(new RegExp(`${before}${escaped(local)}(?![\\p{L}\\p{N}])`, 'gmu'), ' ')
+const AS_USER: Around = {
+  before: /(?:^\s*|["'<([`]|\b(?:user|mailbox|recipient|account|address|alias)[:\s]{1,3})$/,
+  after: /^(?![\p{L}\p{N}])/u,
+}
+
+/** With a blank for each `name` that stands alone. */
+function without(text: string, name: string, { before, after }: Around) {
+  if (!name) return text
+  let [left, from] = ['', 0]
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, Math.max(at + 1, from))) {
+    const end = at + name.length
+    const line = text.slice(Math.max(0, at - SEEN), at)
+    if (!before.test(at > SEEN && !line.includes('\n') ? `x${line}` : line.slice(line.lastIndexOf('\n') + 1))) continue
+    if (!after.test(text.slice(end, end + 2))) continue
+    left += `${text.slice(from, at)} `
+    from = end
+  }
+  return left + text.slice(from)
+}
+
+const OPENING = "'.:#*!-"
+const CLOSING = "'.:!?*-"
+
+function withoutPunctuation(chunk: string) {
+  let [start, end] = [0, chunk.length]
+  while (start < end && OPENING.includes(chunk[start]!)) start++
+  while (end > start && CLOSING.includes(chunk[end - 1]!)) end--
+  return chunk.slice(start, end)
 }
 
 /** Letters of any script, with apostrophes and hyphens inside. Anything else that is not punctuation counts as a word too. */
