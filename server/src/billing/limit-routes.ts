@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, transact } from '../db/index.ts'
-import { NO_KEYS } from '../http/declaration.ts'
+import { NO_KEYS } from '../http/auth/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id, Timestamp } from '../http/validate.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { auditWithoutChange } from '../http/audit.ts'
-import { NO_KEYS } from '../http/declaration.ts'
+import { NO_KEYS } from '../http/auth/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { requireSenderDomain } from '../http/auth/scopes.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import type { App, Deps } from '../http/server.ts'

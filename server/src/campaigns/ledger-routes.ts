@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Queued } from '../jobs/job.ts'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Pool, transact } from '../db/index.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { refusedPlainly } from '../http/limits/bounds.ts'
 import { CursorQuery, cursorList } from '../http/paging.ts'

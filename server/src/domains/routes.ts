@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { maybeOne } from '../db/index.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, PageQuery, pageList } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'

@@ -5,7 +5,7 @@ import { dropRows, OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../db/wi
 import { newId } from '../lib/id.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { maskQuery } from '../lib/text/mask.ts'
-import type { AuditAction } from './declaration.ts'
+import type { AuditAction } from './auth/declaration.ts'
 import type { App } from './server.ts'
 
 declare module 'fastify' {

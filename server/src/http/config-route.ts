@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { hasAccounts, readTransport } from '../db/instance.ts'
 import type { Config, TransportKind } from '../lib/config.ts'
-import { ANYONE } from './declaration.ts'
+import { ANYONE } from './auth/declaration.ts'
 import type { App, Deps } from './server.ts'
 
 const ConfigView = z.object({

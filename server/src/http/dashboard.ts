@@ -1,6 +1,6 @@
 import fastifyStatic from '@fastify/static'
 import { notFound } from '../lib/errors.ts'
-import { ANYONE } from './declaration.ts'
+import { ANYONE } from './auth/declaration.ts'
 import type { App } from './server.ts'
 
 /**

@@ -7,7 +7,7 @@ import { HOLD_KINDS, readSendingHold } from '../db/nodes/sending-hold.ts'
 import { atMostEvery } from '../lib/concurrency/every.ts'
 import { fail } from '../lib/errors.ts'
 import { MB } from '../lib/text/units.ts'
-import { ANYONE } from './declaration.ts'
+import { ANYONE } from './auth/declaration.ts'
 import type { App, Deps } from './server.ts'
 
 /** Whether this process accepts traffic: not while it starts or drains. While it starts, it refuses requests; while it drains, it answers them. */

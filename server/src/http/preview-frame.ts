@@ -4,7 +4,7 @@ import { notFound } from '../lib/errors.ts'
 import { uuidFromHex } from '../lib/id.ts'
 import { type Secrets, SIGNATURE_LENGTH } from '../lib/secrets.ts'
 import { MINUTE } from '../lib/text/units.ts'
-import { ANYONE } from './declaration.ts'
+import { ANYONE } from './auth/declaration.ts'
 
 /** A rendered page to look at in a frame of the dashboard. */
 export type PreviewFrame = { kind: 'page' | 'email' | 'masked-email' | 'sandbox' | 'clicks'; projectId: string; id: string }

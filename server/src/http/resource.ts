@@ -13,7 +13,7 @@ import type {
 } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { ColumnOf, RouteDeclaration } from './declaration.ts'
+import type { ColumnOf, RouteDeclaration } from './auth/declaration.ts'
 import { etagOf } from './if-match.ts'
 import type { App } from './server.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readClickToken, readOpenToken, TRAP } from '../delivery/message/tracking-token.ts'
-import { ANYONE } from '../http/declaration.ts'
+import { ANYONE } from '../http/auth/declaration.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network/network.ts'

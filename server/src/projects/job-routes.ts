@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import type { Scope } from '../http/auth/scopes.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, cursorList, readKeysetPage } from '../http/paging.ts'
 import { routesOf } from '../http/resource.ts'

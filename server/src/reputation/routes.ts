@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { one, transact } from '../db/index.ts'
-import { NO_KEYS } from '../http/declaration.ts'
+import { NO_KEYS } from '../http/auth/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'

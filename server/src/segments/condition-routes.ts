@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
 import { GivenCondition } from '../contacts/segment-access.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'
 import { contactNotFound } from '../lib/errors.ts'

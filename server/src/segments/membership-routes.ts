@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { getContact } from '../contacts/contact.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { PlainError } from '../http/errors.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'

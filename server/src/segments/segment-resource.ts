@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { resource } from '../http/resource.ts'
 import type { App } from '../http/server.ts'
 import { getSegment } from './segment.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ANYONE, SENDS_NOTHING } from '../http/declaration.ts'
+import { ANYONE, SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { readFormFile, withFormFiles } from '../http/form-file.ts'
 import { routesOf } from '../http/resource.ts'
 import type { App, Deps } from '../http/server.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, transact } from '../db/index.ts'
-import { SENDS_NOTHING } from '../http/declaration.ts'
+import { SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi/openapi.ts'
 import { pageList } from '../http/paging.ts'

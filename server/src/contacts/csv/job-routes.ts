@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Pool, transact } from '../../db/index.ts'
-import { SENDS_NOTHING } from '../../http/declaration.ts'
+import { SENDS_NOTHING } from '../../http/auth/declaration.ts'
 import { PlainError } from '../../http/errors.ts'
 import { readFormFile, withFormFiles } from '../../http/form-file.ts'
 import { routesOf } from '../../http/resource.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SENDS_NOTHING } from '../../http/declaration.ts'
+import { SENDS_NOTHING } from '../../http/auth/declaration.ts'
 import { PlainError } from '../../http/errors.ts'
 import { integerParam } from '../../http/paging.ts'
 import { routesOf } from '../../http/resource.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { seesOneTimeValues } from '../../events/masked-event.ts'
-import { SENDS_NOTHING } from '../../http/declaration.ts'
+import { SENDS_NOTHING } from '../../http/auth/declaration.ts'
 import { cursorList } from '../../http/paging.ts'
 import { FRAME_ROUTE, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import { routesOf } from '../../http/resource.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ANYONE } from '../../http/declaration.ts'
+import { ANYONE } from '../../http/auth/declaration.ts'
 import { linkHostsOf } from '../../http/link-host-guard.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'

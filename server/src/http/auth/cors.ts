@@ -1,5 +1,5 @@
-import { ANYONE } from '../declaration.ts'
 import type { App } from '../server.ts'
+import { ANYONE } from './declaration.ts'
 
 /** Headers of responses that pages of other origins may read. */
 export const CORS_HEADERS = {

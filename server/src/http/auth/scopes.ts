@@ -1,5 +1,5 @@
 import { fail } from '../../lib/errors.ts'
-import type { RouteDeclaration } from '../declaration.ts'
+import type { RouteDeclaration } from './declaration.ts'
 
 /** What a secret key may do. docs/keys.md has the meaning of each. */
 export const SCOPES = ['full', 'send', 'events', 'contacts', 'templates', 'campaigns', 'workflows', 'read'] as const

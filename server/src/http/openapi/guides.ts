@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply } from 'fastify'
 import { notFound } from '../../lib/errors.ts'
-import { ANYONE } from '../declaration.ts'
+import { ANYONE } from '../auth/declaration.ts'
 import type { App } from '../server.ts'
 
 /** Beside the built server; from the sources, those of the last build. */

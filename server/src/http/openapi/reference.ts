@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Config } from '../../lib/config.ts'
 import { notFound } from '../../lib/errors.ts'
+import { ANYONE } from '../auth/declaration.ts'
 import { readSessionCookie } from '../auth/session-cookie.ts'
-import { ANYONE } from '../declaration.ts'
 import type { App } from '../server.ts'
 
 const OURS = fileURLToPath(new URL('./reference-page/', import.meta.url))

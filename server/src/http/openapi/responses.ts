@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ERRORS, type ErrorCode } from '../../lib/errors.ts'
-import type { Caller } from '../declaration.ts'
+import type { Caller } from '../auth/declaration.ts'
 import { ErrorEnvelope, PlainError } from '../errors.ts'
 
 declare module 'fastify' {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SENDS_NOTHING } from '../../http/declaration.ts'
+import { SENDS_NOTHING } from '../../http/auth/declaration.ts'
 import { routesOf } from '../../http/resource.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { KB } from '../../lib/text/units.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { ANYONE } from '../../../http/declaration.ts'
+import { ANYONE } from '../../../http/auth/declaration.ts'
 import { readStorableJson } from '../../../http/json.ts'
 import type { App, Deps } from '../../../http/server.ts'
 import { createWindowCounter } from '../../../lib/concurrency/window-counter.ts'

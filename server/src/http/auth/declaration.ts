@@ -1,5 +1,5 @@
 import type { RouteOptions } from 'fastify'
-import type { Scope } from './auth/scopes.ts'
+import type { Scope } from './scopes.ts'
 
 /**
  * Who may call a route:
