@@ -149,13 +149,12 @@ export function templateRoutes(app: App, deps: Deps) {
     requireSenderDomain(req.project, changes.from)
     if (changes.from) await assertVerified(db, projectId, changes.from)
     const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
-    const changed = await transact(req.db, async (tx) => {
+    return transact(req.db, async (tx) => {
       await assertWorkflow(tx, projectId, changes.workflowId)
       requireSenderDomain(req.project, await lockTemplateSender(tx, { projectId, id }))
-      const apply = () => changeTemplate(tx, edit)
+      const apply = async () => (await changeTemplate(tx, edit)) ?? failStale((await getTemplate(tx, projectId, id)).updatedAt)
       return changesContent(changes) ? changeAs(tx, req.project, { template: id }, apply) : apply()
     })
-    return changed ?? failStale((await getTemplate(db, projectId, id)).updatedAt)
   }
 
   versionRoutes(template, db, change)

@@ -41,6 +41,7 @@ const isProbe = ({ path }: Operation) => path.startsWith('/probe/')
 const BODY_OPTIONAL = [
   ...['POST /campaigns/{id}/send', 'POST /campaigns/{id}/resend', 'POST /templates/{id}/preview', 'POST /workflows/{id}/simulate'],
   ...['POST /contacts/export', 'POST /emails/export', 'POST /suppressions/export', 'POST /webhook-endpoints/{id}/rotate-secret'],
+  ...['POST /projects/{id}/brand/apply', 'POST /projects/{id}/keys/{keyId}/rotate'],
 ]
 const withBody = () => api.operations.filter((operation) => operation.body && !isProbe(operation))
 
