@@ -441,6 +441,12 @@ const emailCases = (domain: Domain): Case[] => {
       make: async () => at('/v1/send', { to: 'c1@example.com', ...CONTENT, from: from[domain] }),
     },
     {
+      route: 'POST /emails',
+      title: `from ${domain}`,
+      facts: { new: domain },
+      make: async () => at('/emails', { to: 'c1@example.com', ...CONTENT, from: from[domain] }),
+    },
+    {
       route: 'POST /workflows/recipes/:key',
       title: `with the sender ${domain} of the template changed last`,
       facts: { new: domain },
