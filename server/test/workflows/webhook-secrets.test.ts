@@ -23,9 +23,12 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.2')
   await once(server, 'listening')
   origin = `http://127.0.0.2:${(server.address() as AddressInfo).port}`
+  // To change an enabled workflow, `send` as well.
   for (const scope of ['read', 'workflows'])
     keys[scope] = (
-      await project.owner.call('POST', `/projects/${project.id}/keys`, { body: { name: scope, kind: 'secret', scopes: [scope] } })
+      await project.owner.call('POST', `/projects/${project.id}/keys`, {
+        body: { name: scope, kind: 'secret', scopes: scope === 'workflows' ? [scope, 'send'] : [scope] },
+      })
     ).body.key
 })
 afterAll(() => server.close())

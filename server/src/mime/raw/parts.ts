@@ -51,7 +51,8 @@ type Place = { at: number; depth: number; isInDigest: boolean }
 type Read = { part: MimePart; ended: Delimiter | undefined }
 
 function readPart(reader: Reader, { at, depth, isInDigest }: Place): Read {
-  if (++reader.parts > MAX_PARTS) throw new MalformedMessage(`The message has more than ${MAX_PARTS} parts`)
+  // The message itself is none.
+  if (reader.parts++ > MAX_PARTS) throw new MalformedMessage(`The message has more than ${MAX_PARTS} parts`)
   const { message } = reader
   const head = readPartHead(reader, at)
   const { type, encoding } = contentFields(message, head)

@@ -103,11 +103,11 @@ describe('the SES transport', () => {
     ['paused', { action: 'retry', about: 'provider' }],
     ['denied', { action: 'retry', about: 'provider' }],
     ['signature', { action: 'retry', about: 'provider' }],
-    ['sandboxed', { action: 'retry', about: 'recipient', repeatable: true }],
+    ['sandboxed', { action: 'retry', about: 'recipient', repeatable: true, plain: false }],
     ['domain', { action: 'retry', about: 'sender-domain' }],
     ['mail-from', { action: 'retry', about: 'sender-domain' }],
-    ['rejected', { action: 'fail', about: 'recipient', repeatable: true }],
-    ['bad', { action: 'fail', about: 'recipient', repeatable: true }],
+    ['rejected', { action: 'fail', about: 'recipient', repeatable: true, plain: false }],
+    ['bad', { action: 'fail', about: 'recipient', repeatable: true, plain: false }],
   ])('a refusal as %s is not retried, and is classified by its code', async (how, meaning) => {
     const before = ses.requests.length
     const outcome = await createTransport().send(mailTo(`${how}@example.com`), yes)
@@ -352,6 +352,10 @@ describe('with SES', () => {
   test('what never was answered is unknown, what was refused for good has failed, what may pass waits', async () => {
     const { send, email } = await newProject()
     const [reset, bad, later] = [await send('reset@example.com'), await send('bad@example.com'), await send('throttle@example.com')]
+    await eventually(async () => expect(await email(bad)).toMatchObject({ status: 'PENDING', error: 'verifying_refusal' }))
+    // As after a minute: another recipient is accepted, and it is asked once more.
+    await sql`update held_refusals set held_at = now() - interval '2 minutes' where email_id = ${bad}`.execute(sterna.db)
+    await send('ada@example.com')
     await eventually(async () => {
       expect(await email(reset)).toMatchObject({ status: 'SENDING', outcomeUnknownSince: expect.any(String) })
       expect(await email(bad)).toMatchObject({ status: 'FAILED', error: expect.stringContaining('BadRequestException') })

@@ -11,6 +11,9 @@ const REMEMBERED = { maxEntries: 10_000 }
 type Sender = { projectId: string; domain: string }
 type OnWire = Sender & { beganAt: number }
 
+/** `longSince`: when they became as many as pause a domain. */
+type Refusals = { count: number; longSince: number }
+
 const keyOf = ({ projectId, domain }: Sender) => `${projectId} ${domain}`
 
 /**
@@ -19,21 +22,23 @@ const keyOf = ({ projectId, domain }: Sender) => `${projectId} ${domain}`
  */
 export function createRefusedDomains(now: () => number = () => performance.now()) {
   const acceptedAt = createCache<string, number>(REMEMBERED)
-  const refusals = createCache<string, number>(REMEMBERED)
+  const refusals = createCache<string, Refusals>(REMEMBERED)
   const onWire = new Map<object, OnWire>()
 
-  function countOnWire(sender: Sender) {
-    let count = 0
-    for (const { projectId, domain, beganAt } of onWire.values())
-      if (projectId === sender.projectId && domain === sender.domain && now() - beganAt < MAX_AWAITED_MS) count++
-    return count
-  }
+  const awaited = () => [...onWire.values()].filter(({ beganAt }) => now() - beganAt < MAX_AWAITED_MS)
+  const countOnWire = (sender: Sender) =>
+    awaited().filter(({ projectId, domain }) => projectId === sender.projectId && domain === sender.domain).length
 
   function mayLeave({ email: { projectId }, domain }: { email: { projectId: string }; domain: string }) {
     const sender = { projectId, domain }
-    const count = refusals.get(keyOf(sender))
-    return count === undefined || countOnWire(sender) < (count < MAX_EQUAL_REPLIES ? MAX_AFTER_REFUSAL : 1)
+    const before = refusals.get(keyOf(sender))
+    return before === undefined || countOnWire(sender) < (before.count < MAX_EQUAL_REPLIES ? MAX_AFTER_REFUSAL : 1)
   }
+
+  /** Later ones leave one after the other. If the pause waited for them, too, it would never begin. */
+  const mayEndStreak = (email: OnWire) => email.beganAt < (refusals.get(keyOf(email))?.longSince ?? Number.POSITIVE_INFINITY)
+  /** Emails whose acceptance would show that a streak of refusals is not about us. */
+  const streakEnders = () => awaited().filter(mayEndStreak)
 
   return {
     began: (email: object, { projectId, domain }: Sender) => void onWire.set(email, { projectId, domain, beganAt: now() }),
@@ -45,18 +50,19 @@ export function createRefusedDomains(now: () => number = () => performance.now()
     },
     /** `isKnown`: of an email whose refusal was held already. It does not count towards the number that pauses the domain. */
     refused(sender: Sender, isKnown: boolean) {
-      const count = refusals.get(keyOf(sender)) ?? 0
-      refusals.set(keyOf(sender), isKnown ? Math.max(1, count) : count + 1)
+      const before = refusals.get(keyOf(sender)) ?? { count: 0, longSince: Number.POSITIVE_INFINITY }
+      const count = isKnown ? Math.max(1, before.count) : before.count + 1
+      const isLong = count >= MAX_EQUAL_REPLIES
+      refusals.set(keyOf(sender), { count, longSince: isLong ? Math.min(before.longSince, now()) : before.longSince })
     },
     wasAcceptedLately: (sender: Sender) => now() - (acceptedAt.get(keyOf(sender)) ?? Number.NEGATIVE_INFINITY) < MINUTE,
     /** Whether another email of its domain may take a connection. Undefined while all may. */
     mayLeave: () => (refusals.size ? mayLeave : undefined),
-    isOnWire: (sender: Sender) => countOnWire(sender) > 0,
-    /** Domains with emails on the wire whose replies are awaited. */
-    onWire: () =>
-      [...onWire.values()]
-        .filter(({ beganAt }) => now() - beganAt < MAX_AWAITED_MS)
-        .map(({ projectId, domain }) => ({ projectId, domain })),
+    /** Whether a reply is awaited that may end a streak of refusals. */
+    isOnWire: (sender: Sender) =>
+      streakEnders().some(({ projectId, domain }) => projectId === sender.projectId && domain === sender.domain),
+    /** Domains with such emails. */
+    onWire: () => streakEnders().map(({ projectId, domain }) => ({ projectId, domain })),
   }
 }
 
