@@ -8,7 +8,7 @@ const server = `http://localhost:${process.env.PORT ?? 3000}`
 const LATER = [
   'list/(?!list-search|filters)',
   'projects/record-',
-  'people/(?!send-form|trial-domain)',
+  'people/(?!send-form|trial-domain|without-domain)',
   'data/(?:segments|events|suppressions)',
   'jobs/export-list',
   'ui/table/(?:data-table|searched-list|table|bounded-list)',
