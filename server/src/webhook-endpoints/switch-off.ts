@@ -21,7 +21,7 @@ export async function switchOff(tx: Tx, deps: AccountEmailDeps, key: EndpointKey
   const url = await disableEndpoint(tx, key, reason)
   if (url === undefined) return
   const changes = [{ field: 'disabledReason', value: reason }]
-  await auditSystem(tx, { projectId, action: 'webhook_endpoint.disable', targetId, targetName: url, changes })
+  await auditSystem(tx, { projectId, action: 'webhook_endpoint.disable', targetId, targetName: new URL(url).host, changes })
   await tellOwners(tx, deps, projectId, (project) => ({
     subject: `A webhook endpoint of ${project} was disabled`,
     lines: [

@@ -217,7 +217,7 @@ describe('a refusal', () => {
     ['a header of more than 128 KB', (from) => `From: ${from}\r\n${`X-Long: ${'x'.repeat(900)}\r\n`.repeat(150)}\r\nHi\r\n`],
     ['a part with a header of more than 64 KB', (from) => multipart(from, `${'a:\r\n'.repeat(20_000)}\r\nHi\r\n`)],
     ['headers of parts of more than 1 MB', (from) => multipart(from, ...Array(20).fill(`X-Long: ${'x'.repeat(60_000)}\r\n\r\nHi\r\n`))],
-    ['more than 1,000 parts', (from) => multipart(from, ...Array(1_000).fill('\r\nHi\r\n'))],
+    ['more than 1,000 parts', (from) => multipart(from, ...Array(1_001).fill('\r\nHi\r\n'))],
     ['a From in an unknown charset', (from) => `From: =?utf-7?q?ceo+AEA-bank.example?= <${from}>\r\n\r\nHi\r\n`],
     ['NUL', (from) => `From: ${from}\r\n\r\nHi\0there\r\n`],
     ['nothing', () => ''],
