@@ -2,7 +2,10 @@ import type { Disposition } from './classify.ts'
 
 export type SesRefusal = { status: number; name: string; message: string }
 type Means = Omit<Disposition, 'reason'>
-type Rule = { when: RegExp; means: Means }
+type Rule = { when: Pick<RegExp, 'test'>; means: Means }
+
+/** Words that may stand anywhere: one expression for all of them would take time by the square of the text. */
+const all = (...words: RegExp[]): Rule['when'] => ({ test: (text) => words.every((each) => each.test(text)) })
 
 const PROVIDER: Means = { action: 'retry', about: 'provider' }
 const USED_UP: Means = { action: 'retry', about: 'provider', quotaUsedUp: true }
@@ -23,8 +26,9 @@ const RULES: Rule[] = [
     when: /SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken|(Expired|Invalid)Token|RequestExpired|TooSkewed/i,
     means: PROVIDER,
   },
-  { when: /Configuration ?set .*does not exist/i, means: PROVIDER },
-  { when: /MailFromDomainNotVerified|not verified.*<sender>/i, means: DOMAIN },
+  { when: all(/Configuration ?set /i, /does not exist/i), means: PROVIDER },
+  { when: /MailFromDomainNotVerified/i, means: DOMAIN },
+  { when: all(/not verified/i, /<sender>/), means: DOMAIN },
   // The recipient is not verified: the account is still in the SES sandbox. May concern a single recipient.
   { when: /not verified/i, means: { action: 'retry', about: 'recipient', repeatable: true } },
   { when: /^4\d\d RequestTimeout/, means: TRY_LATER },

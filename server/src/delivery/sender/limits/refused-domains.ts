@@ -36,7 +36,7 @@ export function createRefusedDomains(now: () => number = () => performance.now()
   }
 
   /** Later ones leave one after the other. If the pause waited for them, too, it would never begin. */
-  const mayEndStreak = (email: OnWire) => email.beganAt < (refusals.get(keyOf(email))?.longSince ?? Number.POSITIVE_INFINITY)
+  const mayEndStreak = (email: OnWire) => email.beganAt <= (refusals.get(keyOf(email))?.longSince ?? Number.POSITIVE_INFINITY)
   /** Emails whose acceptance would show that a streak of refusals is not about us. */
   const streakEnders = () => awaited().filter(mayEndStreak)
 
