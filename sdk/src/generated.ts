@@ -4794,7 +4794,7 @@ export interface Operations {
   /**
    * Set the link host of a domain
    *
-   * Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day.
+   * Only for a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day.
    */
   'PATCH /domains/{id}': {
     params: {
@@ -8618,7 +8618,7 @@ export class DomainsApi extends Resource {
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
-  /** Set the link host of a domain. Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day. */
+  /** Set the link host of a domain. Only for a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain use the host. At most ten changes a day. */
   readonly update = (id: string, body: Body<'PATCH /domains/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /domains/{id}'>> =>
     this.call('PATCH /domains/{id}', { params: { id }, body }, options)
 

@@ -99,7 +99,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKe
     {
       summary: 'Set the link host of a domain',
       description:
-        'Of a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain ' +
+        'Only for a verified domain. Adds a CNAME to `records`. Once it is found and leads here, links, images and pages of emails from this domain ' +
         'use the host. At most ten changes a day.',
       params: DomainId,
       body: LinkHostBody,

@@ -17,7 +17,7 @@ export const LinkHostBody = z.object({
 
 export type ReservedNames = Pick<Config, 'publicUrl' | 'installationNames' | 'bounceDomain'>
 
-/** Refuses names that cannot be a link host of the domain, whoever has them. */
+/** Refuses names that can never be a link host of the domain. */
 export function assertLinkHostName(host: string, domain: string, config: ReservedNames) {
   if (!host.endsWith(`.${domain}`)) invalid('linkHost', `Must be a name below ${domain}.`, 'invalid_string')
   if ([...ownNamesOf(config), config.bounceDomain].includes(host))

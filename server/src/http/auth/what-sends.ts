@@ -83,7 +83,7 @@ function sendersSql(projectId: string, of: Changed): RawBuilder<unknown> {
     )}) as live`
 }
 
-/** Of the current graphs of enabled workflows, and of those that executions still follow. */
+/** Senders in the current graphs of enabled workflows, and in graphs that executions still follow. */
 const liveGraphSendersSql = (projectId: string, which: RawBuilder<unknown>) =>
   graphSendersSql(projectId, sql`true`, sql`${which} and (w.enabled and g.version = w.version or ${isFollowedSql})`)
 
