@@ -56,7 +56,12 @@ export default function CodeEditor({ label, value, onChange, variables, issues, 
       shown.current = update.state.sliceDoc()
       latest.current.onChange(shown.current)
     })
-    const complete = autocompletion({ override: [(context) => completeWords(context, latest.current.variables)], icons: false })
+    const complete = autocompletion({
+      override: [(context) => completeWords(context, latest.current.variables)],
+      icons: false,
+      // The words are at hand. While the editor waits to ask for them, it ignores a click on the list that is still shown.
+      activateOnTypingDelay: 0,
+    })
     const named = EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', tabindex: '0' })
     const made = new EditorView({
       parent: parent.current!,
