@@ -1,7 +1,7 @@
 /**
  * Takes a picture of every page: empty and full, light and dark, on a large screen, a tablet and a phone; and looks for problems that a
- * program can see, of accessibility above all. Run it with `npm run screenshots`; arguments select pages by a part of their name. The
- * pictures are in dashboard/screenshots, which git ignores.
+ * program can see, of accessibility above all. Run it with `npm run page-screenshots`; arguments select pages by a part of their name.
+ * The pictures are in dashboard/screenshots, which git ignores.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
