@@ -11,7 +11,8 @@ const GENERATED = [`${SRC}db/schema.ts`]
 
 const git = (args, input) => execFileSync('git', args, { cwd: ROOT, input, maxBuffer: 1e9 })
 const namesIn = (output) => output.toString().split('\0').filter(isCounted)
-const isCounted = (file) => /\.(ts|mjs)$/.test(file) && !/\.test\.ts$/.test(file) && !file.includes('/migrations/') && !GENERATED.includes(file)
+const isCounted = (file) =>
+  /\.(ts|mjs)$/.test(file) && !/\.test\.ts$/.test(file) && !file.includes('/migrations/') && !GENERATED.includes(file)
 
 /** Every file is one blob of a batch: `<id> <type> <size>`, a line feed, the bytes, a line feed. */
 function filesOf(commit) {
@@ -57,7 +58,9 @@ const after = newCommit ? filesOf(newCommit) : filesOnDisk()
 
 const print = (room, from, to, files = '') => {
   const change = to - from
-  console.log(`${room.padEnd(20)}${String(from).padStart(8)}${String(to).padStart(8)}${`${change > 0 ? '+' : ''}${change}`.padStart(8)}${files}`)
+  console.log(
+    `${room.padEnd(20)}${String(from).padStart(8)}${String(to).padStart(8)}${`${change > 0 ? '+' : ''}${change}`.padStart(8)}${files}`,
+  )
 }
 const [was, is] = [linesByRoom(before), linesByRoom(after)]
 console.log(`${'room'.padEnd(20)}${'before'.padStart(8)}${'after'.padStart(8)}${'change'.padStart(8)}`)

@@ -48,7 +48,11 @@ const VARIABLES = Object.entries(Environment.shape)
 /** The values that a setting takes, if they are few words or a range of numbers. */
 function describeValues(schema: z.ZodType) {
   const { enum: words, minimum, maximum } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
-  if (words) return words.filter((word) => !['1', '0'].includes(String(word))).map((word) => `\`${word}\``).join(', ')
+  if (words)
+    return words
+      .filter((word) => !['1', '0'].includes(String(word)))
+      .map((word) => `\`${word}\``)
+      .join(', ')
   return minimum === undefined ? '' : `${minimum} to ${maximum}`
 }
 

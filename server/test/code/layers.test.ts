@@ -17,7 +17,9 @@ const printTable = () =>
     '| layer | folder | what it does |',
     '|---|---|---|',
     ...rows(ROOT_FILES, 'composition root'),
-    ...FOLDERS.flatMap((layer, index) => [rows(layer, String(index + 1))]).toReversed().flat(),
+    ...FOLDERS.flatMap((layer, index) => [rows(layer, String(index + 1))])
+      .toReversed()
+      .flat(),
   ]
     .join('\n')
     .replaceAll('|  |', '| |')
