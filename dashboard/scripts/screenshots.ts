@@ -2,13 +2,14 @@
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { attachEmbedded } from '../../server/src/db/embedded/embedded.ts'
 import { startNode } from '../../server/test/support/process.ts'
 import { launchBrowser } from '../../server/test/support/processes/launch-browser.ts'
 import { openPage, showPage, signUp } from '../test/support/browser.ts'
-import { seedShowcase } from './showcase.ts'
+import { ageCampaign, seedShowcase } from './showcase.ts'
 
 const OUT = join(import.meta.dirname, '../../docs/images')
-const SCREEN = { viewport: { width: 1280, height: 760 }, deviceScaleFactor: 1.5 }
+const SCREEN = { viewport: { width: 1280, height: 760 }, deviceScaleFactor: 1.4 }
 
 const data = mkdtempSync(join(tmpdir(), 'sterna-screenshots-'))
 mkdirSync(OUT, { recursive: true })
@@ -19,6 +20,7 @@ try {
   const setup = await openPage(browser, sterna.url, errors)
   const project = await signUp(setup, 'ada@fjord.example', 'Fjord Coffee')
   const { workflow, campaign } = await seedShowcase(setup, project)
+  await ageCampaign((await attachEmbedded(data))!.url, campaign)
   const storageState = await setup.context().storageState()
   const pictures = { workflow: `workflows/${workflow}/live`, campaign: `campaigns/${campaign}` }
   for (const colorScheme of ['light', 'dark'] as const) {

@@ -1,5 +1,8 @@
 /** A shop with believable customers, a workflow under way and a campaign that was read: for the pictures of the README. */
+import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
+import { connect } from '../../server/src/db/index.ts'
+import { createLog } from '../../server/src/lib/log.ts'
 import { clickInMessage, openMessage } from '../test/support/read-email.ts'
 import { inBatches, poll } from '../test/support/seed.ts'
 
@@ -48,10 +51,11 @@ export async function seedShowcase(page: Page, { id }: Project) {
   await post('/domains', { domain: 'mail.fjord.example' })
   await inBatches(CUSTOMERS, (index) => post('/contacts', { ...customer(index), subscribed: index % 16 !== 7 }))
   const workflow = await seedWorkflow(post, put, patch)
-  await inBatches(CUSTOMERS, (index) => post('/events/track', { email: customer(index).email, event: 'account created' }))
+  const newcomers = CUSTOMERS - DEAD
+  await inBatches(newcomers, (index) => post('/events/track', { email: customer(index + DEAD).email, event: 'account created' }))
   const counts = async (part: string) => JSON.stringify(await (await request.get(`/workflows/${workflow}${part}`, { headers })).json())
   await poll(async () => (await counts('/executions?status=WAITING&limit=1')).includes('"id"'))
-  await inBatches(WITH_ORDER, (index) => post('/events/track', { email: customer(index).email, event: 'first order' }))
+  await inBatches(WITH_ORDER, (index) => post('/events/track', { email: customer(index + DEAD).email, event: 'first order' }))
   const campaign = await seedCampaign(page, headers, post)
   return { workflow, campaign }
 }
@@ -116,7 +120,7 @@ async function seedCampaign(page: Page, headers: Record<string, string>, post: C
   await inBatches(opened.length, (index) => openMessage(page, opened[index]!, headers))
   const clicked = opened.filter((_, index) => index % 3 === 0)
   await inBatches(clicked.length, (index) => clickInMessage(page, clicked[index]!, headers))
-  await poll(async () => (await read()).clickedCount >= clicked.length)
+  await poll(async () => (await read()).openedCount >= opened.length && (await read()).clickedCount >= clicked.length)
   return id
 }
 
@@ -129,4 +133,23 @@ async function listMessages(page: Page, headers: Record<string, string>) {
     cursor = answer.cursor
     if (!cursor) return ids
   }
+}
+
+/** As if the campaign had been sent yesterday, with most reactions in its first hours. */
+export async function ageCampaign(url: string, campaignId: string) {
+  const db = connect({ url, max: 1, log: createLog('silent') })
+  await sql`
+    with started as (
+      update campaigns set started_at = now() - interval '31 hours', sent_at = now() - interval '30.9 hours' where id = ${campaignId}
+      returning started_at
+    ), delays as (
+      select e.id, started_at + interval '1 minute' as at, started_at + interval '28 hours' * power((hashtext(e.id::text) & 1023) / 1023.0, 3) as read_at
+      from emails e, started where e.campaign_id = ${campaignId}
+    )
+    update emails e set sent_at = d.at, delivered_at = d.at,
+      opened_at = case when e.opened_at is not null then d.read_at end,
+      clicked_at = case when e.clicked_at is not null then d.read_at + interval '10 minutes' end
+    from delays d where d.id = e.id
+  `.execute(db)
+  await db.destroy()
 }

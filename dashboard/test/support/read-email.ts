@@ -14,7 +14,7 @@ export const clickInMessage = (page: Page, messageId: string, headers: Record<st
   follow(page, messageId, headers, /https?:[^\s"<>)]*\/t\/c\/[^\s"<>)]+/)
 
 export const openMessage = (page: Page, messageId: string, headers: Record<string, string>) =>
-  follow(page, messageId, headers, /https?:[^\s"<>)]*\/t\/o\/[^\s"<>)]+/)
+  follow(page, messageId, headers, /https?:[^\s"'<>)]*\/t\/o\/[^\s"'<>)]+/)
 
 /** Quoted-printable to text. */
 const unquote = (source: string) =>

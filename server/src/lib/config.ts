@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { z } from 'zod'
-import { Environment, METERED, readDkim } from './environment.ts'
+import { Environment, METERED_CATEGORIES, readDkim } from './environment.ts'
 import { isLocalHost, isLoopback } from './network/network.ts'
 import { SECOND } from './text/units.ts'
 
@@ -152,7 +152,7 @@ export type S3Config = NonNullable<ReturnType<typeof readS3>>
 
 export type StripeConfig = NonNullable<ReturnType<typeof readStripe>>
 
-const DEFAULT_METERS = Object.fromEntries(METERED.map((category) => [category, `sterna_${category}`]))
+const DEFAULT_METERS = Object.fromEntries(METERED_CATEGORIES.map((category) => [category, `sterna_${category}`]))
 
 /** All settings or none: an incomplete set would fail only at the first payment or upload. `also`: those that make sense only with the others. */
 function requireAll(needed: Record<string, unknown>, also: unknown[], explain: (missing: string) => string): boolean {

@@ -26,9 +26,9 @@ const readHostName = (entry: string) => {
 }
 
 /** Categories of usage that meters of Stripe can count. */
-export const METERED = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
+export const METERED_CATEGORIES = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
 const isMeter = ([category = '', name = '', ...rest]: string[]) =>
-  (METERED as readonly string[]).includes(category) && /^[\w.-]{1,100}$/.test(name) && !rest.length
+  (METERED_CATEGORIES as readonly string[]).includes(category) && /^[\w.-]{1,100}$/.test(name) && !rest.length
 
 const isTopic = (entry: string) => /^arn:aws(-cn|-us-gov)?:sns:[a-z]{2}(-[a-z]+)+-\d:\d{12}:[\w-]{1,256}$/.test(entry)
 
@@ -247,9 +247,9 @@ export const Environment = z.object({
     .transform((entries) => entries.map((entry) => entry.split('=')))
     .refine(
       (pairs) => pairs.every(isMeter),
-      `must be pairs of a category (${METERED.join(', ')}) and the event name of a meter: inbound=received`,
+      `must be pairs of a category (${METERED_CATEGORIES.join(', ')}) and the event name of a meter: inbound=received`,
     )
-    .transform((pairs) => Object.fromEntries(pairs) as Partial<Record<(typeof METERED)[number], string>>)
+    .transform((pairs) => Object.fromEntries(pairs) as Partial<Record<(typeof METERED_CATEGORIES)[number], string>>)
     .optional()
     .describe(
       'The meters that usage is reported to, such as `inbound=received`. Without it `sterna_` and the category, for all categories.',
