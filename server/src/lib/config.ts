@@ -1,13 +1,11 @@
 import { resolve } from 'node:path'
 import type { z } from 'zod'
 import { Environment, METERED_CATEGORIES, readDkim } from './environment.ts'
+import { ConfigError } from './errors/config-error.ts'
 import { isLocalHost, isLoopback } from './network/network.ts'
 import { SECOND } from './text/units.ts'
 
 export type Config = ReturnType<typeof loadConfig>
-
-/** A configuration that cannot work. Its message is shown to the operator without a stack trace. */
-export class ConfigError extends Error {}
 
 /** The only reader of the environment. Invalid values stop the start, with one line per mistake. */
 export function loadConfig(source: Record<string, string | undefined>) {

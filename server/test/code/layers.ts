@@ -16,7 +16,8 @@ export const ROOT_FILES: Record<string, string> = {
 export const FOLDERS: Record<string, string>[] = [
   { lib: 'config, errors, ids, secrets, addresses, DNS, queues and caches' },
   { mime: 'MIME: compose, encode, DKIM signature, HTML to text, compiled HTML; received messages; pure' },
-  { db: 'pool, migrations, embedded PostgreSQL, liveness of nodes' },
+  { db: 'pool, migrations, embedded PostgreSQL' },
+  { nodes: 'the nodes of an installation: presence, joining, holds of sending, connections' },
   { ledger: 'sums kept by deltas, with their checks and repairs; loops over projects; advisory locks' },
   { webhooks: 'shared by WEBHOOK steps and endpoints: facts, signatures, retries, calls in turns' },
   {

@@ -1,4 +1,4 @@
-import { AppError } from '../../../lib/errors.ts'
+import { AppError } from '../../../lib/errors/errors.ts'
 import type { Secrets } from '../../../lib/secrets.ts'
 import { createReadingThreads, READ_INLINE, type ReadingThreads, ReadingTimeout } from '../../../lib/threads/reading-threads.ts'
 import type { ReadMessage } from '../../../mime/raw/read-message.ts'
