@@ -15,7 +15,7 @@ export async function lockSender(tx: Tx, projectId: string, { from, templateId }
 }
 
 /** The same, and fails unless the domain is verified. */
-export async function holdSender(tx: Tx, projectId: string, sender: Sender) {
+export async function lockVerifiedSender(tx: Tx, projectId: string, sender: Sender) {
   await lockSender(tx, projectId, sender)
   await assertSender(tx, projectId, sender.from)
 }
