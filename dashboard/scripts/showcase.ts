@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import { connect } from '../../server/src/db/index.ts'
-import { createLog } from '../../server/src/lib/log.ts'
+import { createLog } from '../../server/src/lib/process/log.ts'
 import { clickInMessage, openMessage } from '../test/support/read-email.ts'
 import { inBatches, poll } from '../test/support/seed.ts'
 

@@ -44,6 +44,6 @@ const INTERVALS = { idleMs: 1_000, busyMs: 250 }
 const READ = sql<Record<WorkerTask, boolean>>`${prepared}
   select ${sql.join(Object.entries(TASKS).map(([task, rows]) => sql`(select true from ${rows} limit 1) is not null as ${sql.ref(task)}`))}`
 
-/** What a worker may have to do: one statement per second while it is idle, instead of one per task and interval. */
+/** Tasks that are due for a worker: one statement per second while it is idle, instead of one per task and interval. */
 export const startWorkerAgenda = (db: Pool, intervals = INTERVALS) =>
   startAgenda<WorkerTask>({ read: () => one(db, READ), ...intervals, hearsSignals: hearsNotifications })

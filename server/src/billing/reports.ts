@@ -125,7 +125,7 @@ export const listStuckReports = (db: Db, limit: number, categories: string[] = [
     order by created_at limit ${limit}
   `
 
-/** What an operator found out at Stripe about a report whose outcome was unknown. False if there is none. */
+/** Stores what an operator found out at Stripe about a report whose outcome was unknown. False if there is none. */
 export async function resolveReport(tx: Tx, identifier: string, isThere: boolean) {
   const state = isThere ? sql`state = 'sent', sent_at = now()` : sql`state = 'waiting', uncertain_since = null, due_at = now()`
   return (await countAffected(tx)`update usage_reports set ${state} where identifier = ${identifier} and state = 'unknown'`) > 0

@@ -20,7 +20,7 @@ export type Reaction = {
   eventId: string | null
   eventName: string | null
   topics: string[]
-  /** Those of the handler's kind, as `<kind>:<id>`. */
+  /** Listeners of the handler's kind, as `<kind>:<id>`. */
   listeners: string[]
 }
 
@@ -158,7 +158,7 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
   }
   const notifications = listenForNotifications({ url, channel: REACTIONS_CHANNEL, onNotified: gather, log })
   return {
-    /** Claims no more, and waits for the batches under way. */
+    /** Stops claiming, and waits for the batches in progress. */
     async stop() {
       stopped = true
       clearTimeout(gathering)

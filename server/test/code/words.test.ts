@@ -105,7 +105,11 @@ function findPatterns(texts: string[]) {
   )
 }
 
-const writtenFiles = WRITTEN.flatMap(listFiles).filter((file) => /\.(?:ts|mjs|md)$/.test(file))
+/** Folders of the server whose comments are not checked yet. */
+const UNCHECKED =
+  /^server\/src\/(?:lib\/(?:concurrency|budget|smtp)|ledger|delivery\/sender\/(?:limits|ledger)|webhook[a-z-]*|nodes|db|delivery\/outbox|jobs|http\/limits)\//
+
+const writtenFiles = WRITTEN.flatMap(listFiles).filter((file) => /\.(?:ts|mjs|md)$/.test(file) && !UNCHECKED.test(file))
 const textsOf = (file: string) => (file.endsWith('.md') ? paragraphsOf : commentsOf)(readText(file))
 
 describe('texts that people read', () => {

@@ -145,7 +145,7 @@ type Findings = {
 }
 
 /**
- * What the probe of a pause has shown. `end`: the domain sends again. If a held email was accepted, its settlement has queued the others again; else
+ * The verdict of the probe of a pause. `end`: the domain sends again. If a held email was accepted, its settlement has queued the others again; else
  * they are asked again, each of them. `pause`: still open, and the pause doubles. `retry`: the probe did not get to the server, or could not be claimed,
  * so another follows soon. `requeue`: nothing can show it, since the streams of all held emails are stopped. The domain must not wait for the person
  * who stopped them: the held refusals are dropped and their emails queued again, in the streams that are stopped. When these go on, the emails are

@@ -23,13 +23,13 @@ type Recipients = { accepted: string[]; refused: number }
 
 type Deps = { keys: SecretKeys; log: Log; limits: SubmissionLimits }
 
-/** What connections may do before a message arrives: log in, name a sender and recipients. Every failure is a Refusal. */
+/** Steps of a connection before a message arrives: log in, name a sender and recipients. Every failure is a Refusal. */
 export function createClients({ keys, log, limits }: Deps) {
   const clients = new WeakMap<SMTPServerSession, SubmissionClient>()
   const failedLogins = new WeakMap<SMTPServerSession, number>()
   /** Sessions whose connection has ended, perhaps while their key was looked up. */
   const ended = new WeakSet<SMTPServerSession>()
-  /** Of the current message. The library keeps a repeated recipient once; each RCPT is an email. */
+  /** Recipients of the current message. The library keeps a repeated recipient once; each RCPT is an email. */
   const recipients = new WeakMap<SMTPServerEnvelope, Recipients>()
   const connections = createCounts()
 

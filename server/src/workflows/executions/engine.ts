@@ -70,7 +70,7 @@ export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs, isDu
   })
   const notifications = listenForNotifications({ url, channel: EXECUTIONS_CHANNEL, onNotified: () => loop.wake(), log })
   return {
-    /** Claims no more, and waits for the batches under way. */
+    /** Stops claiming, and waits for the batches in progress. */
     async stop() {
       stopped = true
       await Promise.all([loop.stop(), notifications.stop()])

@@ -49,7 +49,7 @@ const projectsToFireSql = (except: string[]) => sql<WaitingWork>`
     where w.next_firing_at <= now() and not p.disabled and p.deleted_at is null and w.project_id <> all(${except}::uuid[]) group by 1
   `)}) as found`
 
-/** Of several missed times only the last one is made up for. Returns the number of workflows. */
+/** Only the last of several missed times is made up for. Returns the number of workflows. */
 async function fireDue(tx: Tx, projectId: string): Promise<number> {
   const due = await many<Due>(tx)`
     select ${WORKFLOW_COLUMNS}, w.next_firing_at as "dueAt", now() as now

@@ -74,7 +74,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isD
 const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 
 /**
- * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. Of each host one request at a time
+ * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. One request of each host at a time
  * is taken, so that hosts take turns.
  */
 function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {

@@ -7,7 +7,7 @@ import { recordFeedbacks } from './record.ts'
 
 export type ReportedEmail = { projectId: string; emailId: string }
 
-/** What a provider or receiver says about one email. */
+/** The statement of a provider or receiver about one email. */
 export type EmailReport = {
   kind: string
   /** With the provider's own id of the email, where the report has it. */
