@@ -2,27 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { LAYERS } from './layers.ts'
 
-/** Lowest layer first. A folder may import from lower layers, never from its own layer or above. */
-const LAYERS = [
-  'lib',
-  'mime',
-  'db',
-  'ledger',
-  'webhooks',
-  'http jobs account-emails',
-  'events projects',
-  'contacts domains uploads',
-  'preferences conditions',
-  'templates',
-  'delivery',
-  'segments',
-  'track send verify opens-clicks inbound campaigns workflows',
-  'activity analytics usage billing reputation auth webhook-endpoints',
-  'doctor monitoring backup moving',
-].map((line) => line.split(' '))
-
-/** Lowest layer first, as above. */
+/** Lowest layer first, as in `LAYERS`. */
 const ROOMS: Record<string, string[]> = {
   delivery: ['transport', 'rules', 'outbox', 'message', 'feedback', 'emails', 'sender'],
   campaigns: ['draft', 'ledger', 'sending'],
