@@ -1,6 +1,6 @@
 import type { ConditionExplanation } from '@sterna/sdk'
 import { Check, X } from 'lucide-react'
-import { describeFilter, type SegmentNames } from './sentence.ts'
+import { describeFilter, type SegmentNames } from './sentence/sentence.ts'
 
 type Filter = ConditionExplanation['groups'][number]['filters'][number]
 

@@ -5,8 +5,8 @@ import { ContactLink } from '../people/contact-link.tsx'
 import { useProject } from '../projects/current.ts'
 import { Count, formatCount } from '../ui/text/count.tsx'
 import { CheckSomeone } from './check-someone.tsx'
-import { filterAt } from './condition-text.ts'
-import { describeFilter } from './sentence.ts'
+import { filterAt } from './builder/condition-text.ts'
+import { describeFilter } from './sentence/sentence.ts'
 
 type MatchesProps = { preview: Result<'POST /segments/preview'>; condition: ConditionInput }
 

@@ -25,7 +25,7 @@ import { tags } from '@lezer/highlight'
 import { configureNesting, parser } from '@lezer/html'
 import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
 import { FILTERS, placeOf, STANDARD_VARIABLES, TAGS, type Word } from './completion.ts'
-import { lineSeparatorOf } from './content-values.ts'
+import { lineSeparatorOf } from './values/content-values.ts'
 
 export type CodeIssue = { severity: 'error' | 'warning' | 'info'; message: string; line?: number; blockId?: string }
 export type CodeEditorHandle = { goToLine: (line: number) => void }

@@ -3,9 +3,9 @@ import { lintQuery } from '../data/templates.ts'
 import { designErrors } from '../design/document/design-errors.ts'
 import { useProject } from '../projects/current.ts'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
-import { fieldIssues } from '../ui/text/explain.ts'
+import { fieldIssues } from '../ui/notice/explain.ts'
 import type { CodeIssue } from './code-editor.tsx'
-import { type ContentValues, contentOf } from './content-values.ts'
+import { type ContentValues, contentOf } from './values/content-values.ts'
 
 const LINT_AFTER_MS = 500
 

@@ -1,5 +1,5 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { api, queryClient, SignedOutError } from '../api.ts'
+import { api, queryClient, SignedOutError } from '../client/api.ts'
 
 /** Asks in a way that is no failed request for a visitor who is not signed in. */
 export const meQuery = queryOptions({

@@ -1,6 +1,6 @@
 import type { Campaign, CampaignListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { namesById } from '../ui/form/options.ts'
 import { invalidateLists, keysOf } from './keys.ts'
 

@@ -1,7 +1,7 @@
 import type { Job } from '@sterna/sdk'
 import { queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
-import { pollInterval } from '../poll.ts'
+import { apiOf } from '../client/api.ts'
+import { pollInterval } from '../client/poll.ts'
 import { keysOf } from './keys.ts'
 
 const key = keysOf('jobs')

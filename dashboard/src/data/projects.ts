@@ -1,6 +1,6 @@
 import type { Result } from '@sterna/sdk'
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { api, apiOf } from '../api.ts'
+import { api, apiOf } from '../client/api.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('setup')

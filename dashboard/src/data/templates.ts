@@ -1,6 +1,6 @@
 import type { Body, Design, Template, TemplateListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { byName, namesById } from '../ui/form/options.ts'
 import { domainsQuery } from './domains.ts'
 import { invalidateLists, keysOf } from './keys.ts'

@@ -1,6 +1,6 @@
 import type { Workflow } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { invalidate, invalidateLists, keysOf } from './keys.ts'
 
 const key = keysOf('workflows')

@@ -5,7 +5,7 @@ import { useApi, useProject } from '../projects/current.ts'
 import { toast } from '../ui/dialog/toast.tsx'
 import { IconButton } from '../ui/form/button.tsx'
 import { countOf, type Noun } from '../ui/text/count.tsx'
-import { explain } from '../ui/text/explain.ts'
+import { explain } from '../ui/notice/explain.ts'
 import { trackJob } from './own-jobs.ts'
 
 type ExportListProps = {

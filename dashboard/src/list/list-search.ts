@@ -1,4 +1,4 @@
-import { type Search, text } from '../search.ts'
+import { type Search, text } from '../ui/page/search.ts'
 
 /** The state of a list, all of it in the URL. Filters are parameters of their own. */
 export type ListSearch = {

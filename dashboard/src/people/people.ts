@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import type { FindPeople } from '../data/contacts.ts'
 
 export const EVERYONE: FindPeople = {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readCondition } from '../../../../server/src/conditions/schema.ts'
 import { treeAt as acceptedTree } from '../../../../server/test/conditions/arbitraries.ts'
 import { anyCharacter } from '../../../../server/test/support/any-character.ts'
-import { printCondition, readConditionText, readTreeText } from '../condition-text.ts'
+import { printCondition, readConditionText, readTreeText } from './condition-text.ts'
 import { catalogOf, FIELD_GROUPS, type FieldChoice, type FieldType, searchFields } from './fields.ts'
 import {
   inputTextOf,

@@ -1,5 +1,5 @@
 import { ownValue } from '../../ui/form/own-value.ts'
-import { isEventOperator } from '../sentence.ts'
+import { isEventOperator } from '../sentence/sentence.ts'
 
 /** What can be asked about a field; its operators and its input follow from it. */
 export type FieldType = 'address' | 'string' | 'number' | 'boolean' | 'date' | 'event' | 'segment'

@@ -1,4 +1,4 @@
-import { OPERATOR_WORDS } from '../sentence.ts'
+import { OPERATOR_WORDS } from '../sentence/sentence.ts'
 import type { FieldCatalog, FieldChoice, FieldType, FoundField } from './fields.ts'
 import type { ConditionLine } from './tree.ts'
 

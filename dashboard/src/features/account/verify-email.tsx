@@ -3,7 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { meQuery, verificationQuery } from '../../data/account.ts'
 import { buttonClass } from '../../ui/form/button.tsx'
 import { Skeleton } from '../../ui/page/skeleton.tsx'
-import { explain } from '../../ui/text/explain.ts'
+import { explain } from '../../ui/notice/explain.ts'
 import { AccountLayout } from './account-layout.tsx'
 
 export function VerifyEmailPage() {

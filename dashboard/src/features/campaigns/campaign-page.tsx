@@ -1,6 +1,6 @@
 import type { Campaign } from '@sterna/sdk'
 import { useParams } from '@tanstack/react-router'
-import { CampaignRecord } from './campaign-record.tsx'
+import { CampaignRecord } from './campaign/campaign-record.tsx'
 import { Composer } from './draft/composer.tsx'
 import { ScheduledCampaign } from './draft/scheduled-campaign.tsx'
 import { Report } from './report/report.tsx'

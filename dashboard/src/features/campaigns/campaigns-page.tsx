@@ -17,12 +17,12 @@ import { Count, formatCount } from '../../ui/text/count.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { CampaignMenu, CancelCampaign, DeleteCampaign } from './campaign-menu.tsx'
+import { CampaignMenu, CancelCampaign, DeleteCampaign } from './campaign/campaign-menu.tsx'
 import { CampaignPeek } from './campaign-peek.tsx'
-import { audienceName, campaignsQuery, dateOf, STATUS_TABS } from './campaigns-query.ts'
+import { campaignsQuery, STATUS_TABS } from './campaigns-query.ts'
 import { NewCampaign } from './draft/new-campaign.tsx'
 import { RecipientsLink } from './recipients/recipients-link.tsx'
-import { type Activity, shownCampaignStatus } from './words.ts'
+import { audienceName, dateOf, type Activity, shownCampaignStatus } from './campaign/words.ts'
 
 const NOUN = { one: 'campaign', many: 'campaigns' }
 const rowId = ({ id }: CampaignListItem) => id

@@ -8,7 +8,7 @@ import { Confirm } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
 import { countOf, formatCount } from '../../ui/text/count.tsx'
-import { explain } from '../../ui/text/explain.ts'
+import { explain } from '../../ui/notice/explain.ts'
 import { AddToSegment } from './add-to-segment.tsx'
 import { bulkBody } from './contact-filter.ts'
 

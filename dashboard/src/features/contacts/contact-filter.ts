@@ -1,5 +1,5 @@
 import type { ConditionInput, Sterna } from '@sterna/sdk'
-import { readConditionText } from '../../conditions/condition-text.ts'
+import { readConditionText } from '../../conditions/builder/condition-text.ts'
 import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import type { Selection } from '../../list/selection.ts'

@@ -10,7 +10,7 @@ import { FirstRun } from '../../ui/page/first-run.tsx'
 import type { Column } from '../../ui/table/data-table.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Time } from '../../ui/text/time.tsx'
-import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
+import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment/segment-record.tsx'
 import { historyQuery } from './segments-list.ts'
 
 type Change = Result<'GET /segments/{id}/history'>['data'][number]

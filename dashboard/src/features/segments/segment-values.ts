@@ -1,5 +1,5 @@
 import type { Body, Segment } from '@sterna/sdk'
-import { printCondition, readConditionText } from '../../conditions/condition-text.ts'
+import { printCondition, readConditionText } from '../../conditions/builder/condition-text.ts'
 
 export type SegmentValues = {
   name: string

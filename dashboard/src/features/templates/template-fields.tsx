@@ -1,4 +1,4 @@
-import { TYPE_HINTS, TYPE_NAMES } from '../../content/content-values.ts'
+import { TYPE_HINTS, TYPE_NAMES } from '../../content/values/content-values.ts'
 import type { TemplateValues } from '../../content/template/template-values.ts'
 import type { Draft } from '../../editor/use-draft.ts'
 import { Field } from '../../ui/form/field.tsx'

@@ -2,7 +2,7 @@ import { SternaError } from '@sterna/sdk'
 import { CloudOff } from 'lucide-react'
 import { Button } from '../form/button.tsx'
 import { CopyText } from '../text/copy-field.tsx'
-import { explain } from '../text/explain.ts'
+import { explain } from '../notice/explain.ts'
 
 type ErrorStateProps = { error: unknown; retry: () => unknown; title?: string }
 

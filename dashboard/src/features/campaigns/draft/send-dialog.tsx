@@ -13,7 +13,7 @@ import { Form } from '../../../ui/form/form.tsx'
 import { Input } from '../../../ui/form/input.tsx'
 import { momentOf, shortTime, utcText } from '../../../ui/form/zoned-time.ts'
 import { countOf, formatCount } from '../../../ui/text/count.tsx'
-import { useShowCampaign } from '../campaign-menu.tsx'
+import { useShowCampaign } from '../campaign/campaign-menu.tsx'
 import { type CampaignCheck, checksOf } from './checks.ts'
 import type { When } from './when-section.tsx'
 

@@ -1,6 +1,6 @@
 import type { Body, Campaign, CampaignListItem, Sterna, Template, TemplateListItem } from '@sterna/sdk'
-import type { StartGroup } from '../../../content/start-picker.tsx'
-import { blankChoice, type Starter, starterGroups, starterOf } from '../../../content/starter-choices.ts'
+import type { StartGroup } from '../../../content/starters/start-picker.tsx'
+import { blankChoice, type Starter, starterGroups, starterOf } from '../../../content/starters/starter-choices.ts'
 import { blankDesign } from '../../../design/document/design-json.ts'
 
 type Sources = { starters: Starter[]; templates: TemplateListItem[]; campaigns: CampaignListItem[] }

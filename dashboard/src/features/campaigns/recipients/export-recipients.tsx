@@ -6,7 +6,7 @@ import { useApi, useProject } from '../../../projects/current.ts'
 import { toast } from '../../../ui/dialog/toast.tsx'
 import { IconButton } from '../../../ui/form/button.tsx'
 import { countOf } from '../../../ui/text/count.tsx'
-import { explain } from '../../../ui/text/explain.ts'
+import { explain } from '../../../ui/notice/explain.ts'
 
 type Export = Body<'POST /campaigns/{id}/export'>
 type ExportRecipientsProps = { campaign: Campaign; list: Export['list']; filter: NonNullable<Export['filter']>; total: number }

@@ -1,5 +1,5 @@
 import type { Result } from '@sterna/sdk'
-import { RESENDABLE } from '../words.ts'
+import { RESENDABLE } from '../campaign/words.ts'
 
 type Reasons = Result<'GET /campaigns/{id}/reasons'>['data']
 

@@ -5,7 +5,7 @@ import { campaignStatsQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Count, countOf, formatCount, Percent } from '../../../ui/text/count.tsx'
 import { RecipientsLink } from '../recipients/recipients-link.tsx'
-import type { Activity } from '../words.ts'
+import type { Activity } from '../campaign/words.ts'
 
 const RECIPIENTS = { one: 'recipient', many: 'recipients' }
 

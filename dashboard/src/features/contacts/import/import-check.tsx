@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { Banner } from '../../../ui/page/banner.tsx'
+import { Banner } from '../../../ui/notice/banner.tsx'
 import { Card } from '../../../ui/page/card.tsx'
 import { Count } from '../../../ui/text/count.tsx'
 import type { ImportCheck } from './join-checks.ts'

@@ -13,7 +13,7 @@ import { CheckboxLine } from '../../../ui/form/checkbox.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input, TextArea } from '../../../ui/form/input.tsx'
-import { Banner } from '../../../ui/page/banner.tsx'
+import { Banner } from '../../../ui/notice/banner.tsx'
 import { countOf } from '../../../ui/text/count.tsx'
 import { inChunks } from './chunks.ts'
 

@@ -8,7 +8,7 @@ import { useApi, useProject } from '../../../projects/current.ts'
 import { toast } from '../../../ui/dialog/toast.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { countOf } from '../../../ui/text/count.tsx'
-import { explain } from '../../../ui/text/explain.ts'
+import { explain } from '../../../ui/notice/explain.ts'
 import { inChunks } from './chunks.ts'
 import { segmentMembersRequest } from './members-query.ts'
 

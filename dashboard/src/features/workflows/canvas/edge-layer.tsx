@@ -1,7 +1,7 @@
 import { ViewportPortal } from '@xyflow/react'
 import { memo, type ReactNode } from 'react'
-import { type Layout, type PlacedEdge, placeKey } from './geometry.ts'
-import { svgPathOf } from './path.ts'
+import { type Layout, type PlacedEdge, placeKey } from './layout/geometry.ts'
+import { svgPathOf } from './layout/path.ts'
 
 type EdgeLook = 'plain' | 'on' | 'off' | 'added' | 'removed'
 /** `note` stands on the edge, such as how many contacts took it. */

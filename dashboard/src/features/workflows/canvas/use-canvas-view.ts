@@ -1,6 +1,6 @@
 import { useReactFlow } from '@xyflow/react'
 import { type FocusEvent, type RefObject, useEffect } from 'react'
-import { type Layout, placeKey, type Spot, STEP_SIZE } from './geometry.ts'
+import { type Layout, placeKey, type Spot, STEP_SIZE } from './layout/geometry.ts'
 
 const MARGIN = 24
 /** Texts of steps are hard to read below this; the rest of a wide workflow is a scroll away. */

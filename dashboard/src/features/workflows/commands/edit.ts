@@ -1,5 +1,5 @@
 import { type Graph, newTransition, type Place, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from '../graph/graph.ts'
-import { branchesOf } from '../steps/views.ts'
+import { branchesOf } from '../graph/branches.ts'
 
 /** Puts a step at a place. What followed there now follows the new step, by its first branch. */
 export function insertStep(graph: Graph, place: Place, step: Step): Graph {

@@ -1,6 +1,6 @@
 import { ClipboardPaste, CornerDownRight } from 'lucide-react'
 import { MenuItem, MenuLabel, MenuSeparator } from '../../../ui/dialog/menu.tsx'
-import { nameOfCopied } from '../commands/clipboard.ts'
+import { nameOfCopied } from './clipboard.ts'
 import { type Place, targetsOf, transitionAt } from '../graph/graph.ts'
 import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
 import { useEditor } from './use-editing.ts'

@@ -5,14 +5,15 @@ import type { Draft } from '../../../editor/use-draft.ts'
 import { useProject } from '../../../projects/current.ts'
 import { toast } from '../../../ui/dialog/toast.tsx'
 import { useShortcuts } from '../../../ui/shortcuts/shortcuts.ts'
-import { fieldIssues } from '../../../ui/text/explain.ts'
-import { readCopied, writeCopied } from '../commands/clipboard.ts'
+import { fieldIssues } from '../../../ui/notice/explain.ts'
+import { readCopied, writeCopied } from './clipboard.ts'
 import { applyCommand, type Command } from '../commands/commands.ts'
 import { type Extent, fragmentOf } from '../commands/fragment.ts'
 import { NO_HISTORY, recordChange, redoChange, undoChange } from '../commands/history.ts'
-import { problemsOf, warningsOf } from '../commands/problems.ts'
+import { problemsOf, warningsOf } from './problems.ts'
 import { type Graph, newId, type Place, type Step, stepById } from '../graph/graph.ts'
 import { issuesByStep } from '../graph/step-issues.ts'
+import { type StepTexts, useTextsOf } from '../steps/step-texts.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
 
 /** What is about to happen to a step: to be removed after a look at what goes with it, or to be moved to a place yet to be chosen. */
@@ -97,6 +98,8 @@ const EditingContext = createContext<Editing | null>(null)
 export const EditingProvider = EditingContext.Provider
 /** The state of the editor that contains the component. */
 export const useEditor = (): Editing => useContext(EditingContext)!
+
+export const useStepTexts = (): StepTexts => useTextsOf(useEditor().workflow)
 
 /** What the server found in the saved steps. Unsaved changes may have mended it. */
 const serverWarnings = ({ problems }: Workflow, isDirty: boolean): [string, string][] =>

@@ -1,5 +1,4 @@
-import type { Branch } from '../steps/step-view.ts'
-import { branchesOf } from '../steps/views.ts'
+import { type Branch, branchesOf } from './branches.ts'
 import { type Graph, type Place, reachableFrom, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from './graph.ts'
 
 /** A line of steps, as the list shows it. */

@@ -5,7 +5,8 @@ import { exactTime } from '../../../ui/text/time.tsx'
 import { Json } from '../executions/execution-peek.tsx'
 import { describeDuration } from '../executions/took.ts'
 import type { Step } from '../graph/graph.ts'
-import { branchesOf, STEP_VIEWS } from '../steps/views.ts'
+import { branchesOf } from '../graph/branches.ts'
+import { STEP_VIEWS } from '../steps/views.ts'
 import type { Simulation } from './try.tsx'
 
 type TriedStepProps = {

@@ -9,8 +9,9 @@ import { Badge } from '../../../ui/text/badge.tsx'
 import { countOf } from '../../../ui/text/count.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import { graphOf } from '../graph/graph.ts'
-import { DifferenceCanvas } from './difference-canvas.tsx'
-import { ModeFrame, ShownSteps } from './mode-frame.tsx'
+import { DifferenceCanvas } from '../canvas/difference-canvas.tsx'
+import { ShownSteps } from '../canvas/shown-steps.tsx'
+import { ModeFrame } from './mode-frame.tsx'
 
 const ROUTE = '/app/p/$projectId/workflows/$workflowId/versions'
 const STEPS = { one: 'step', many: 'steps' }

@@ -13,7 +13,6 @@ export type StepFormProps = {
   onCommand: (command: Command) => unknown
 }
 
-export type Branch = { branch: string | null; label: string }
 type Names = { templates: Record<string, string>; segments: Record<string, string> }
 type Config = Step['config']
 
@@ -23,8 +22,6 @@ export type StepView = {
   Icon: LucideIcon
   /** The config of a new step. What a user must choose is empty. Undefined: it cannot be added. */
   newConfig?: Config
-  /** In the order in which they are shown. A kind without this has one plain transition. */
-  branches?: (config: Config) => Branch[]
   /** What a step does, in one line. */
   describe: (config: Config, names: Names) => string
   /** Why a step cannot work yet; undefined if it can. The server checks all of it again. */

@@ -1,6 +1,6 @@
 import type { Template } from '@sterna/sdk'
 import { useEffect, useState } from 'react'
-import { TYPE_HINTS, TYPE_NAMES } from '../../../../content/content-values.ts'
+import { TYPE_HINTS, TYPE_NAMES } from '../../../../content/values/content-values.ts'
 import { ContentWorkspace } from '../../../../content/content-workspace.tsx'
 import type { PreviewView } from '../../../../content/preview.tsx'
 import { type TemplateValues, templateProblemOf, templateValuesOf } from '../../../../content/template/template-values.ts'
