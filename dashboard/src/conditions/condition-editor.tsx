@@ -76,7 +76,7 @@ function useTree(text: string, onText: (text: string) => void) {
 
 type Refusal = { byFilter: Problems; general: string | undefined }
 
-/** Who matches the text once it stands still, and what the server has against it. */
+/** Debounced preview of matches and validation errors. */
 function useMatches(text: string) {
   const project = useProject()
   const settled = useDebouncedValue(text, PREVIEW_AFTER_MS)
@@ -102,7 +102,7 @@ function useMatches(text: string) {
   return { aside, refusal }
 }
 
-/** Errors of a condition name their places, such as `condition.groups.0.filters.1.value`. Those of no line are general. */
+/** Errors of a condition name their places, such as `condition.groups.0.filters.1.value`. Errors without a line are general. */
 function refusalOf(error: Error): Refusal {
   const issues = error instanceof SternaError ? error.errors : []
   const byFilter = new Map<string, string>()

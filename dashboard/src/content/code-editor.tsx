@@ -96,7 +96,7 @@ export default function CodeEditor({ label, value, onChange, variables, issues, 
   return <div ref={parent} className="h-full min-h-0 text-code" />
 }
 
-/** Issues without a line are shown below the editor only. A line that was deleted meanwhile has none. */
+/** Issues without a line are shown below the editor only. So are issues whose line was deleted since. */
 function diagnosticsOf(state: EditorState, issues: CodeIssue[]): Diagnostic[] {
   return issues.flatMap(({ line: number, severity, message }) => {
     if (number === undefined || number < 1 || number > state.doc.lines) return []

@@ -17,11 +17,11 @@ type ContentWorkspaceProps = {
   /** As it is stored. */
   saved: Pick<ContentValues, 'design' | 'body'>
   onContent: (change: ContentChange) => void
-  /** What the server found; undefined until its first answer. */
+  /** Issues that the server found; undefined until its first answer. */
   issues: CodeIssue[] | undefined
   view: PreviewView
   onView: (view: PreviewView) => void
-  /** Whom the preview offers: everyone, or the audience of a campaign. */
+  /** The contacts that the preview offers: all, or the audience of a campaign. */
   people?: FindPeople
 }
 

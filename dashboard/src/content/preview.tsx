@@ -35,7 +35,7 @@ export function Preview({ values, view, onView, people, onMissing }: PreviewProp
   const data = readSample(sample)
   const preview = usePreview(values, view.as, data ?? {})
   const missing = preview.data?.missingVariables
-  // biome-ignore lint/correctness/useExhaustiveDependencies: told once per answer, not per rendering
+  // biome-ignore lint/correctness/useExhaustiveDependencies: called once per answer, not per rendering
   useEffect(() => onMissing?.(missing ?? []), [missing])
   const set = (patch: Partial<PreviewView>) => onView({ ...view, ...patch })
   return (

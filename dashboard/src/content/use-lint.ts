@@ -9,7 +9,7 @@ import { type ContentValues, contentOf } from './values/content-values.ts'
 
 const LINT_AFTER_MS = 500
 
-/** What the server finds in the content. Undefined until its first answer. A design that it refuses has its errors at the blocks. */
+/** Issues that the server finds in the content; undefined until its first answer. A design that it refuses has its errors at the blocks. */
 export function useLint({ subject, previewText, body, design, type }: ContentValues): CodeIssue[] | undefined {
   const project = useProject()
   const linted = { subject, ...(previewText && { previewText }), ...contentOf({ body, design }), type }

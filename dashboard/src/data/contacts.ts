@@ -26,7 +26,7 @@ export const consentQuery = (projectId: string, id: string) =>
 export const contactSegmentsQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: key(projectId, 'segments', id), queryFn: () => apiOf(projectId).contacts.segments(id) })
 
-/** Whatever shows contacts, and what a contact can be the first to have. */
+/** Everything that shows contacts, and the names that a new contact can be the first to have. */
 export const invalidateContacts = (queries: QueryClient, projectId: string) =>
   invalidate(queries, projectId, 'contacts', 'fields', 'setup', 'events', 'activity')
 

@@ -56,7 +56,7 @@ export const conditionExplanationQuery = (projectId: string, condition: Conditio
     gcTime: 0,
   })
 
-/** Who matches a condition that is not saved. */
+/** The contacts that match an unsaved condition. */
 export const conditionPreviewQuery = (projectId: string, condition: ConditionInput | undefined) =>
   queryOptions({
     queryKey: key(projectId, 'preview', JSON.stringify(condition)),

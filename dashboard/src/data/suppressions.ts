@@ -7,7 +7,7 @@ const key = keysOf('suppressions')
 
 const REASONS: Suppression['reason'][] = ['BOUNCE', 'COMPLAINT', 'MANUAL']
 
-/** How many there are of each reason. */
+/** Counts by reason. */
 export const suppressionCountsQuery = (projectId: string) =>
   queryOptions({
     queryKey: key(projectId, 'list', 'counts'),

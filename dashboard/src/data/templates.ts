@@ -94,7 +94,7 @@ export const contentPreviewQuery = (projectId: string, request: string) =>
     refetchOnReconnect: false,
   })
 
-/** What the server finds in a content, given as text as above. */
+/** Issues that the server finds in a content, given as text as above. */
 export const lintQuery = (projectId: string, content: string) =>
   queryOptions({
     queryKey: key(projectId, 'lint', content),

@@ -70,7 +70,7 @@ export const workflowExplanationQuery = (projectId: string, id: string, contactI
     staleTime: 0,
   })
 
-/** `person` undefined: a made-up subscribed one. `answers` are branches to take, `inspect` the position in the path of a step to look into. */
+/** `person` undefined: a made-up subscribed one. `answers` are branches to take, `inspect` the position in the path of a step to inspect. */
 type Tried = {
   person: string | undefined
   eventName: string

@@ -34,7 +34,7 @@ type DesignEditorProps = {
   label: string
   design: Design
   onChange: (design: Design) => void
-  /** What the server found, at its blocks. */
+  /** Issues that the server found, at their blocks. */
   issues: BlockIssue[]
   /** Variables without a value for the person of the preview. */
   missing: string[]
@@ -165,7 +165,7 @@ function Tools({ editor, uploadImages, issues, children }: PartProps & { childre
       >
         <OutlinePanel editor={editor} severities={severitiesOf(issues)} />
       </Sheet>
-      <Sheet title="Settings" description="Of the chosen block." open={sheet === 'settings'} onClose={() => setSheet(undefined)}>
+      <Sheet title="Settings" description="For the selected block" open={sheet === 'settings'} onClose={() => setSheet(undefined)}>
         <SettingsPanel editor={editor} issues={issues} onUpload={() => pickImage((file) => replaceImage(editor, file, uploadImages))} />
         {children}
       </Sheet>

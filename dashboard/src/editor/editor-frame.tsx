@@ -14,7 +14,7 @@ type EditorFrameProps<V extends object> = {
   /** Link to the list that this page belongs to. */
   parent?: ReactNode
   draft: Draft<V>
-  /** What saving changes: `Saving changes what /v1/send sends.` */
+  /** The consequence of saving: `Saving changes what /v1/send sends.` */
   consequence: string
   /** Why saving is not possible yet; shown beside the button. */
   problem?: string

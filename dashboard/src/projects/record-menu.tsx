@@ -67,7 +67,7 @@ export function RecordMenu({ list, row: { id, name }, onDelete, last, copyNote =
 type DeleteRecordProps = {
   list: List
   row: Named
-  /** What goes with it, and what stays. */
+  /** The consequences: what is deleted with it, and what stays. */
   description: ReactNode
   phrase?: string
   onClose: () => void

@@ -5,7 +5,7 @@ import { configQuery } from '../data/installation.ts'
 import { toast } from '../ui/dialog/toast.tsx'
 import { explain } from '../ui/notice/explain.ts'
 
-/** What confirms the address of the user; undefined if it is confirmed. In the sandbox no link arrives, so its operator confirms at once. */
+/** The action that confirms the address of the user; undefined if it is confirmed. In the sandbox no link arrives, so its operator confirms at once. */
 export function useConfirmAddress() {
   const queries = useQueryClient()
   const me = useQuery(meQuery).data

@@ -147,7 +147,7 @@ function Commands({ q, onQuery, groups, isSearching, onOpen }: CommandsProps) {
   const first = groups[0]?.items[0]?.id ?? ''
   const [chosen, setChosen] = useState(first)
   const [top, setTop] = useState(first)
-  // Results that arrive above the first item take the highlight from it, but not from one that the user has moved to.
+  // Results above the first item take over its highlight, unless the user has moved the highlight.
   if (top !== first) {
     setTop(first)
     if (chosen === top) setChosen(first)

@@ -158,7 +158,7 @@ const typedText = fc.oneof(
   ),
 )
 
-/** What a user can do in the builder, in any order. */
+/** The edits of a user in the builder, in any order. */
 type Action = (tree: Tree) => Tree
 const pick = <Item>(items: Item[], number: number): Item | undefined => (items.length ? items[number % items.length] : undefined)
 

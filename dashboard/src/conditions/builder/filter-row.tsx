@@ -16,7 +16,7 @@ type FilterRowProps = {
   /** Path of its group, as in `readPath`, and its place in it. */
   path: string
   index: number
-  /** What the server says against it. */
+  /** The refusal of the server. */
   problem: string | undefined
 }
 

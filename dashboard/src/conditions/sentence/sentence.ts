@@ -38,7 +38,7 @@ const OF_DATES: Record<string, string> = {
   lessThanOrEqual: 'is on or before',
 }
 const STANDARD: Record<string, string> = { email: 'the address', createdAt: 'the creation', updatedAt: 'the last change' }
-/** Past tense of what contacts do with emails, and of what happens to emails. */
+/** Activities in the past tense, and their negations. */
 const ACTIVITIES: Record<string, { did: string; not: string }> = {
   sent: { did: 'was sent an email', not: 'was not sent an email' },
   delivered: { did: 'had an email delivered', not: 'had no email delivered' },
@@ -93,7 +93,7 @@ function periodOf({ value, unit = 'days' }: Filter): string {
 
 const quote = (value: Filter['value']) => (typeof value === 'string' ? (DATE.test(value) ? value : `“${value}”`) : String(value))
 
-/** The whole condition in words. A part of several parts stands in parentheses. */
+/** The whole condition in words. A nested condition with several parts is in parentheses. */
 export function describeCondition(condition: Condition, segments: SegmentNames = {}): string {
   return join(condition, segments).text
 }

@@ -1,6 +1,6 @@
 import type { Design } from '@sterna/sdk'
 
-/** What an email is made of, as an editor holds it. An empty text is a field that is not set. */
+/** The content of an email in an editor. An empty text is a field that is not set. */
 export type ContentValues = {
   subject: string
   previewText: string
@@ -21,7 +21,7 @@ export const TYPE_HINTS: Record<ContentValues['type'], string> = {
   HEADLESS: 'Only to subscribed contacts. No footer: write your own unsubscribe link.',
 }
 
-/** What a request says about the content: the design, or the HTML. */
+/** The content in a request: the design, or the HTML. */
 export const contentOf = ({ design, body }: Pick<ContentValues, 'design' | 'body'>) => (design ? { design } : { body })
 
 /** True while a tag is being typed: until it is closed, the server could only refuse the content. */

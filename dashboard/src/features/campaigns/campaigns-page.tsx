@@ -207,7 +207,7 @@ function When({ campaign }: { campaign: CampaignListItem }) {
   )
 }
 
-/** The bar is for work under way: a part-full bar of a finished campaign would look unfinished. */
+/** The bar is for work in progress: a part-full bar of a finished campaign would look unfinished. */
 function SentOfTotal({ campaign }: { campaign: CampaignListItem }) {
   const { status, sentCount, totalRecipients, name } = campaign
   if (totalRecipients === 0) return <None when={status} />

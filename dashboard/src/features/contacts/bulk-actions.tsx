@@ -13,7 +13,7 @@ import { AddToSegment } from './add-to-segment.tsx'
 import { bulkBody } from './contact-filter.ts'
 
 const NOUN = { one: 'contact', many: 'contacts' }
-/** Above this many a slip is expensive enough to type the number. */
+/** From this number on a mistake is expensive: the user types the number to confirm. */
 const PHRASE_ABOVE = 100
 
 type Operation = 'Subscribe' | 'Unsubscribe' | 'Delete'

@@ -18,7 +18,7 @@ import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { commandsIn, GROUP_WORDS, groupChecks, reportOf } from './report.ts'
 
-/** The state of the installation, for those who run it. */
+/** The state of the installation, for its operators. */
 export function DoctorPage() {
   const me = useQuery(meQuery).data
   if (me && !me.operator) return <NotAnOperator />

@@ -32,7 +32,7 @@ export function useResend() {
 
 type ResendSelectedProps = { selection: Selection; rows: Email[]; onDone: (selection: Selection) => void }
 
-/** Those of the selected rows on this page that can be resent, one after the other: there are at most a hundred. */
+/** Resends the selected rows on this page that can be resent, one after the other: there are at most a hundred. */
 export function ResendSelected({ selection, rows, onDone }: ResendSelectedProps) {
   const project = useProject()
   const api = useApi()

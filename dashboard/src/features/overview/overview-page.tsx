@@ -32,7 +32,7 @@ import { Onboarding, useSteps } from './onboarding.tsx'
 
 const LIVE_MS = 30_000
 
-/** Is all well, and what needs me. */
+/** Whether anything is wrong, and what to do next. */
 export function OverviewPage() {
   const project = useProject()
   const { days } = useSearch({ from: '/app/p/$projectId/' })
@@ -240,7 +240,7 @@ function NewestActivity() {
   )
 }
 
-/** What is being sent, and what is due. */
+/** Campaigns that are being sent, and activities that are due. */
 function Now() {
   const project = useProject()
   const campaigns = useQuery(campaignsUnderWayQuery(project.id)).data?.filter(({ status }) => status === 'SENDING') ?? []

@@ -19,7 +19,7 @@ type Tab = keyof typeof TABS
 
 type Known = { emailId: string; to: string; from: string; subject: string; createdAt: string }
 
-/** One message of the sandbox. What the list knows of it is shown at once; a link to an older one loads it. */
+/** One message of the sandbox. The fields that the list has are shown at once; a link to an older message loads it. */
 export function MessageView({ id, message, onBack }: { id: string; message: Known | undefined; onBack: () => void }) {
   const project = useProject()
   const source = useQuery({ ...messageSourceQuery(project.id, id), enabled: !message })

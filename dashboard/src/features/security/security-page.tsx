@@ -17,7 +17,7 @@ import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { type RateRow, rateRows, type Security } from './rates.ts'
 
-/** How the project stands with mailbox providers, and what follows from it. */
+/** The project's reputation at mailbox providers, and its consequences. */
 export function SecurityPage() {
   const project = useProject()
   const query = useQuery(securityQuery(project.id))

@@ -28,7 +28,7 @@ export function HistoryPage() {
   return <SegmentRecord id={segmentId}>{(segment) => <Changes segment={segment} />}</SegmentRecord>
 }
 
-/** Who entered and who left, while the segment was tracked. */
+/** Entries and exits while the segment was tracked. */
 function Changes({ segment }: { segment: Segment }) {
   const project = useProject()
   const list = useList<Change>({

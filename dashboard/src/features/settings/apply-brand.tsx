@@ -70,7 +70,7 @@ function ApplyForm({ onDone }: { onDone: () => void }) {
   )
 }
 
-/** What applying the brand would change: a job of the server that changes nothing. */
+/** The changes that applying the brand would make, found by a job that changes nothing. */
 function useComparison(): { comparison: Comparison | undefined; error: Error | null } {
   const project = useProject()
   const compare = useMutation({ mutationFn: () => api.projects.applyBrand(project.id, { dryRun: true }) })

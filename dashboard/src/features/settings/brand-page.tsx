@@ -23,7 +23,7 @@ import { useSettingsDraft } from './use-settings-draft.ts'
 type BrandDraft = Draft<{ brand: Brand }>
 type PartProps = { brand: Brand; onBrand: (patch: Brand) => void }
 
-/** How visual emails look, once for all of them. */
+/** The look of all visual emails. */
 export function BrandPage() {
   const { draft, mayManage, refusal } = useSettingsDraft('brand', ['brand'])
   const { brand } = draft.values

@@ -141,7 +141,7 @@ function useRestore(template: Template) {
 
 type Content = Pick<Result<'GET /templates/{id}/versions/{version}'>, 'subject' | 'body' | 'design'>
 
-/** Blocks as lines of text, or the code. Of two contents both are shown alike. */
+/** Blocks as lines of text, or the code. Two contents are shown in the same form. */
 const textOf = ({ design, body }: Content, asBlocks = true) => (design && asBlocks ? designLines(design) : body)
 
 const LINES = {
@@ -152,7 +152,7 @@ const LINES = {
 
 const BOX = 'max-h-[36rem] overflow-auto rounded-lg border border-line bg-surface py-2 font-mono text-code'
 
-/** What the live version changed since this one. */
+/** The changes from this version to the live one. */
 function Changes({ before, after }: { before: Content; after: Content }) {
   const asBlocks = Boolean(before.design && after.design)
   const [old, live] = [textOf(before, asBlocks), textOf(after, asBlocks)]

@@ -68,7 +68,7 @@ function AllEndpoints() {
 
 const rowId = ({ id }: WebhookDelivery) => id
 
-/** What was told to the endpoint, and what it answered. */
+/** The deliveries to the endpoint, and its replies. */
 function Deliveries({ endpoint }: { endpoint: WebhookEndpoint }) {
   const list = useList<WebhookDelivery>({
     name: 'webhook-deliveries',

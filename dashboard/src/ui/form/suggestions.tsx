@@ -1,6 +1,6 @@
 const MAX_SUGGESTED = 200
 
-/** What a text field offers while it is typed into: `<Input list={id} />`. */
+/** Suggestions of a text field: `<Input list={id} />`. */
 export function Suggestions({ id, values }: { id: string; values: string[] }) {
   return (
     <datalist id={id}>

@@ -70,7 +70,7 @@ export function CampaignMenu({ campaign, onCancel, onDelete }: CampaignMenuProps
 
 type DialogProps = { campaign: CampaignListItem; onClose: () => void }
 
-/** For good, so it asks, with the numbers. */
+/** Cannot be undone, so it asks, with the numbers. */
 export function CancelCampaign({ campaign, onClose }: DialogProps) {
   const api = useApi()
   const show = useShowCampaign()

@@ -52,7 +52,7 @@ export const RECIPIENT_ACTIVITY_WORDS: Record<Activity, string> = {
 /** Failures that may have passed: a resend takes these. */
 export const RESENDABLE: readonly Reason[] = ['transient', 'expired', 'domain_not_verified', 'provider_paused']
 
-/** Why nothing leaves, and what ends it. */
+/** Why a campaign is paused, and how it resumes. */
 export const PAUSE_WORDS: Record<NonNullable<CampaignListItem['pausedReason']>, string> = {
   person: 'Paused by a member of the team.',
   spike: 'Paused automatically: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
@@ -90,7 +90,7 @@ export function dateOf({ status, scheduledFor, startedAt, sentAt, updatedAt }: C
   return { word: 'Edited', at: updatedAt }
 }
 
-/** Whom it goes to, in a word. */
+/** The audience, in a word. */
 export function audienceName({ audienceType, segment }: Pick<Campaign, 'audienceType' | 'segment'>): string {
   if (audienceType === 'ALL') return 'Everyone'
   return audienceType === 'SEGMENT' ? (segment?.name ?? 'Deleted segment') : 'A filter'

@@ -49,7 +49,7 @@ export function Composer({ campaign }: { campaign: Campaign }) {
   const open = openPartsOf(draft.values, starters, confirmed)
   const confirm = (part: DraftPart) => setConfirmed([...new Set([...confirmed, part])])
   const wrong = preflight.data && checksOf(preflight.data, campaign.body).find(({ level }) => level === 'wrong')
-  // Its numbers are of everyone until an audience is chosen.
+  // Until an audience is chosen, its numbers count all contacts.
   const checked = open.audience ? undefined : preflight.data
   const blocked =
     problem ??

@@ -45,7 +45,7 @@ type ContentSectionProps = {
   onConfirm: (part: DraftPart) => void
 }
 
-/** What it says: the same editor as for templates. */
+/** The content, in the same editor as for templates. */
 export function ContentSection({ campaign, draft, issues, problem, open, onConfirm }: ContentSectionProps) {
   const navigate = useNavigate()
   const { as, show, dark } = useSearch({ from: ROUTE })

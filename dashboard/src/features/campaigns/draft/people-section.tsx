@@ -28,7 +28,7 @@ type PeopleSectionProps = {
   onChoose: () => void
 }
 
-/** Who gets it, as one sum. */
+/** The recipients, as one sum. */
 export function PeopleSection({ campaign, draft, preflight, isChosen, onChoose }: PeopleSectionProps) {
   const project = useProject()
   const segments = useQuery(segmentNamesQuery(project.id)).data

@@ -5,7 +5,7 @@ import { blankDesign } from '../../../design/document/design-json.ts'
 
 type Sources = { starters: Starter[]; templates: TemplateListItem[]; campaigns: CampaignListItem[] }
 
-/** What a new campaign takes from its source. Without a subject the form uses the name of the campaign. */
+/** The fields that a new campaign takes from its source. Without a subject the form uses the name of the campaign. */
 type Start = Partial<Body<'POST /campaigns'>>
 
 /** Starters that answer what one person did. */

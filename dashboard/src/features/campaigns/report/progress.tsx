@@ -77,7 +77,7 @@ function Pace({ campaign, rate }: { campaign: Campaign; rate: number | undefined
   )
 }
 
-/** What holds it up, as far as the server knows. */
+/** Reasons why it is paused or slow, as far as the server knows. */
 function Slowdowns({ campaign }: { campaign: Campaign }) {
   if (campaign.slowedBy.length === 0) return null
   return (

@@ -102,7 +102,7 @@ function useFollow({ sentCount, failedCount, skippedCount }: Campaign, refresh: 
   }, [seen])
 }
 
-/** The failed and the skipped by reason. Each opens its recipients. */
+/** Failed and skipped recipients by reason. Each reason opens its recipients. */
 function Reasons({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const reasons = useQuery(reasonsQuery(project.id, campaign)).data?.filter(({ outcome }) => outcome !== 'open')

@@ -11,7 +11,7 @@ const RECIPIENTS = { one: 'recipient', many: 'recipients' }
 
 type FigureProps = { campaign: Campaign; label: string; value: number; activity: Activity; note?: ReactNode }
 
-/** What recipients did. People and machines are counted apart, and every number opens its recipients. */
+/** Opens, clicks and other activities of recipients. People and machines are counted apart, and every number opens its recipients. */
 export function Results({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const reported = useQuery(campaignStatsQuery(project.id, campaign.id)).data?.deliveryReported ?? true

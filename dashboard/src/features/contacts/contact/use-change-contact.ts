@@ -7,7 +7,7 @@ import { explain } from '../../../ui/notice/explain.ts'
 
 type Changes = Parameters<Sterna['contacts']['update']>[1]
 
-/** Refetches whatever shows contacts. */
+/** Refetches everything that shows contacts. */
 export function useInvalidateContacts() {
   const project = useProject()
   const queries = useQueryClient()

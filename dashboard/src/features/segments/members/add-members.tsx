@@ -101,7 +101,7 @@ function AddForm({ segment, onDone }: { segment: Segment; onDone: () => void }) 
           className="font-mono"
         />
       </Field>
-      <Field name="file" label="Or choose a file" hint="Every address in it is taken.">
+      <Field name="file" label="Or choose a file" hint="All addresses in the file are added.">
         <Input
           type="file"
           accept=".csv,.txt,text/csv,text/plain"

@@ -30,7 +30,7 @@ export function MembersPage() {
   return <SegmentRecord id={segmentId}>{(segment) => <Members key={segment.id} segment={segment} />}</SegmentRecord>
 }
 
-/** The contacts of a segment: those that match now, or those that were added. */
+/** The contacts of a segment: they match its condition now, or were added. */
 function Members({ segment }: { segment: Segment }) {
   const project = useProject()
   const isStatic = segment.type === 'STATIC'

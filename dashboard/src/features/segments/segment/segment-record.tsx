@@ -24,7 +24,7 @@ export function SegmentRecord({ id, children }: { id: string; children: (segment
   )
 }
 
-/** The pages of a segment, and below them whom it has. */
+/** The pages of a segment, and below them its condition. */
 export function SegmentTabs({ segment, withSentence = true }: { segment: Segment; withSentence?: boolean }) {
   const project = useProject()
   const base = `/app/p/${project.id}/segments/${segment.id}`

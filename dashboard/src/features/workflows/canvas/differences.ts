@@ -5,7 +5,7 @@ import type { Graph, Step, Transition } from '../graph/graph.ts'
 export type Difference = {
   /** The steps of both graphs. */
   graph: Graph
-  /** What leads where in both. Ways that are gone come after those that are there. */
+  /** The transitions of both. Removed ones come after the others. */
   flow: Flow
   steps: Map<string, 'added' | 'changed' | 'removed'>
   /** By place, as the flow names it. */
@@ -56,7 +56,7 @@ function withGoneWays({ outs: base }: Flow, before: Graph, after: Graph, removed
   return { flow: { roots: rootsOf(outs), outs }, edges }
 }
 
-/** The first step, and those that nothing leads to. */
+/** The first step, and steps that nothing leads to. */
 function rootsOf(outs: Flow['outs']): string[] {
   const reached = new Set<string>()
   const roots: string[] = []

@@ -49,7 +49,7 @@ export function EdgeLayer({ layout: { edges }, marksOf }: EdgeLayerProps) {
       </svg>
       {edges.map((edge) => {
         const note = marksOf?.(edge)?.note
-        // The plain way on needs no name.
+        // The plain transition needs no name.
         const label = edge.place.branch === null && !edge.label.startsWith('When') ? '' : edge.label
         if (!label && !note) return null
         return (

@@ -23,7 +23,7 @@ export type StepData = {
 }
 export type StepNodeData = Node<StepData, 'step'>
 
-/** What a mode of the canvas shows at a step. */
+/** Marks that a mode of the canvas shows at a step. */
 export type StepMarks = {
   lookOf?: (stepId: string) => StepLook | undefined
   noteOf?: (stepId: string) => StepNote | undefined
@@ -33,7 +33,7 @@ export type StepMarks = {
 type Shown = { graph: Graph; layout: Layout; texts: StepTexts; chosen: string | undefined; marks: StepMarks }
 
 /**
- * The nodes of the canvas. What has not changed since `previous` stays the same object, so that an edit renders the nodes which it changes
+ * The nodes of the canvas. A node that has not changed since `previous` stays the same object, so that an edit renders the nodes which it changes
  * and no others.
  */
 export function nodesOf({ graph, layout, texts, chosen, marks }: Shown, previous: ReadonlyMap<string, StepNodeData>): StepNodeData[] {

@@ -12,7 +12,7 @@ type ShownStepsProps = {
   label: string
   workflow: Workflow
   graph: Graph
-  /** What leads where, if it is not what the graph says. */
+  /** The transitions to draw, if they differ from those of the graph. */
   flow?: Flow
   marks?: StepMarks
   edgeMarks?: EdgeMarks

@@ -24,7 +24,7 @@ type WorkflowCanvasProps = {
   label: string
   workflowId: string
   graph: Graph
-  /** What leads where, if it is not what the graph says. */
+  /** The transitions to draw, if they differ from those of the graph. */
   flow?: Flow | undefined
   texts: StepTexts
   chosen: string | undefined
@@ -33,7 +33,7 @@ type WorkflowCanvasProps = {
   edgeMarks?: EdgeMarks
   /** Keys besides the arrows, while a step has the focus. Returns whether it was one of them. */
   onStepKey?: (event: KeyboardEvent, stepId: string) => boolean
-  /** What the buttons that `children` renders call. */
+  /** Callbacks of the buttons that `children` renders. */
   onPlace?: (place: Place | undefined) => void
   onMoveTo?: (place: Place) => void
   children?: (layout: Layout) => ReactNode

@@ -86,7 +86,7 @@ export function copyOf({ entry, steps, transitions, exits }: Fragment): Fragment
 export const fitsAt = (graph: Graph, place: Place, { exits }: Pick<Fragment, 'exits'>) =>
   exits.length > 0 || transitionAt(graph, place) === undefined
 
-/** Puts steps at a place. What followed there now follows them. */
+/** Inserts steps at a place. The step that followed there now follows them. */
 export function insertFragment(graph: Graph, place: Place, { entry, steps, transitions, exits }: Fragment): Graph {
   const before = transitionAt(graph, place)
   const others = graph.transitions.filter((each) => each !== before)

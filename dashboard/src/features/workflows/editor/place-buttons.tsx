@@ -17,7 +17,7 @@ type PlaceButtonsProps = {
   isMoving: boolean
 }
 
-/** A button for adding a step on every edge and at every open end. While a step is moved, the places where it can go. */
+/** A button for adding a step on every edge and at every open end. While a step is moved, it marks the places where the step can go. */
 export function PlaceButtons({ layout, nameOf, asides, openPlace, isMoving }: PlaceButtonsProps) {
   const isOpen = (place: Place) => openPlace !== undefined && placeKey(place) === placeKey(openPlace)
   const at = new Map(layout.steps.map((step) => [step.id, step]))

@@ -16,7 +16,7 @@ export function problemsOf(graph: Graph): Map<string, string> {
   return found
 }
 
-/** What can be saved, and yet does not do what it should. */
+/** Problems that do not keep a graph from being saved. */
 export const warningsOf = (graph: Graph): Map<string, string> =>
   new Map(unreachableSteps(graph).map(({ id }) => [id, 'No contact comes to this step.']))
 

@@ -87,7 +87,7 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   )
 }
 
-/** A link of the list of versions brings the steps of an older one, which are then saved, or undone, like any other change. */
+/** A link in the list of versions loads the steps of an older one, which are then saved, or undone, like any other change. */
 function useRestoring(workflow: Workflow, { restore: put }: Pick<Editing, 'restore'>) {
   const project = useProject()
   const navigate = useNavigate()

@@ -16,7 +16,7 @@ import { issuesByStep } from '../graph/step-issues.ts'
 import { type StepTexts, useTextsOf } from '../steps/step-texts.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
 
-/** What is about to happen to a step: to be removed after a look at what goes with it, or to be moved to a place yet to be chosen. */
+/** A removal that waits for a confirmation, or a move that waits for its place. */
 export type Pending = { do: 'remove' | 'move'; stepId: string; extent: Extent }
 
 const ROUTE = '/app/p/$projectId/workflows/$workflowId'
@@ -101,7 +101,7 @@ export const useEditor = (): Editing => useContext(EditingContext)!
 
 export const useStepTexts = (): StepTexts => useTextsOf(useEditor().workflow)
 
-/** What the server found in the saved steps. Unsaved changes may have mended it. */
+/** Problems that the server found in the saved steps. Unsaved changes may have fixed them. */
 const serverWarnings = ({ problems }: Workflow, isDirty: boolean): [string, string][] =>
   isDirty ? [] : problems.flatMap(({ stepId, message }) => (stepId ? [[stepId, message]] : []))
 

@@ -16,7 +16,7 @@ import { tookOf } from './took.ts'
 
 type StepExecution = WorkflowExecutionDetails['stepExecutions'][number]
 
-/** One execution: who, where it is, and each step with input, output, error and times. */
+/** One execution: its contact, its state, and each step with input, output, error and times. */
 export function ExecutionPeek({ workflow, id }: { workflow: Workflow; id: string }) {
   const project = useProject()
   const query = useQuery(executionQuery(project.id, workflow.id, id))

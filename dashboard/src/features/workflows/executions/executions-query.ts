@@ -65,7 +65,7 @@ export const statusOfVisit = ({ status, outcome }: Visit) => (outcome === 'cance
 
 type CancelFilter = NonNullable<Parameters<Sterna['workflows']['cancelAllExecutions']>[1]>
 
-/** What is to be cancelled of the executions that match the filters; undefined if none of them is active. */
+/** The filter for cancelling the executions that match the filters; undefined if none of them can be active. */
 export function cancelFilter(filters: ListRequest['filters'], contactId: string | undefined): CancelFilter | undefined {
   const { status, page: _, pageSize: __, ...others } = executionsQuery({ limit: 1, filters }, contactId)
   const active = (['RUNNING', 'WAITING'] as const).filter((each) => !status || status.includes(each))

@@ -23,7 +23,7 @@ import { pathMarks } from './path-marks.ts'
 
 const ROUTE = '/app/p/$projectId/workflows/$workflowId/live'
 
-/** How many contacts have come to each step and taken each edge, and the path of one of them. */
+/** Counts of contacts by step and by edge, and the path of one contact. */
 export function LiveWorkflow({ workflow }: { workflow: Workflow }) {
   const { execution } = useSearch({ from: ROUTE })
   const graph = useMemo(() => graphOf(workflow), [workflow])

@@ -28,7 +28,7 @@ const ENDS: Record<Simulation['end'], string> = {
 }
 const ROUTE = '/app/p/$projectId/workflows/$workflowId/try'
 
-/** The path of one person through the saved steps, with the answers that one likes. Nothing is sent. */
+/** The path of one person through the saved steps, with the branches that the user chooses. Nothing is sent. */
 export function TryWorkflow({ workflow }: { workflow: Workflow }) {
   const project = useProject()
   const { person } = useSearch({ from: ROUTE })

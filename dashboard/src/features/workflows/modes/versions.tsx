@@ -16,7 +16,7 @@ import { ModeFrame } from './mode-frame.tsx'
 const ROUTE = '/app/p/$projectId/workflows/$workflowId/versions'
 const STEPS = { one: 'step', many: 'steps' }
 
-/** Every version of the steps: who saved it and when, and what was different then. */
+/** Every version of the steps: its author, its time, and its differences to the current one. */
 export function WorkflowVersions({ workflow }: { workflow: Workflow }) {
   const project = useProject()
   const navigate = useNavigate()

@@ -5,7 +5,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 
 type Trigger = Pick<Workflow, 'triggerType' | 'triggerConfig'>
 
-/** What makes contacts enter, in a few words. */
+/** The trigger, in a few words. */
 export function describeTrigger({ triggerType, triggerConfig }: Trigger, segments: Record<string, string>): string {
   if (triggerType === 'EVENT') return `On ${text(triggerConfig.eventName)}`
   if (triggerType === 'MANUAL') return 'By request only'
@@ -13,7 +13,7 @@ export function describeTrigger({ triggerType, triggerConfig }: Trigger, segment
   return `${text(triggerConfig.schedule)} (${text(triggerConfig.timezone) || 'UTC'}), members of ${members}`
 }
 
-/** What turning the workflow on starts, in sentences. */
+/** The consequences of turning the workflow on, in sentences. */
 export function describeStart({ triggerType, triggerConfig }: Trigger, segments: Record<string, string>): string {
   if (triggerType === 'EVENT')
     return `From now on a contact enters when ${text(triggerConfig.eventName)} happens. Past events start nothing.`

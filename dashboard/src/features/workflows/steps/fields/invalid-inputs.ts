@@ -1,4 +1,4 @@
 import { createContext } from 'react'
 
-/** Tells the editor that the text of a field is no value yet. It cannot be saved meanwhile. */
+/** Reports to the editor whether the text of a field is invalid. The steps cannot be saved while one is. */
 export const InvalidInputs = createContext<(id: string, isInvalid: boolean) => void>(() => {})
