@@ -3,9 +3,9 @@ import { SignInPage } from './features/account/sign-in.tsx'
 import { SignUpPage } from './features/account/sign-up.tsx'
 import { OpenProjectPage } from './features/onboarding/open-project.tsx'
 import { listSearch } from './list/list-search.ts'
-import { ownPath, parseSearch, type Search, stringifySearch, text } from './ui/page/search.ts'
 import { BrokenPage, NotFoundPage } from './shell/fallbacks.tsx'
 import { RequireSession } from './shell/require-session.tsx'
+import { ownPath, parseSearch, type Search, stringifySearch, text } from './ui/page/search.ts'
 
 const root = createRootRoute()
 const top = () => root

@@ -2,16 +2,16 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Graph as StoredGraph, violationsOf } from '../../server/src/workflows/definition/graph.ts'
 import { readStepConfig } from '../../server/src/workflows/definition/step-config.ts'
-import { flowOf } from '../src/features/workflows/graph/flow.ts'
 import { placeKey } from '../src/features/workflows/canvas/layout/geometry.ts'
 import { layoutFlow } from '../src/features/workflows/canvas/layout/layout.ts'
 import { applyCommand, type Command } from '../src/features/workflows/commands/commands.ts'
 import { copyOf, fragmentOf } from '../src/features/workflows/commands/fragment.ts'
 import { type History, NO_HISTORY, recordChange, redoChange, undoChange } from '../src/features/workflows/commands/history.ts'
 import { problemsOf } from '../src/features/workflows/editor/problems.ts'
+import { branchesOf } from '../src/features/workflows/graph/branches.ts'
+import { flowOf } from '../src/features/workflows/graph/flow.ts'
 import { asidesOf, type Graph, newId, type Place, type Step } from '../src/features/workflows/graph/graph.ts'
 import { type Line, outlineOf, strayLines } from '../src/features/workflows/graph/outline.ts'
-import { branchesOf } from '../src/features/workflows/graph/branches.ts'
 
 const EMPTY: Graph = {
   steps: [{ id: newId(), type: 'TRIGGER', name: 'Trigger', position: { x: 0, y: 0 }, config: {} }],

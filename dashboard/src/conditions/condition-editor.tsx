@@ -7,14 +7,14 @@ import { Field } from '../ui/form/field.tsx'
 import { TextArea } from '../ui/form/input.tsx'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
 import { Banner } from '../ui/notice/banner.tsx'
-import { ViewTabs } from '../ui/page/view-tabs.tsx'
 import { explain } from '../ui/notice/explain.ts'
+import { ViewTabs } from '../ui/page/view-tabs.tsx'
 import { ConditionBuilder, type Problems } from './builder/condition-builder.tsx'
+import { printCondition, readConditionText, readTreeText } from './builder/condition-text.ts'
 import { filterPathIn, type Tree } from './builder/tree.ts'
 import { useFieldCatalog } from './builder/use-catalog.ts'
-import { ConditionSentence } from './sentence/condition-sentence.tsx'
-import { printCondition, readConditionText, readTreeText } from './builder/condition-text.ts'
 import { Matches } from './matches.tsx'
+import { ConditionSentence } from './sentence/condition-sentence.tsx'
 
 const PREVIEW_AFTER_MS = 400
 const VIEWS = { builder: 'Builder', json: 'JSON' }

@@ -4,8 +4,8 @@ import { segmentNamesQuery } from '../data/segments.ts'
 import { ContactLink } from '../people/contact-link.tsx'
 import { useProject } from '../projects/current.ts'
 import { Count, formatCount } from '../ui/text/count.tsx'
-import { CheckSomeone } from './check-someone.tsx'
 import { filterAt } from './builder/condition-text.ts'
+import { CheckSomeone } from './check-someone.tsx'
 import { describeFilter } from './sentence/sentence.ts'
 
 type MatchesProps = { preview: Result<'POST /segments/preview'>; condition: ConditionInput }

@@ -7,9 +7,9 @@ import { IconButton } from '../ui/form/button.tsx'
 import { showKeys, useShortcuts } from '../ui/shortcuts/shortcuts.ts'
 import type { CodeIssue } from './code-editor.tsx'
 import { CodePart } from './code-part.tsx'
-import type { ContentValues } from './values/content-values.ts'
 import { type ContentChange, ModeSwitch } from './mode-switch.tsx'
 import { Preview, type PreviewView } from './preview.tsx'
+import type { ContentValues } from './values/content-values.ts'
 import { VisualPart } from './visual-part.tsx'
 
 type ContentWorkspaceProps = {

@@ -6,8 +6,8 @@ import { invalidateJoined, invitationQuery, meQuery } from '../../data/account.t
 import { signOut } from '../../session/sign-out.ts'
 import { Button, buttonClass } from '../../ui/form/button.tsx'
 import { Banner } from '../../ui/notice/banner.tsx'
-import { Skeleton } from '../../ui/page/skeleton.tsx'
 import { explain } from '../../ui/notice/explain.ts'
+import { Skeleton } from '../../ui/page/skeleton.tsx'
 import { AccountLayout } from './account-layout.tsx'
 
 type Invitation = NonNullable<Result<'POST /auth/invitation'>['invitation']>

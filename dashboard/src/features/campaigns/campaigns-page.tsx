@@ -18,11 +18,11 @@ import { curl } from '../../ui/text/curl.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { CampaignMenu, CancelCampaign, DeleteCampaign } from './campaign/campaign-menu.tsx'
+import { type Activity, audienceName, dateOf, shownCampaignStatus } from './campaign/words.ts'
 import { CampaignPeek } from './campaign-peek.tsx'
 import { campaignsQuery, STATUS_TABS } from './campaigns-query.ts'
 import { NewCampaign } from './draft/new-campaign.tsx'
 import { RecipientsLink } from './recipients/recipients-link.tsx'
-import { audienceName, dateOf, type Activity, shownCampaignStatus } from './campaign/words.ts'
 
 const NOUN = { one: 'campaign', many: 'campaigns' }
 const rowId = ({ id }: CampaignListItem) => id

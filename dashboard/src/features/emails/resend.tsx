@@ -6,8 +6,8 @@ import { NOTHING, type Selection } from '../../list/selection.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
-import { countOf } from '../../ui/text/count.tsx'
 import { explain } from '../../ui/notice/explain.ts'
+import { countOf } from '../../ui/text/count.tsx'
 import { canResend } from './email-story.ts'
 
 const NOUN = { one: 'email', many: 'emails' }

@@ -9,8 +9,8 @@ import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
 import { Banner } from '../../ui/notice/banner.tsx'
-import { countOf } from '../../ui/text/count.tsx'
 import { explain } from '../../ui/notice/explain.ts'
+import { countOf } from '../../ui/text/count.tsx'
 
 type Named = { id: string; name: string }
 /** The result of the job, see the API reference. */

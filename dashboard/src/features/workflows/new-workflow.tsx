@@ -13,10 +13,10 @@ import { Choices } from '../../ui/form/choices.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input } from '../../ui/form/input.tsx'
-import { Banner } from '../../ui/notice/banner.tsx'
-import { CodeBlock } from '../../ui/text/copy-field.tsx'
-import { explain } from '../../ui/notice/explain.ts'
 import { Suggestions } from '../../ui/form/suggestions.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
+import { explain } from '../../ui/notice/explain.ts'
+import { CodeBlock } from '../../ui/text/copy-field.tsx'
 
 export function NewWorkflow({ label = 'New workflow' }: { label?: string }) {
   return (

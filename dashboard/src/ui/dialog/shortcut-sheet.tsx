@@ -1,6 +1,6 @@
-import { Dialog } from './dialog.tsx'
 import { Kbd } from '../shortcuts/kbd.tsx'
 import { areShortcutsOn, type Shortcut, useListedShortcuts } from '../shortcuts/shortcuts.ts'
+import { Dialog } from './dialog.tsx'
 
 type SheetProps = { open: boolean; onOpenChange: (open: boolean) => void }
 

@@ -7,8 +7,8 @@ import { DeleteRecord, RecordMenu } from '../../../projects/record-menu.tsx'
 import { Confirm } from '../../../ui/dialog/dialog.tsx'
 import { MenuItem } from '../../../ui/dialog/menu.tsx'
 import { toast } from '../../../ui/dialog/toast.tsx'
-import { countOf } from '../../../ui/text/count.tsx'
 import { explain } from '../../../ui/notice/explain.ts'
+import { countOf } from '../../../ui/text/count.tsx'
 import { needsResume } from './words.ts'
 
 const PEOPLE = { one: 'person', many: 'people' }

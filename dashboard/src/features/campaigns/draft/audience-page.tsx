@@ -12,8 +12,8 @@ import type { Column } from '../../../ui/table/data-table.tsx'
 import { curl } from '../../../ui/text/curl.ts'
 import { CampaignLink } from '../campaign/campaign-link.tsx'
 import { CampaignRecord } from '../campaign/campaign-record.tsx'
-import { AUDIENCE_PARTS, audienceQuery } from '../recipients/recipients-query.ts'
 import { EXCLUSION_WORDS } from '../campaign/words.ts'
+import { AUDIENCE_PARTS, audienceQuery } from '../recipients/recipients-query.ts'
 import { AudienceSum } from './audience-sum.tsx'
 
 type Person = Result<'GET /campaigns/{id}/audience'>['data'][number]

@@ -11,10 +11,10 @@ import type { Column } from '../../../ui/table/data-table.tsx'
 import { curl } from '../../../ui/text/curl.ts'
 import { CampaignLink } from '../campaign/campaign-link.tsx'
 import { CampaignRecord } from '../campaign/campaign-record.tsx'
-import { ReportActions, ReportTabs } from './report-header.tsx'
 import { EXCLUSION_WORDS } from '../campaign/words.ts'
 import { ExportRecipients } from '../recipients/export-recipients.tsx'
 import { excludedQuery } from '../recipients/recipients-query.ts'
+import { ReportActions, ReportTabs } from './report-header.tsx'
 
 const NOUN = { one: 'contact', many: 'contacts' }
 const FILTERS: Filter[] = [{ name: 'reason', label: 'Reason', kind: 'choice', options: EXCLUSION_WORDS }]

@@ -17,11 +17,11 @@ import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import { CampaignLink } from '../campaign/campaign-link.tsx'
 import { CampaignRecord } from '../campaign/campaign-record.tsx'
-import { OutcomeSum } from './outcome-sum.tsx'
-import { ReportActions, ReportTabs } from './report-header.tsx'
 import { OUTCOME_WORDS, REASON_WORDS, RECIPIENT_ACTIVITY_WORDS } from '../campaign/words.ts'
 import { ExportRecipients } from '../recipients/export-recipients.tsx'
 import { recipientFilters, recipientsQuery } from '../recipients/recipients-query.ts'
+import { OutcomeSum } from './outcome-sum.tsx'
+import { ReportActions, ReportTabs } from './report-header.tsx'
 
 const NOUN = { one: 'recipient', many: 'recipients' }
 const EXACT_UP_TO = 10_000

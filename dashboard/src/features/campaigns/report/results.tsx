@@ -4,8 +4,8 @@ import type { ReactNode } from 'react'
 import { campaignStatsQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Count, countOf, formatCount, Percent } from '../../../ui/text/count.tsx'
-import { RecipientsLink } from '../recipients/recipients-link.tsx'
 import type { Activity } from '../campaign/words.ts'
+import { RecipientsLink } from '../recipients/recipients-link.tsx'
 
 const RECIPIENTS = { one: 'recipient', many: 'recipients' }
 

@@ -6,8 +6,8 @@ import { useApi, useProject } from '../../../projects/current.ts'
 import { DeleteRecord, RecordMenu } from '../../../projects/record-menu.tsx'
 import { MenuItem } from '../../../ui/dialog/menu.tsx'
 import { toast } from '../../../ui/dialog/toast.tsx'
-import { countOf } from '../../../ui/text/count.tsx'
 import { explain } from '../../../ui/notice/explain.ts'
+import { countOf } from '../../../ui/text/count.tsx'
 
 type Named = Pick<Segment, 'id' | 'name'>
 

@@ -1,9 +1,9 @@
 import type { Workflow } from '@sterna/sdk'
 import { useMemo } from 'react'
+import type { Graph } from '../graph/graph.ts'
+import { differenceOf } from './differences.ts'
 import type { EdgeMarks } from './edge-layer.tsx'
 import { placeKey } from './layout/geometry.ts'
-import { differenceOf } from './differences.ts'
-import type { Graph } from '../graph/graph.ts'
 import { ShownSteps } from './shown-steps.tsx'
 
 type DifferenceCanvasProps = { workflow: Workflow; before: Graph; after: Graph; caption: string }

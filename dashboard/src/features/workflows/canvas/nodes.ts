@@ -1,7 +1,7 @@
 import type { Node } from '@xyflow/react'
+import { type Graph, type Step, stepById } from '../graph/graph.ts'
 import type { WorkflowFigures } from '../steps/step-counts.tsx'
 import type { StepTexts } from '../steps/step-texts.ts'
-import { type Graph, type Step, stepById } from '../graph/graph.ts'
 import { type Layout, STEP_SIZE } from './layout/geometry.ts'
 
 /** How a step is shown besides its text. `lost`: would be removed. `off`: not on the path that is shown. */

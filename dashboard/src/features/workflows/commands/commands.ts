@@ -1,5 +1,5 @@
-import { connect, type Graph, type Place, type Step, stepById, targetsOf } from '../graph/graph.ts'
 import { branchesOf } from '../graph/branches.ts'
+import { connect, type Graph, type Place, type Step, stepById, targetsOf } from '../graph/graph.ts'
 import { changeStep, insertStep, isOwnStep, removeStep, withoutSteps } from './edit.ts'
 import { type Extent, extentOf, type Fragment, fitsAt, insertFragment, moveFragment } from './fragment.ts'
 

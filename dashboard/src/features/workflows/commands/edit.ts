@@ -1,5 +1,5 @@
-import { type Graph, newTransition, type Place, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from '../graph/graph.ts'
 import { branchesOf } from '../graph/branches.ts'
+import { type Graph, newTransition, type Place, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from '../graph/graph.ts'
 
 /** Inserts a step at a place. The step that followed there now follows the new one, by its first branch. */
 export function insertStep(graph: Graph, place: Place, step: Step): Graph {

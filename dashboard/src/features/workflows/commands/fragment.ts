@@ -1,3 +1,4 @@
+import { branchesOf } from '../graph/branches.ts'
 import {
   type Graph,
   newId,
@@ -10,7 +11,6 @@ import {
   transitionAt,
   triggerOf,
 } from '../graph/graph.ts'
-import { branchesOf } from '../graph/branches.ts'
 import { withoutSteps } from './edit.ts'
 
 /** A step with its branches up to where they meet again, or a step with everything that comes only after it. */

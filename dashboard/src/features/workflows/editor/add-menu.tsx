@@ -1,8 +1,8 @@
 import { ClipboardPaste, CornerDownRight } from 'lucide-react'
 import { MenuItem, MenuLabel, MenuSeparator } from '../../../ui/dialog/menu.tsx'
-import { nameOfCopied } from './clipboard.ts'
 import { type Place, targetsOf, transitionAt } from '../graph/graph.ts'
 import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
+import { nameOfCopied } from './clipboard.ts'
 import { useEditor } from './use-editing.ts'
 
 /** The entries of the menu of a place: new steps, copied ones, and existing steps to continue at. */

@@ -1,6 +1,6 @@
+import { copyOf, type Fragment } from '../commands/fragment.ts'
 import type { Graph, Step } from '../graph/graph.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
-import { copyOf, type Fragment } from '../commands/fragment.ts'
 
 /** In the storage of the browser, so that steps can be pasted into another workflow, also in another tab. */
 const STORED = 'sterna.copied-steps'

@@ -2,10 +2,10 @@ import { ViewportPortal } from '@xyflow/react'
 import { Plus } from 'lucide-react'
 import { memo, useContext } from 'react'
 import { Menu } from '../../../ui/dialog/menu.tsx'
-import { AddMenuItems } from './add-menu.tsx'
-import type { Place } from '../graph/graph.ts'
 import { CanvasContext } from '../canvas/canvas-context.ts'
 import { END_SIZE, type Layout, placeKey, type Spot } from '../canvas/layout/geometry.ts'
+import type { Place } from '../graph/graph.ts'
+import { AddMenuItems } from './add-menu.tsx'
 
 type PlaceButtonsProps = {
   layout: Layout

@@ -10,8 +10,8 @@ import { CopyText } from '../../../ui/text/copy-field.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import { describeReason } from '../steps/describe.ts'
-import { statusOfVisit } from './executions-query.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
+import { statusOfVisit } from './executions-query.ts'
 import { tookOf } from './took.ts'
 
 type StepExecution = WorkflowExecutionDetails['stepExecutions'][number]

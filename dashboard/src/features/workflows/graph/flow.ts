@@ -1,5 +1,5 @@
-import { type Graph, type Place, type Step, transitionAt, triggerOf } from './graph.ts'
 import { branchesOf } from './branches.ts'
+import { type Graph, type Place, type Step, transitionAt, triggerOf } from './graph.ts'
 
 /** One way out of a step. `to` undefined: the workflow ends there. */
 export type Out = { place: Place; label: string; to: string | undefined }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { StepType } from '../graph/graph.ts'
+import { describeReason, describeStart, describeTrigger } from './describe.ts'
 import { secondsOf, splitSeconds } from './fields/period.tsx'
 import { describeQuestion } from './question.ts'
 import { parseValue } from './step-view.ts'
 import { addableSteps, STEP_VIEWS } from './views.ts'
-import { describeReason, describeStart, describeTrigger } from './describe.ts'
 
 const NAMES = { templates: { t1: 'Welcome' }, segments: { s1: 'Customers' } }
 

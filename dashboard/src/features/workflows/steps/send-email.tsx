@@ -10,11 +10,11 @@ import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
 import { Banner } from '../../../ui/notice/banner.tsx'
 import { explain } from '../../../ui/notice/explain.ts'
-import { describeReason } from './describe.ts'
 import type { Step } from '../graph/graph.ts'
-import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
+import { describeReason } from './describe.ts'
 import { EmailHere } from './email/email-here.tsx'
 import { TemplateChooser } from './email/template-chooser.tsx'
+import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const recipientOf = ({ recipient }: Step['config']) => (recipient ?? { type: 'CONTACT' }) as { type: string; customEmail?: string }
 

@@ -5,8 +5,8 @@ import { segmentNamesQuery } from '../../../data/segments.ts'
 import { templateNamesQuery } from '../../../data/templates.ts'
 import { useProject } from '../../../projects/current.ts'
 import type { Step } from '../graph/graph.ts'
-import { STEP_VIEWS } from './views.ts'
 import { describeTrigger } from './describe.ts'
+import { STEP_VIEWS } from './views.ts'
 
 export type StepTexts = (step: Step) => { title: string; text: string }
 

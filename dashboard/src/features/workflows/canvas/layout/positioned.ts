@@ -1,5 +1,5 @@
-import type { Graph } from '../../graph/graph.ts'
 import { flowOf } from '../../graph/flow.ts'
+import type { Graph } from '../../graph/graph.ts'
 import { layoutFlow } from './layout.ts'
 
 /** Adds the positions at which the canvas draws the steps, for readers of the API. The canvas itself reads none. */

@@ -5,8 +5,8 @@ import { fieldsQuery } from '../../../../data/contacts.ts'
 import { useProject } from '../../../../projects/current.ts'
 import { Button, IconButton } from '../../../../ui/form/button.tsx'
 import { Input, Select } from '../../../../ui/form/input.tsx'
-import { InvalidInputs } from './invalid-inputs.ts'
 import { Suggestions } from '../../../../ui/form/suggestions.tsx'
+import { InvalidInputs } from './invalid-inputs.ts'
 import { problemOfRow, type TypedRow, typeOfValue, VALUE_TYPES, type ValueType, valueOfRow } from './typed-value.ts'
 
 type TypedValuesProps = { values: Record<string, unknown>; onChange: (values: Record<string, unknown>) => void }
