@@ -3,6 +3,7 @@ export const LAYERS = [
   'lib',
   'mime',
   'db',
+  'nodes',
   'ledger',
   'webhooks',
   'http jobs account-emails',
