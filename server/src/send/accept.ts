@@ -1,8 +1,8 @@
-import { sql } from 'kysely'
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
-import { type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
+import { type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import {
   enqueueCte,
   enqueueEmails,
@@ -94,7 +94,7 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   const caps = lockCapsSql(projectIds, 'transactional')
   const { now, rows } = await commit([
     // One statement: most batches have no cap to lock.
-    sql`${prepared} select (${verified}), (${caps})`,
+    prepared`select (${verified}), (${caps})`,
     query,
     insertContentsSql(contentsOf(calls)),
     requireRoomSql(projectIds),

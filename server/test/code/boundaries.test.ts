@@ -260,7 +260,7 @@ function duplicateExports(files: Source[]) {
 }
 
 const WRITE =
-  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?'(\w+)'/g
+  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|insertRows|updateFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?\s*'(\w+)'/g
 
 const foreignWrites = (files: Source[]) =>
   files.flatMap(({ file, code }) =>
@@ -438,6 +438,8 @@ test('the rules detect violations', () => {
   expect(foreignWrites([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `insertRows('sessions', rows, ['id'])` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(poolWrites([{ file: 'a.ts', code: "many(db, prepared`${updateFrom('emails', rows, keys)}`)" }])).toEqual(['a.ts emails'])
   expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
   expect(poolWrites([{ file: 'a.ts', code: `one<{ a: x; b: () => y }>(db)\`\${a ? sql\`b\` : c} update emails set x = 1\`` }])).toEqual([

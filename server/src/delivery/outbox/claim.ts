@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { countAffected, type Db, many, maybeOne, type Pool, prepared, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
-import { KEYED_PLANS } from './keyed-plans.ts'
+import { alongIndexes } from './keyed-plans.ts'
 import { HELD } from './refusals/hold.ts'
 import type { RateSlowdown } from './streams/slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './streams/stream-allowance.ts'
@@ -60,7 +60,7 @@ export function createClaim(db: Pool, worker: number) {
   async function claimFrom(priority: number, size: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
     const { limit, except, silent = [], trying = [] } = size
     const place = { fromProject: from.projectId, fromStream: from.streamId }
-    const statement = claimStatement({ priority, limit, except, silent, trying, worker, ...place })
+    const statement = claimSql({ priority, limit, except, silent, trying, worker, ...place })
     const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, statement])
     const claimed = rows.filter(({ id }) => id !== null)
     nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit })
@@ -85,14 +85,7 @@ export function createClaim(db: Pool, worker: number) {
  * plan is generic, because planning takes as long as the claim, and forced along the queue index: without knowing the limit the planner
  * expects a tenth of the queue, and would read and sort a million rows to claim forty.
  */
-const SETTINGS = {
-  ...KEYED_PLANS,
-  synchronous_commit: 'off',
-  enable_sort: 'off',
-  enable_incremental_sort: 'off',
-}
-const settings = Object.entries(SETTINGS).map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`)
-const CLAIM_SETTINGS = fixedStatement(() => sql`${prepared} select ${sql.join(settings)}`)({})
+const CLAIM_SETTINGS = alongIndexes({ synchronous_commit: 'off' })
 
 type Looked = {
   /** Streams that had emails to claim. */
@@ -113,8 +106,9 @@ const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.project
 
 type ClaimValues = Required<ClaimSize> & { priority: number; worker: number; fromProject: string; fromStream: string }
 
-const claimStatement = fixedStatement(
-  ({ priority, limit, except, silent, trying, worker, fromProject, fromStream }: ClaimValues) => sql<ClaimedEmail & Looked>`${prepared}
+const claimSql = ({ priority, limit, except, silent, trying, worker, fromProject, fromStream }: ClaimValues) => prepared<
+  ClaimedEmail & Looked
+>`
   with recursive me as materialized (
     -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
     select from senders where worker = ${worker} and lease_until > now() for key share
@@ -175,8 +169,7 @@ const claimStatement = fixedStatement(
     select streams, case when streams < ${MAX_STREAMS} then (
       select case when count(*) = ${MAX_LOOKED_AT} then max(project_id::text || stream_id::text) end from looked_at) end as "lookedUpTo"
     from (select count(*)::int as streams from waiting) as served
-  ) as looked left join claimed on true`,
-)
+  ) as looked left join claimed on true`
 
 export const CLAIMED_COLUMNS = sql`${ROW}, e.lane as priority, coalesce(e.send_at, e.created_at) as "createdAt",
   coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
@@ -207,7 +200,7 @@ export const claimSuspect = (tx: Tx, worker: number) =>
  * no lease: it would claim again and again what others recover.
  */
 export const renewLease = (tx: Tx, worker: number, { leaseMs, slowedBy }: { leaseMs: number; slowedBy: RateSlowdown | null }) =>
-  sql`${prepared}
+  prepared`
     insert into senders (worker, lease_until, slowed_by)
     select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}), ${slowedBy} where ${isPresent(worker)}
     on conflict (worker) do update set lease_until = excluded.lease_until, slowed_by = excluded.slowed_by
@@ -224,11 +217,14 @@ const ABANDONED = sql`
 /** Takes over the emails of dead workers. Returns how many. */
 export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
   transact(db, async (tx) => {
-    const dead = await many<{ worker: number }>(tx)`${prepared}
+    const dead = await many(
+      tx,
+      prepared<{ worker: number }>`
       select worker from senders
       where worker <> ${worker} and (lease_until < now() or ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
       for update skip locked
-    `
+    `,
+    )
     if (!dead.length) return 0
     const workers = dead.map((row) => row.worker)
     const recovered = await countAffected(tx)`
@@ -253,7 +249,7 @@ export const wakeDeferred = (tx: Tx, limit: number) =>
  * know of them. Should the worker still process a released email, it gets no mark.
  */
 export const releaseUnheld = (tx: Tx, worker: number, heldIds: string[]) =>
-  sql`${prepared}
+  prepared`
     update emails set ${ABANDONED}
     where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[]))
   `.execute(tx)

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { many, type Pool, prepared } from '../../db/index.ts'
+import { many, type Pool } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { recordset } from '../../db/rows.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { isSuppressedSql } from '../rules/may-send.ts'
@@ -58,13 +59,11 @@ export function createMark(db: Pool, worker: number) {
 const isHeldByOther = sql`exists (
   select from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.id <> h.contact_id)`
 
-const markStatement = fixedStatement(
-  ({ emails, count, worker }: { emails: string; count: number; worker: number }) => sql<{ id: string; attempts: number }>`${prepared}
+const markSql = (emails: EmailToMark[], worker: number) => prepared<{ id: string; attempts: number }>`
     with emails_to_mark as materialized (
       select * from ${fewRows(
-        sql`jsonb_to_recordset(${emails}::jsonb)
-          as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)`,
-        count,
+        recordset('emails', emails, ['projectId', 'id', 'attempts', 'toAddress', 'subject'], { needsConsent: 'boolean', streamId: 'uuid' }),
+        emails.length,
       )} as m
     ), open_streams as materialized (
       select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
@@ -96,14 +95,13 @@ const markStatement = fixedStatement(
     update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject), to_address = a."toAddress",
       follows_contact = false
     from allowed a where e.project_id = a.project_id and e.id = a.id
-    returning e.id, e.attempts`,
-)
+    returning e.id, e.attempts`
 
 const attemptOf = ({ id, attempts }: { id: string; attempts: number }) => `${id} ${attempts}`
 
 async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
   // A single statement is its own transaction, committed when its result arrives.
-  const marked = await many(db, markStatement({ emails: JSON.stringify(emails), count: emails.length, worker }))
+  const marked = await many(db, markSql(emails, worker))
   // A worker that lost its lease may have an earlier attempt of the same email in hand: only the one that is marked leaves, and once.
   const unused = new Set(marked.map(attemptOf))
   return emails.map((email) => ({ value: unused.delete(attemptOf(email)) }))

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { many, type Pool, prepared, transact, transactAtOnce } from '../../db/index.ts'
+import { many, type Pool, transact, transactAtOnce } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { recordset } from '../../db/rows.ts'
 import { isPermanent } from '../../db/sql-state.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
@@ -104,9 +105,7 @@ async function settle(db: Pool, settlements: Settlement[], { timing, isOnWire }:
   // Of several attempts of one email, the accepted one counts: the statement would take any.
   const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
   const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
-  const ended = ending.length
-    ? await many(db, settleStatement({ rows: JSON.stringify(rowsOf(ending)), count: ending.length }, partsFor(ending)))
-    : []
+  const ended = ending.length ? await many(db, settleSql(ending)) : []
   const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
   if (settlements.some(({ refusal }) => refusal))
@@ -133,16 +132,11 @@ const rowsOf = (settlements: Settlement[]) =>
     eventId: newId(),
   }))
 
-/** Parts of the statement that few batches need: an empty part costs time too. */
-type SettleParts = { hasSkipped: boolean; wereHeld: boolean }
-
-const partsFor = (settlements: Settlement[]): SettleParts => ({
-  hasSkipped: settlements.some(({ state }) => state === 'skipped'),
-  wereHeld: settlements.some(({ wasHeld }) => wasHeld),
-})
-
-const settleStatement = fixedStatement(
-  ({ rows, count }: { rows: string; count: number }, { hasSkipped, wereHeld }: SettleParts) => sql<{ id: string }>`${prepared}
+function settleSql(settlements: Settlement[]) {
+  // Few batches need these parts: an empty one costs time too.
+  const hasSkipped = settlements.some(({ state }) => state === 'skipped')
+  const wereHeld = settlements.some(({ wasHeld }) => wasHeld === true)
+  return prepared<{ id: string }>`
     with settled as (
       update emails e set
         state = case when ${KEEPS_COMING_BACK} then 'deferred' else s.state end,
@@ -164,11 +158,8 @@ const settleStatement = fixedStatement(
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
       from ${fewRows(
-        sql`jsonb_to_recordset(${rows}::jsonb) as r(
-          "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8,
-          failed boolean, "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid, domain text,
-          "wasHeld" boolean, "secondsSinceBegin" float8)`,
-        count,
+        recordset('emails', rowsOf(settlements), ['projectId', 'id', 'attempts', 'state', 'error', 'subject', 'providerId'], GIVEN),
+        settlements.length,
       )} as s
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
@@ -188,8 +179,21 @@ const settleStatement = fixedStatement(
     ), ended_streaks as (
       ${endStreaksSql}
     )${hasSkipped ? recordSkippedCte : sql``}${wereHeld ? releaseHeldCtes : sql``}${acceptedAfterCte({ wereHeld })}
-    select id from settled`,
-)
+    select id from settled`
+}
+
+/** What a settlement has beside columns of its email. */
+const GIVEN = {
+  ...({
+    code: 'text',
+    waitSeconds: 'float8',
+    failed: 'boolean',
+    unknownRecipient: 'boolean',
+    toAddress: 'text',
+    putBack: 'boolean',
+  } as const),
+  ...({ timedOut: 'boolean', eventId: 'uuid', domain: 'text', wasHeld: 'boolean', secondsSinceBegin: 'float8' } as const),
+}
 
 const recordSkippedCte = sql`, new_activities as materialized (
       select "projectId" as project_id, "eventId" as id, 'email.skipped' as type, "contactId" as contact_id,

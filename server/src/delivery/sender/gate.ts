@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { type Db, many, prepared } from '../../db/index.ts'
+import { type Db, many } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { recordset } from '../../db/rows.ts'
 import { findVerified, type SenderDomain } from '../../domains/verified.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { DAY } from '../../lib/text/units.ts'
@@ -127,22 +128,21 @@ const CONTACT_COLUMNS = sql`c.id as "contactId", c.email as "contactEmail", c.su
 const ADDRESS = sql`case when m."followsContact" and c.id is not null then c.email else m."toAddress" end`
 
 const readFacts = (db: Db, emails: ClaimedEmail[]) =>
-  many(db, factsStatement({ emails: JSON.stringify(emails.map(keysOf)), count: emails.length }))
-
-const factsStatement = fixedStatement(
-  ({ emails, count }: { emails: string; count: number }) => sql<Facts>`${prepared}
+  many(
+    db,
+    prepared<Facts>`
     select m."projectId", m.id, p.disabled, p.tracking, ${ADDRESS} as address,
       ${addressFactsSql(sql`m."projectId"`, ADDRESS)},
       not m."followsContact" and c.email <> m."toAddress" and exists (
         select from contacts o where o.project_id = m."projectId" and o.email = m."toAddress" and not o.subscribed) as "heldByUnsubscribed",
       ${CONTACT_COLUMNS}
     from ${fewRows(
-      sql`jsonb_to_recordset(${emails}::jsonb) as r("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text, "followsContact" boolean)`,
-      count,
+      recordset('emails', emails.map(keysOf), ['projectId', 'id', 'contactId', 'toAddress', 'followsContact']),
+      emails.length,
     )} as m
     left join projects p on p.id = m."projectId" and p.deleted_at is null
     left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"`,
-)
+  )
 
 /** An email whose refusal is held is sent again to the address that was refused: another one would prove nothing. */
 const keysOf = ({ projectId, id, contactId, toAddress, followsContact, wasHeld }: ClaimedEmail) => ({
