@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, one, type Tx } from '../db/index.ts'
 import { prepared } from '../db/prepared.ts'
-import { recordset } from '../db/rows.ts'
+import { fewRows, recordset } from '../db/rows.ts'
 import { hasListenersSql, insertReactionsSql } from '../events/listen.ts'
 import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
@@ -117,7 +117,7 @@ type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 /** Contacts as they are after an upsert. */
 export const readUpsertedSql = (contacts: ContactUpsert[]) => prepared<ContactRow>`
   select ${CONTACT_COLUMNS} from contacts where (project_id, email) in (
-    select * from unnest(${contacts.map(({ projectId }) => projectId)}::uuid[], ${contacts.map(({ email }) => email)}::text[]))`
+    select * from ${fewRows(sql`unnest(${contacts.map(({ projectId }) => projectId)}::uuid[], ${contacts.map(({ email }) => email)}::text[])`, contacts.length)} as keys)`
 
 /**
  * Contacts, fields, counts, events and reactions in one statement: every statement costs on the hot path. It records no change of a

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type CamelRow, toSnake } from './columns.ts'
+import { json } from './prepared.ts'
 import { type Schema, SQL_TYPES } from './schema.ts'
 
 type Table = keyof Schema
@@ -35,7 +36,15 @@ export const recordset = <T extends Table, Name extends Column<T>, More extends 
   rows: (RowWith<T, Name> & With<More>)[],
   names: Name[],
   more?: More,
-) => sql`(select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given(${definitions(table, names, more)}))`
+) => sql`(select * from jsonb_to_recordset(${json(rows)}::jsonb) as given(${definitions(table, names, more)}))`
+
+/**
+ * Rows to be looked up in a table by a prepared statement, `count` of them. The planner sees a single row: to it a limit that it does not know is a
+ * tenth, and a set of JSON has a hundred rows. For one row it always uses the key. Seeing a hundred it would walk the whole index of a table
+ * that is small when the plan is made.
+ */
+export const fewRows = (rows: RawBuilder<unknown>, count: number) =>
+  sql`(select * from (select * from ${rows} as r limit ${count}) as tenth limit ${count})`
 
 const known = new Map<string, RawBuilder<unknown>>()
 

@@ -306,9 +306,9 @@ function templateFrom(code: string, start: number) {
   return code.slice(start, end)
 }
 
-/** The code of the functions that `text` calls and `code` declares, in the way of `settleSql(…)`. */
+/** The code of the functions and statements that `text` uses and `code` declares, in the way of `settleSql(…)` and `MARK.with(…)`. */
 const declarationsOf = (code: string, text: string) =>
-  [...text.matchAll(/\b(\w+)\(/g)].map(
+  [...text.matchAll(/\b(\w+)(?:\.with)?\(/g)].map(
     ([, name]) => new RegExp(`^(?:const|function) ${name}\\b[\\s\\S]*?\\n\\}?\\n`, 'm').exec(code)?.[0] ?? '',
   )
 
@@ -451,6 +451,7 @@ test('the rules detect violations', () => {
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, saveSql(1))\n\nfunction saveSql() {\n  return sql`delete from jobs`\n}\n' }])).toEqual(
     ['a.ts jobs'],
   )
+  expect(poolWrites([{ file: 'a.ts', code: 'const DROP = prepared`delete from jobs`\n\nmany(db, DROP.with({ a: 1 }))' }])).toEqual(['a.ts jobs'])
   expect(poolWrites([{ file: 'a.ts', code: `db.deleteFrom('jobs').execute()` }])).toEqual(['a.ts jobs'])
   expect(poolWrites([{ file: 'a.ts', code: 'const f = (tx: Pool) => 1' }])).toEqual(['a.ts tx: Pool'])
   expect(poolWrites([{ file: 'a.ts', code: 'many(tx, sql`update emails set x = 1`)' }])).toEqual([])

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { prepared } from '../../db/prepared.ts'
 
 /**
@@ -22,11 +22,3 @@ export const alongIndexes = (more: Record<string, string> = {}) => {
   const settings = Object.entries({ ...INDEXED_PLANS, ...more })
   return prepared`select ${sql.join(settings.map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`))}`
 }
-
-/**
- * Rows to be looked up in a table by a prepared statement, `count` of them. The planner sees a single row: to it a limit that it does not know is a
- * tenth, and a set of JSON has a hundred rows. For one row it always uses the key. Seeing a hundred it would walk the whole index of a table
- * that is small when the plan is made.
- */
-export const fewRows = (rows: RawBuilder<unknown>, count: number) =>
-  sql`(select * from (select * from ${rows} as r limit ${count}) as tenth limit ${count})`

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { many, type Pool, transact, transactAtOnce } from '../../db/index.ts'
-import { prepared } from '../../db/prepared.ts'
-import { recordset } from '../../db/rows.ts'
+import { given, prepared } from '../../db/prepared.ts'
+import { fewRows, recordset } from '../../db/rows.ts'
 import { isPermanent } from '../../db/sql-state.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
@@ -14,7 +14,6 @@ import { insertEntriesSql } from './email-ledger.ts'
 import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
-import { fewRows } from './keyed-plans.ts'
 import {
   acceptedAfterCte,
   endStreaksSql,
@@ -105,7 +104,7 @@ async function settle(db: Pool, settlements: Settlement[], { timing, isOnWire }:
   // Of several attempts of one email, the accepted one counts: the statement would take any.
   const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
   const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
-  const ended = ending.length ? await many(db, settleSql(ending)) : []
+  const ended = ending.length ? await many(db, settleStatement(ending)) : []
   const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
   if (settlements.some(({ refusal }) => refusal))
@@ -132,11 +131,40 @@ const rowsOf = (settlements: Settlement[]) =>
     eventId: newId(),
   }))
 
-function settleSql(settlements: Settlement[]) {
-  // Few batches need these parts: an empty one costs time too.
-  const hasSkipped = settlements.some(({ state }) => state === 'skipped')
-  const wereHeld = settlements.some(({ wasHeld }) => wasHeld === true)
-  return prepared<{ id: string }>`
+/** What a settlement has beside columns of its email. */
+const GIVEN = {
+  ...({
+    code: 'text',
+    waitSeconds: 'float8',
+    failed: 'boolean',
+    unknownRecipient: 'boolean',
+    toAddress: 'text',
+    putBack: 'boolean',
+  } as const),
+  ...({ timedOut: 'boolean', eventId: 'uuid', domain: 'text', wasHeld: 'boolean', secondsSinceBegin: 'float8' } as const),
+}
+
+const recordSkippedCte = sql`, new_activities as materialized (
+      select "projectId" as project_id, "eventId" as id, 'email.skipped' as type, "contactId" as contact_id,
+        facts || jsonb_build_object('reason', error) as data
+      from settled where state = 'skipped' and not test
+    ), ${recordActivitiesCte(sql`new_activities`)}`
+
+type Settling = { rows: ReturnType<typeof rowsOf>; count: number }
+const settling = given<Settling>()
+
+/** Few batches need these parts: an empty one costs time too. */
+type SettleParts = { hasSkipped: boolean; wereHeld: boolean }
+
+const partsFor = (settlements: Settlement[]): SettleParts => ({
+  hasSkipped: settlements.some(({ state }) => state === 'skipped'),
+  wereHeld: settlements.some(({ wasHeld }) => wasHeld),
+})
+
+const statements: Record<string, ReturnType<typeof prepared<{ id: string }, Settling>>> = {}
+
+const settleSql = ({ hasSkipped, wereHeld }: SettleParts) =>
+  (statements[`${hasSkipped} ${wereHeld}`] ??= prepared<{ id: string }, Settling>`
     with settled as (
       update emails e set
         state = case when ${KEEPS_COMING_BACK} then 'deferred' else s.state end,
@@ -158,8 +186,8 @@ function settleSql(settlements: Settlement[]) {
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
       from ${fewRows(
-        recordset('emails', rowsOf(settlements), ['projectId', 'id', 'attempts', 'state', 'error', 'subject', 'providerId'], GIVEN),
-        settlements.length,
+        recordset('emails', settling.rows, ['projectId', 'id', 'attempts', 'state', 'error', 'subject', 'providerId'], GIVEN),
+        settling.count,
       )} as s
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
@@ -179,24 +207,4 @@ function settleSql(settlements: Settlement[]) {
     ), ended_streaks as (
       ${endStreaksSql}
     )${hasSkipped ? recordSkippedCte : sql``}${wereHeld ? releaseHeldCtes : sql``}${acceptedAfterCte({ wereHeld })}
-    select id from settled`
-}
-
-/** What a settlement has beside columns of its email. */
-const GIVEN = {
-  ...({
-    code: 'text',
-    waitSeconds: 'float8',
-    failed: 'boolean',
-    unknownRecipient: 'boolean',
-    toAddress: 'text',
-    putBack: 'boolean',
-  } as const),
-  ...({ timedOut: 'boolean', eventId: 'uuid', domain: 'text', wasHeld: 'boolean', secondsSinceBegin: 'float8' } as const),
-}
-
-const recordSkippedCte = sql`, new_activities as materialized (
-      select "projectId" as project_id, "eventId" as id, 'email.skipped' as type, "contactId" as contact_id,
-        facts || jsonb_build_object('reason', error) as data
-      from settled where state = 'skipped' and not test
-    ), ${recordActivitiesCte(sql`new_activities`)}`
+    select id from settled`)
