@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, orFail } from '../db/index.ts'
 import { given, prepared } from '../db/prepared.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError } from '../lib/errors/errors.ts'
 import { readAddress } from '../lib/text/address.ts'
 import { VERIFIED_LINK_HOST } from './link-hosts/link-host.ts'
-import { isProven } from './proof.ts'
+import { isProven } from './sender-domains/proof.ts'
 
 type Sender = { projectId: string; address: string }
 /** `linkHost`: while it is verified. */

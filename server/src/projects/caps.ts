@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, one, orFail, scalars, type Tx } from '../db/index.ts'
 import { prepared } from '../db/prepared.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError } from '../lib/errors/errors.ts'
 import { countsOfSql, METERED, PERIOD_START, USAGE_CATEGORIES, type UsageCategory } from './email-counts.ts'
 
 const LIMIT_OF: Record<UsageCategory, ReturnType<typeof sql.ref>> = {

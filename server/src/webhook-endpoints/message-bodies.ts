@@ -1,6 +1,6 @@
 import { many, type Pool } from '../db/index.ts'
 import { prepared } from '../db/prepared.ts'
-import { createCache } from '../lib/cache.ts'
+import { createCache } from '../lib/collections/cache.ts'
 import { MB, SECOND } from '../lib/text/units.ts'
 import { payloadOf, type WebhookMessage } from './payload.ts'
 

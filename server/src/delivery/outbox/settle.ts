@@ -1,23 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { isPermanent } from '../../db/errors/sql-state.ts'
 import { many, type Pool, transact, transactAtOnce } from '../../db/index.ts'
 import { given, prepared } from '../../db/prepared.ts'
 import { fewRows, recordset } from '../../db/rows.ts'
-import { isPermanent } from '../../db/sql-state.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { newId } from '../../lib/id.ts'
 import { storable } from '../../lib/text/storable.ts'
-import type { ClaimedEmail } from './claim.ts'
-import { insertEntriesSql } from './email-ledger.ts'
-import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
-import type { EmailErrorCode } from './error-code.ts'
-import { settleByEvidence } from './evidence.ts'
+import { insertEntriesSql } from './outcomes/email-ledger.ts'
+import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './outcomes/ended.ts'
+import { settleByEvidence } from './outcomes/evidence.ts'
+import type { Settlement } from './outcomes/settlement.ts'
 import {
   acceptedAfterCte,
   endStreaksSql,
-  type HeldRefusal,
   holdSql,
   type IsOnWire,
   REFUSAL_TIMING,
@@ -26,38 +24,6 @@ import {
 } from './refusals/hold.ts'
 import { insertRefusalsSql } from './refusals/refusal.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
-
-/** Outcome of an attempt, as written to the row. */
-export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
-  /** Bulk waits longer for a larger batch. */
-  priority?: number
-  state: 'sent' | 'failed' | 'skipped' | 'deferred' | 'queued' | 'unknown'
-  error: string | null
-  code?: EmailErrorCode | null
-  /** The rendered subject, if it differs from the content's. */
-  subject?: string | undefined
-  providerId?: string | null
-  /** For `deferred`. */
-  waitSeconds?: number | null
-  /** Counts as a failure; after enough of them the email fails permanently. */
-  failed?: boolean
-  /** The address does not exist: a hard bounce. */
-  unknownRecipient?: boolean
-  /** The address that was tried. */
-  toAddress?: string
-  /** The email was not permitted to leave: not counted among the attempts that are shown. */
-  putBack?: boolean
-  /** Rendering or building it ran out of time. */
-  timedOut?: boolean
-  /** The sender domain. An accepted recipient ends its streaks of equal refusals. */
-  domain?: string
-  /** Its refusal was held: with any other outcome than a further refusal it is not any more. */
-  wasHeld?: boolean
-  /** A refusal that is held. */
-  refusal?: HeldRefusal
-  /** When the dialogue with the server began, by the monotonic clock of this process. */
-  beganAt?: number
-}
 
 /** How refusals are held. */
 type RefusalOptions = { timing: RefusalTiming; isOnWire?: IsOnWire }
@@ -104,7 +70,9 @@ async function settle(db: Pool, settlements: Settlement[], { timing, isOnWire }:
   // Of several attempts of one email, the accepted one counts: the statement would take any.
   const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
   const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
-  const ended = ending.length ? await many(db, settleStatement(ending)) : []
+  const ended = ending.length
+    ? await many(db, settleSql(partsFor(ending)).with({ rows: rowsOf(ending), count: ending.length }))
+    : []
   const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
   if (settlements.some(({ refusal }) => refusal))

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, orFail, type Tx } from '../../db/index.ts'
 import { prepared } from '../../db/prepared.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError } from '../../lib/errors/errors.ts'
 import type { CallingProject } from './key-lookup.ts'
 
 /** The calling project, with its key as it was when the request arrived. */

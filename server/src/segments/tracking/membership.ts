@@ -3,7 +3,7 @@ import { many, type Tx } from '../../db/index.ts'
 import { prepared } from '../../db/prepared.ts'
 import { recordset } from '../../db/rows.ts'
 import { recordEvents } from '../../events/record.ts'
-import { entryEventOf, exitEventOf } from '../segment.ts'
+import { entryEventOf, exitEventOf } from '../definition/segment.ts'
 
 type Named = { id: string; name: string; slug: string }
 /** A contact that is to enter or leave a tracked segment. */

@@ -1,7 +1,7 @@
+import { isBadData } from '../../../db/errors/sql-state.ts'
 import { countAffected, type Pool, type Tx, transact } from '../../../db/index.ts'
 import { prepared } from '../../../db/prepared.ts'
 import { insertRows } from '../../../db/rows.ts'
-import { isBadData } from '../../../db/sql-state.ts'
 import { createBatcher } from '../../../lib/concurrency/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import { MB } from '../../../lib/text/units.ts'
