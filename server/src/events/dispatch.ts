@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { isLockTimeout } from '../db/errors/sql-state.ts'
-import { type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { listenForNotifications } from '../db/notifications.ts'
+import { prepared } from '../db/prepared.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../ledger/project-loop.ts'
@@ -190,7 +191,7 @@ export const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
 
 type Claimed = Omit<Reaction, 'listeners'> & { attempts: number }
 
-const CLAIM = sql<Claimed>`${prepared}
+const CLAIM = prepared<Claimed>`
   select id, contact_id as "contactId", event_id as "eventId", event_name as "eventName", attempts, topics
   from reactions where due_at <= now()`
 
@@ -202,9 +203,12 @@ const claimOne = (tx: Tx, projectId: string, id: string) => maybeOne<Claimed>(tx
 /** Reads the listeners of all these reactions, and returns a lookup of those of one and a kind. Reactions with the same topics share the result. */
 async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
   const topics = [...new Set(claimed.flatMap((reaction) => reaction.topics))]
-  const rows = await many<{ topic: string; listener: string }>(tx)`${prepared}
+  const rows = await many(
+    tx,
+    prepared<{ topic: string; listener: string }>`
     select topic, listener from listeners where project_id = ${projectId} and topic = any(${topics}::text[])
-  `
+  `,
+  )
   const known = new Map<string, Map<string, string[]>>()
   const listenersOf = ({ topics }: Pick<Claimed, 'topics'>, kind: string) => {
     const key = JSON.stringify(topics)
@@ -217,7 +221,7 @@ async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
 }
 
 const removeReactions = (tx: Tx, projectId: string, claimed: Claimed[]) =>
-  sql`${prepared} delete from reactions where project_id = ${projectId} and id = any(${claimed.map(({ id }) => id)}::uuid[])`.execute(tx)
+  prepared`delete from reactions where project_id = ${projectId} and id = any(${claimed.map(({ id }) => id)}::uuid[])`.execute(tx)
 
 /** 1 s, 2 s, 4 s, … 1 h. */
 const postponeReaction = (tx: Tx, projectId: string, id: string) =>

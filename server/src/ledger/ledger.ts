@@ -1,5 +1,6 @@
 import { type Insertable, type RawBuilder, sql } from 'kysely'
-import { one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { one, type Pool, type Tx, transact } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import type { Schema } from '../db/schema.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { columnsSql, describeSums, dropEmpty, foldSql, isWiped, rowsSql } from './ledger-sql.ts'
@@ -59,7 +60,7 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
     async append(tx: Tx, rows: Delta[]) {
       if (!rows.length) return
       const columns = columnsSql(Object.keys(rows[0]!))
-      await sql`${prepared}
+      await prepared`
         insert into ${sql.table(deltas)} (${columns})
         select ${columns} from jsonb_populate_recordset(null::${sql.table(deltas)}, ${JSON.stringify(rows)}::jsonb)
       `.execute(tx)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { type Db, many, one, orFail, prepared, scalars, type Tx } from '../db/index.ts'
+import { type Db, many, one, orFail, scalars, type Tx } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import { AppError } from '../lib/errors/errors.ts'
 import { countsOfSql, METERED, PERIOD_START, USAGE_CATEGORIES, type UsageCategory } from './email-counts.ts'
 
@@ -59,17 +60,20 @@ export const lockCapsSql = (projectIds: string[], category: UsageCategory) => sq
 /** The same. Returns the projects that have a cap. */
 export async function lockCaps(tx: Tx, projectIds: string[], category: UsageCategory): Promise<string[]> {
   if (!projectIds.length) return []
-  return scalars<string>(tx)`${prepared}
+  return scalars<string>(
+    tx,
+    prepared`
     with capped as materialized (${cappedSql(projectIds, category)})
     select id, (select ${LOCK}) as locks from capped
-  `
+  `,
+  )
 }
 
 /**
  * Fails if the transactional emails of a project exceed its cap: one statement of the batch that accepts them, after `lockCapsSql` and after they
  * were counted. A project without a cap costs a look-up of its row.
  */
-export const requireRoomSql = (projectIds: string[]) => sql`${prepared}
+export const requireRoomSql = (projectIds: string[]) => prepared`
   select ${orFail(sql`not exists (
     select from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap('transactional')}
       and ${usedSql('transactional')} > p.billing_limit_transactional)`)}`

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
+import { recordset } from '../db/rows.ts'
 import { dropRows } from '../db/wipe-rows.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 
@@ -51,7 +52,7 @@ export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
 
 /** Changes as rows: a derived table named `c`. */
 export const changesSql = (changes: EmailCount[]) =>
-  sql`jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)`
+  sql`${recordset('email_counts', changes, ['projectId', 'kind', 'hour'], { n: 'bigint' })} as c`
 
 /** Adds entries of `email_ledger` to the counts. The caller holds the lock. */
 export const createCountsFold = (listeners: CountListener[]) =>

@@ -206,7 +206,7 @@ function duplicateExports(files: Source[]) {
 }
 
 const WRITE =
-  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?'(\w+)'/g
+  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|insertRows|updateFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?\s*'(\w+)'/g
 
 const foreignWrites = (files: Source[]) =>
   files.flatMap(({ file, code }) =>
@@ -252,9 +252,9 @@ function templateFrom(code: string, start: number) {
   return code.slice(start, end)
 }
 
-/** The code of the functions that `text` calls and `code` declares, in the way of `settleSql(…)`. */
+/** The code of the functions and statements that `text` uses and `code` declares, in the way of `settleSql(…)` and `MARK.with(…)`. */
 const declarationsOf = (code: string, text: string) =>
-  [...text.matchAll(/\b(\w+)\(/g)].map(
+  [...text.matchAll(/\b(\w+)(?:\.with)?\(/g)].map(
     ([, name]) => new RegExp(`^(?:const|function) ${name}\\b[\\s\\S]*?\\n\\}?\\n`, 'm').exec(code)?.[0] ?? '',
   )
 
@@ -388,6 +388,8 @@ test('the rules detect violations', () => {
   expect(foreignWrites([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `insertRows('sessions', rows, ['id'])` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(poolWrites([{ file: 'a.ts', code: "many(db, prepared`${updateFrom('emails', rows, keys)}`)" }])).toEqual(['a.ts emails'])
   expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
   expect(poolWrites([{ file: 'a.ts', code: `one<{ a: x; b: () => y }>(db)\`\${a ? sql\`b\` : c} update emails set x = 1\`` }])).toEqual([
@@ -399,6 +401,9 @@ test('the rules detect violations', () => {
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, saveSql(1))\n\nfunction saveSql() {\n  return sql`delete from jobs`\n}\n' }])).toEqual(
     ['a.ts jobs'],
   )
+  expect(poolWrites([{ file: 'a.ts', code: 'const DROP = prepared`delete from jobs`\n\nmany(db, DROP.with({ a: 1 }))' }])).toEqual([
+    'a.ts jobs',
+  ])
   expect(poolWrites([{ file: 'a.ts', code: `db.deleteFrom('jobs').execute()` }])).toEqual(['a.ts jobs'])
   expect(poolWrites([{ file: 'a.ts', code: 'const f = (tx: Pool) => 1' }])).toEqual(['a.ts tx: Pool'])
   expect(poolWrites([{ file: 'a.ts', code: 'many(tx, sql`update emails set x = 1`)' }])).toEqual([])

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { toSnake } from '../../db/columns.ts'
 import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/outcomes/email-ledger.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { lock } from '../../ledger/locks.ts'
@@ -37,7 +38,7 @@ export async function addToCampaigns(tx: Tx, entries: RawBuilder<unknown>): Prom
 export const lockCampaigns = (tx: Tx, campaigns: CampaignRef[]) =>
   sql`
     select from campaigns where (project_id, id) in (
-      select "projectId", "campaignId" from jsonb_to_recordset(${JSON.stringify(campaigns)}::jsonb) as c("projectId" uuid, "campaignId" uuid))
+      select "projectId", "campaignId" from ${recordset('campaign_minutes', campaigns, ['projectId', 'campaignId'])} as c)
     order by project_id, id for no key update
   `.execute(tx)
 

@@ -1,3 +1,5 @@
+import { given } from '../../db/prepared.ts'
+import { recordset } from '../../db/rows.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, one, type Tx } from '../../db/index.ts'
 import type { WipeScope } from '../../db/wipe-rows.ts'
@@ -76,7 +78,6 @@ type Removal = {
 
 /** Counts contacts that are being removed. Call it before their consents are. */
 export async function countRemoved(tx: Tx, { projectId, contacts, isReset = false }: Removal) {
-  const rows = contacts.map(({ createdAt, createdBy, ...row }) => ({ ...row, created_at: createdAt, created_by: createdBy }))
   const sign = sql.lit(isReset ? -1 : 1)
   const values = DAY_VALUES.map((value) => sql`${sign} * ${sql.ref(value)}`)
   const ofDays = contactLedger.appendSql(
@@ -91,7 +92,8 @@ export async function countRemoved(tx: Tx, { projectId, contacts, isReset = fals
   )
   await sql`
     with given as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as c(id uuid, subscribed boolean, created_at timestamptz, created_by text)
+      select id, subscribed, "createdAt" as created_at, "createdBy" as created_by
+      from ${recordset('contacts', contacts, ['id', 'subscribed', 'createdAt', 'createdBy'])} as c
     ), of_days as (${ofDays}) ${ofToday}
   `.execute(tx)
 }

@@ -1,3 +1,4 @@
+import { recordset } from '../../db/rows.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { isPermanent } from '../../db/errors/sql-state.ts'
@@ -202,8 +203,10 @@ function settle(tx: Tx, ended: FinishedCheck[], proof: 'dns' | 'ses') {
         last_checked_at = now(),
         next_check_at = now() + make_interval(secs => ${CHECK_INTERVAL_SECONDS}),
         updated_at = case when d.status <> c.status then now() else d.updated_at end
-      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as c(
-        "projectId" uuid, id uuid, "checkNumber" int, status text, failures int, "lastError" text, findings jsonb, tokens jsonb, zone text)
+      from ${recordset('domains', given, ['projectId', 'id', 'checkNumber', 'status', 'failures', 'lastError', 'findings'], {
+        tokens: 'jsonb',
+        zone: 'text',
+      })} as c
       where d.project_id = c."projectId" and d.id = c.id and d.check_number = c."checkNumber"
       returning d.*
     )

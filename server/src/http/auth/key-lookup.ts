@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { maybeOne, type Pool, prepared } from '../../db/index.ts'
+import { maybeOne, type Pool } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { ownerSql } from '../../ledger/owner-sql.ts'
 import type { Scope } from './scopes.ts'
 
@@ -40,8 +41,11 @@ const HASH_OF_PAIR = { public: sql.ref('p.public_key_hash'), secret: sql.ref('p.
 /** One statement for the key of the pair and the others: this runs on most requests. */
 export function findByKey(db: Pool, prefix: 'pk' | 'sk', hashes: Buffer[]) {
   const kind = prefix === 'pk' ? 'public' : 'secret'
-  return maybeOne<CallingProject>(db)`${prepared}
+  return maybeOne(
+    db,
+    prepared<CallingProject>`
     select ${WITHOUT_LIMITS} from projects p where ${HASH_OF_PAIR[kind]} = any(${hashes}) and p.deleted_at is null
     union all ${byApiKey(kind, hashes)}
-  `
+  `,
+  )
 }

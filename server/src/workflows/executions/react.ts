@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
 import { COUNTS_FOR_WORKFLOWS, exactTime } from '../../events/first-events.ts'
 import { groupBy } from '../../lib/collections/group-by.ts'
@@ -89,7 +90,7 @@ async function wakeWaiting(tx: Tx, projectId: string, happened: Happened[]) {
       -- The project is a column: see writeRecords.
       select ${projectId}::uuid as project_id, "contactId", "workflowId", array_agg(name) as names,
         jsonb_agg(jsonb_build_object('name', name, 'at', at, 'id', id)) as events
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as h("contactId" uuid, "workflowId" uuid, name text, at text, id uuid)
+      from ${recordset('workflow_executions', rows, ['contactId', 'workflowId'], { name: 'text', at: 'text', id: 'uuid' })} as h
       group by 1, 2, 3
     )
     update workflow_executions e set

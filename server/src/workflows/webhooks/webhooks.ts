@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import type { LoopDeps } from '../../ledger/project-loop.ts'
@@ -96,13 +97,12 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
 
 /** One request of each host; none of a host whose requests other workers have taken. */
 async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
-  const chosen = hosts.map(({ projectId, host, owner, key }) => ({ project_id: projectId, host, owner, key }))
   return many<Leased>(tx)`
     with chosen as materialized (
       select mine.*, h.owner, h.key
-      from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
+      from ${recordset('workflow_executions', hosts, ['projectId'], { host: 'text', owner: 'text', key: 'text' })} as h cross join lateral (
         select project_id, id from workflow_executions
-        where project_id = h.project_id and webhook_host = h.host and due_at <= now()
+        where project_id = h."projectId" and webhook_host = h.host and due_at <= now()
         order by due_at limit 1 for update skip locked
       ) as mine
     )

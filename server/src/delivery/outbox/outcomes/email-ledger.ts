@@ -1,3 +1,4 @@
+import { recordset } from '../../../db/rows.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { isStatementTimeout } from '../../../db/errors/sql-state.ts'
 import { isDatabaseUnavailable } from '../../../db/errors/unavailable.ts'
@@ -78,9 +79,6 @@ export type LedgerEntry = {
   countedAt?: Date | null
 }
 
-/** Callers pass more of an email than is written. */
-const ENTRY_COLUMNS: (keyof LedgerEntry)[] = ['projectId', 'id', 'kind', 'n', 'source', 'campaignId', 'test', 'countedAt']
-
 const HAS_FACT = sql`n > 0 and kind in (${sql.join(Object.keys(FACT_TIMES).map((kind) => sql.lit(kind)))})`
 
 /** Appends what happened to emails, given as rows of the columns of a LedgerEntry: one row per project, kind, source, campaign and hour. */
@@ -98,10 +96,15 @@ export const insertAcceptedSql = (emails: RawBuilder<unknown>) => sql`
 /** The same, for what the caller knows. */
 export async function addEntries(tx: Tx, entries: LedgerEntry[]) {
   if (!entries.length) return
-  await insertEntriesSql(sql`
-    select "projectId", id, kind, coalesce(n, 1) as n, source, "campaignId", coalesce(test, false) as test, "countedAt"
-    from jsonb_to_recordset(${JSON.stringify(entries, ENTRY_COLUMNS)}::jsonb) as e(
-      "projectId" uuid, id uuid, kind text, n int, source text, "campaignId" uuid, test boolean, "countedAt" timestamptz)`).execute(tx)
+  // Callers pass more of an email than is written.
+  const rows = entries.map(({ projectId, id, kind, n = 1, source, campaignId, test = false, countedAt }) => {
+    return { projectId, id, kind, n, source, campaignId, test, countedAt }
+  })
+  const given = recordset('email_ledger', rows, ['projectId', 'id', 'kind', 'n', 'source', 'campaignId'], {
+    test: 'boolean',
+    countedAt: 'timestamptz',
+  })
+  await insertEntriesSql(given).execute(tx)
 }
 
 // Adding up ------------------------------------------------------------------------------------------------------------
