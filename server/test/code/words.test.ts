@@ -71,9 +71,11 @@ const findBanned = (text: string) => BANNED.filter(([phrase]) => phrase.test(tex
 /** Comments and pages whose sentences are checked, with the descriptions of the API in the generated client. */
 const WRITTEN = ['server/src', 'sdk/src', 'sdk/cli', 'scripts', 'docs', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
 
+/** A comment or paragraph that begins without its subject. Questions may. */
+const BEGINNING = /^(?:Of|Who|Whoever|Whom|Whose|What|Those)\b(?!.*\?)/
+
 /** Ways to write a sentence that readers have to read twice, and why. */
 const PATTERNS: [pattern: RegExp, why: string][] = [
-  [/^(?:Of|Who|Whoever|Whom|Whose|What|Those)\b(?!.*\?)/, 'begins without its subject: name the email, worker, caller or row'],
   [/\bno more(?=[.,;:]|$)/, 'a verb with "no more" is read as a number: say what stops'],
   [/\bso (?:many|long)\b(?! (?:as|that)\b)/, 'the reader has to look for the number: name it'],
   [/\banew\b/, 'archaic: again'],
@@ -96,20 +98,18 @@ const paragraphsOf = (page: string) =>
 
 const sentencesOf = (text: string) => text.replace(/`[^`]*`|"[^"]*"/g, 'x').split(/(?<=[.?!]) /)
 
-function findPatterns(texts: string[]) {
-  return texts.flatMap((text) =>
-    PATTERNS.flatMap(([pattern, why], index) => {
-      const found = index === 0 ? [text.trim()] : sentencesOf(text.replace(/\s+/g, ' ').trim())
-      return found.filter((part) => pattern.test(part)).map((part) => `${part.slice(0, 100)} → ${why}`)
-    }),
-  )
-}
+const findPatterns = (texts: string[]) =>
+  texts.flatMap((text) => {
+    const sentences = sentencesOf(text.replace(/\s+/g, ' ').trim())
+    const found = PATTERNS.flatMap(([pattern, why]) => sentences.filter((each) => pattern.test(each)).map((each) => `${each} → ${why}`))
+    return BEGINNING.test(sentences[0]!) ? [`${sentences[0]} → name the email, worker, caller or row`, ...found] : found
+  })
 
 /** Folders of the server whose comments are not checked yet. */
 const UNCHECKED =
   /^server\/src\/(?:lib\/(?:concurrency|budget|smtp)|ledger|delivery\/sender\/(?:limits|ledger)|webhook[a-z-]*|nodes|db|delivery\/outbox|jobs|http\/limits)\//
 
-const writtenFiles = WRITTEN.flatMap(listFiles).filter((file) => /\.(?:ts|mjs|md)$/.test(file) && !UNCHECKED.test(file))
+const writtenFiles = WRITTEN.flatMap(listFiles).filter((file) => /\.(?:tsx?|mjs|md)$/.test(file) && !UNCHECKED.test(file))
 const textsOf = (file: string) => (file.endsWith('.md') ? paragraphsOf : commentsOf)(readText(file))
 
 describe('texts that people read', () => {
