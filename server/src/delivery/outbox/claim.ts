@@ -4,7 +4,9 @@ import { fixedStatement } from '../../db/fixed-statement.ts'
 import { countAffected, type Db, many, maybeOne, type Pool, prepared, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
+import { backoffSql } from '../../lib/backoff.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { MINUTE, SECOND } from '../../lib/text/units.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
 import { KEYED_PLANS } from './keyed-plans.ts'
 import { HELD } from './refusals/hold.ts'
@@ -181,9 +183,10 @@ const claimStatement = fixedStatement(
 export const CLAIMED_COLUMNS = sql`${ROW}, e.lane as priority, coalesce(e.send_at, e.created_at) as "createdAt",
   coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
 
-/** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
+const SUSPECT_REST_MS = { first: SECOND, longest: MINUTE }
+/** Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
-  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))
+  and updated_at < now() - ${backoffSql(sql`crashes - ${sql.lit(SUSPECT_CRASHES)}`, SUSPECT_REST_MS)}
   and not exists (select from streams t where t.project_id = emails.project_id and t.id = emails.stream_id and ${isStopped})`
 
 /** With "order by", or the planner may scan all emails in the hope to find one early. */

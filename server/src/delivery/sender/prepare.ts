@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../db/index.ts'
-import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
 import { crash } from '../../lib/crash-point.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import type { Log } from '../../lib/log.ts'
 import { MB, MINUTE } from '../../lib/text/units.ts'
@@ -46,7 +46,7 @@ type Deps = {
  * Large contents that are read and built at once, and very large ones: a message of 40 MB is in memory several times. Owners take turns. The waits
  * end when the process stops; the emails are then given back.
  */
-const LARGE_AT_ONCE = { slots: 4, maxWaiting: 10_000, maxWaitMs: 10 * MINUTE }
+const LARGE_AT_ONCE = { slots: 4, maxWaiting: 5_000, maxWaitMs: 10 * MINUTE }
 const VERY_LARGE = 4 * MB
 /** Poll interval while there is no room. */
 const FULL_MS = 20
@@ -54,8 +54,8 @@ const FULL_MS = 20
 /** The first half of the pipeline: gate, render, build. */
 export function createPrepare({ db, health, log, ownerOf, contents, settle, builder, timeouts }: Deps) {
   const sizes = createRenderedSizes()
-  const large = createFairQueue(LARGE_AT_ONCE)
-  const veryLarge = createFairQueue({ ...LARGE_AT_ONCE, slots: 1 })
+  const large = createFairSemaphore(LARGE_AT_ONCE)
+  const veryLarge = createFairSemaphore({ ...LARGE_AT_ONCE, slots: 1 })
 
   /**
    * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
@@ -109,7 +109,7 @@ export function createPrepare({ db, health, log, ownerOf, contents, settle, buil
     }
     while (waiting.length) {
       await untilRoom(context, [email], true)
-      await (content.unreadBytes > VERY_LARGE ? veryLarge : large).run(ownerOf(email.projectId), email.priority, prepareGroup)
+      await (content.unreadBytes > VERY_LARGE ? veryLarge : large)(ownerOf(email.projectId), prepareGroup, { priority: email.priority })
     }
   }
 

@@ -1,0 +1,216 @@
+import { KB, SECOND } from '../text/units.ts'
+import { createCounts } from './counts.ts'
+import { equalShare, fits, isWithin } from './share.ts'
+
+export const BYTE_BUDGET_LIMITS = {
+  /** Longest wait for bytes. Longer than `graceMs`: every body has to prove its pace before the wait ends. */
+  waitMs: 15 * SECOND,
+  /** Bodies and messages of one owner that may wait at once. */
+  waiting: 16,
+  /** Lowest pace of a holder beyond its share while another owner waits. */
+  bytesPerSecond: 64 * KB,
+  /** Time before that pace is demanded, and the longest pause that earlier bytes make up for. */
+  graceMs: 10 * SECOND,
+  /** Wait after which the slowest holder beyond its share is cut off at any pace: otherwise several owners together could fill the budget. */
+  patienceMs: 5 * SECOND,
+  /** Interval at which paces are measured. */
+  watchMs: SECOND,
+}
+export type ByteBudgetLimits = typeof BYTE_BUDGET_LIMITS
+
+/** Bodies and messages up to this size are not counted: a connection costs as much memory, and a full budget must not refuse a sign-in. */
+export const SMALL_BODY = 16 * KB
+
+/** A body or message on its way. */
+export type Arrival = {
+  /** Bytes received so far. */
+  bytes: () => number
+  /** False while this process does not read, and when everything has arrived. */
+  isReading: () => boolean
+  /** Ends it. Its bytes are free already. */
+  cutOff: () => void
+}
+
+export type ByteHold = {
+  /** Whether the bytes, `total` so far, fit. A promise while they wait for others to end. */
+  grow(total: number): boolean | Promise<boolean>
+  /** May be called more than once. */
+  release(): void
+}
+
+/** Bytes that may be held at once, with what each owner holds of them. */
+export type BytePool = { size: number; held: ReturnType<typeof createCounts> }
+/** `share`: the part of the pool that one owner may hold, however little the others need. */
+export type PoolShare = { pool: BytePool; share: number }
+
+/** `slackMs`: the time for which it may pause before it counts as slow. */
+type Hold = {
+  owner: string
+  shares: PoolShare[]
+  arrival: Arrival
+  bytes: number
+  readMs: number
+  slackMs: number
+  seenBytes: number
+  seenAt: number
+}
+/** Bytes that a body wants. */
+type Claim = { hold: Hold; bytes: number }
+type Waiting = Claim & { since: number; end: (isGranted: boolean) => void }
+
+/**
+ * Bounds the bytes held at once. While a pool is full, an owner within an equal share waits a moment. Owners beyond it get no new bodies in; those
+ * that have begun keep what they have and wait for more, and the slowest are cut off. A single body is always admitted to an empty pool: its
+ * size has a limit of its own.
+ */
+export function createByteBudget(total: number, given: Partial<ByteBudgetLimits> = {}) {
+  const limits = { ...BYTE_BUDGET_LIMITS, ...given }
+  const holds = new Set<Hold>()
+  const waiting = new Set<Waiting>()
+  let timer: NodeJS.Timeout | undefined
+
+  const whole = createBytePool(total)
+  const waitsOf = (hold: Hold) => [...waiting].filter((each) => each.hold === hold)
+
+  /** An equal share for each owner that holds bytes of the pool or wants some, at most half. */
+  function equalShareOf(pool: BytePool, hold: Hold) {
+    const owners = new Set([...pool.held.counts.keys(), hold.owner])
+    for (const each of waiting) if (isInPool(pool, each.hold)) owners.add(each.hold.owner)
+    return equalShare(pool.size, Math.max(2, owners.size))
+  }
+
+  const isBeyond = (pool: BytePool, { hold, bytes }: Claim) => pool.held.of(hold.owner) + bytes > equalShareOf(pool, hold)
+
+  /** Whether another owner that has less than an equal share waits for bytes of the pool. */
+  const isOwed = (pool: BytePool, owner: string) =>
+    [...waiting].some((other) => other.hold.owner !== owner && isInPool(pool, other.hold) && !isBeyond(pool, other))
+
+  /** The pool that has no bytes left for a claim; or none beyond an equal share, because they are owed to another owner. */
+  function findLacking(claim: Claim) {
+    const { owner, shares } = claim.hold
+    const isLacking = ({ pool }: PoolShare) =>
+      !fits(pool.held, pool.size, claim.bytes) || (waiting.size > 0 && isBeyond(pool, claim) && isOwed(pool, owner))
+    return shares.find(isLacking)?.pool
+  }
+
+  function take(hold: Hold, bytes: number): boolean | Promise<boolean> {
+    const claim = { hold, bytes }
+    if (!isWithinShares(claim)) return false
+    const lacking = findLacking(claim)
+    if (lacking) return !hold.bytes && isBeyond(lacking, claim) ? false : wait(claim)
+    change(claim)
+    return true
+  }
+
+  function change({ hold, bytes }: Claim) {
+    hold.bytes += bytes
+    for (const { pool } of hold.shares) pool.held.change(hold.owner, bytes)
+  }
+
+  function wait(claim: Claim): boolean | Promise<boolean> {
+    if ([...waiting].filter(({ hold }) => hold.owner === claim.hold.owner).length >= limits.waiting) return false
+    return new Promise((resolve) => {
+      const timeout = setTimeout(() => {
+        own.end(false)
+        grantWaiting()
+      }, limits.waitMs).unref()
+      const own: Waiting = {
+        ...claim,
+        since: performance.now(),
+        end(isGranted) {
+          clearTimeout(timeout)
+          waiting.delete(own)
+          resolve(isGranted)
+        },
+      }
+      waiting.add(own)
+      relieve()
+    })
+  }
+
+  /** The owners that hold the least come first. */
+  function grantWaiting() {
+    const heldBy = ({ hold }: Waiting) => whole.held.of(hold.owner)
+    for (const each of [...waiting].sort((a, b) => heldBy(a) - heldBy(b))) {
+      if (findLacking(each) || !isWithinShares(each)) continue
+      change(each)
+      each.end(true)
+    }
+  }
+
+  function release(hold: Hold) {
+    holds.delete(hold)
+    for (const each of waitsOf(hold)) each.end(false)
+    if (hold.bytes) change({ hold, bytes: -hold.bytes })
+    grantWaiting()
+  }
+
+  /** Cuts off as many as those that wait need. */
+  function relieve() {
+    for (const each of waiting) {
+      for (let slowest = findSlowest(each); slowest && waiting.has(each); slowest = findSlowest(each)) {
+        release(slowest)
+        slowest.arrival.cutOff()
+      }
+    }
+  }
+
+  /** Of owners beyond an equal share. A body that waits for more is not read, but gives way like those that are. */
+  function findSlowest(claim: Waiting): Hold | undefined {
+    const pool = findLacking(claim)
+    if (!pool || isBeyond(pool, claim)) return undefined
+    const share = equalShareOf(pool, claim.hold)
+    const longestSlack = performance.now() - claim.since < limits.patienceMs ? 0 : Number.POSITIVE_INFINITY
+    let slowest: Hold | undefined
+    for (const each of holds) {
+      if (!each.bytes || !isInPool(pool, each) || pool.held.of(each.owner) <= share || each.slackMs > longestSlack) continue
+      if (!waitsOf(each).length && (each.readMs < limits.graceMs || !each.arrival.isReading())) continue
+      if (!slowest || each.slackMs < slowest.slackMs) slowest = each
+    }
+    return slowest
+  }
+
+  function watch() {
+    for (const hold of holds) measure(hold, limits)
+    relieve()
+    if (holds.size) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    whole,
+    /** A part of the budget that some holders have to share. */
+    part: (share: number) => createBytePool(total * share),
+    hold(owner: string, shares: PoolShare[], arrival: Arrival): ByteHold {
+      const start = { readMs: 0, slackMs: limits.graceMs, seenBytes: arrival.bytes(), seenAt: performance.now() }
+      const hold: Hold = { owner, shares, arrival, bytes: 0, ...start }
+      return {
+        grow(size) {
+          if (size <= SMALL_BODY) return true
+          holds.add(hold)
+          timer ??= setInterval(watch, limits.watchMs).unref()
+          return take(hold, size - hold.bytes)
+        },
+        release: () => release(hold),
+      }
+    },
+  }
+}
+
+const createBytePool = (size: number): BytePool => ({ size, held: createCounts() })
+
+const isInPool = (pool: BytePool, { shares }: Hold) => shares.some((each) => each.pool === pool)
+
+const isWithinShares = ({ hold, bytes }: Claim) =>
+  hold.shares.every(({ pool, share }) => isWithin(pool.held, hold.owner, pool.size * share, bytes))
+
+/** A late call means that this process did not read meanwhile, so at most the interval counts. */
+function measure(hold: Hold, { watchMs, graceMs, bytesPerSecond }: ByteBudgetLimits) {
+  const [now, bytes] = [performance.now(), hold.arrival.bytes()]
+  const ms = hold.arrival.isReading() ? Math.min(now - hold.seenAt, watchMs) : 0
+  hold.readMs += ms
+  hold.slackMs = Math.min(graceMs, hold.slackMs - ms + ((bytes - hold.seenBytes) / bytesPerSecond) * SECOND)
+  hold.seenAt = now
+  hold.seenBytes = bytes
+}
