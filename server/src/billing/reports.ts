@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { dropRows } from '../db/wipe-rows.ts'
-import { backoffSql } from '../lib/backoff.ts'
+import { backoffSql } from '../lib/concurrency/backoff.ts'
 import type { StripeConfig } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { storable } from '../lib/text/storable.ts'

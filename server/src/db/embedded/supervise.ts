@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backoffMs } from '../../lib/backoff.ts'
+import { backoffMs } from '../../lib/concurrency/backoff.ts'
 import { type Cluster, clusterUrl } from './cluster.ts'
 import { type Owner, takeOwnership } from './owner.ts'
 import { launch, logTail, type Postmaster, readPidFile, trimLog } from './postmaster.ts'

@@ -1,6 +1,14 @@
 import { KB, SECOND } from '../text/units.ts'
-import { createCounts } from './counts.ts'
-import { equalShare, fits, isWithin } from './share.ts'
+import {
+  type ByteClaim,
+  createBytePool,
+  equalShareOf,
+  findLacking,
+  isBeyond,
+  isInPool,
+  isWithinShares,
+  type PoolShare,
+} from './byte-pool.ts'
 
 export const BYTE_BUDGET_LIMITS = {
   /** Longest wait for bytes. Longer than `graceMs`: every body has to prove its pace before the wait ends. */
@@ -38,11 +46,6 @@ export type ByteHold = {
   release(): void
 }
 
-/** Bytes that may be held at once, with what each owner holds of them. */
-export type BytePool = { size: number; held: ReturnType<typeof createCounts> }
-/** `share`: the part of the pool that one owner may hold, however little the others need. */
-export type PoolShare = { pool: BytePool; share: number }
-
 /** `slackMs`: the time for which it may pause before it counts as slow. */
 type Hold = {
   owner: string
@@ -54,9 +57,7 @@ type Hold = {
   seenBytes: number
   seenAt: number
 }
-/** Bytes that a body wants. */
-type Claim = { hold: Hold; bytes: number }
-type Waiting = Claim & { since: number; end: (isGranted: boolean) => void }
+type Waiting = ByteClaim<Hold> & { since: number; end: (isGranted: boolean) => void }
 
 /**
  * Bounds the bytes held at once. While a pool is full, an owner within an equal share waits a moment. Owners beyond it get no new bodies in; those
@@ -72,42 +73,21 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   const whole = createBytePool(total)
   const waitsOf = (hold: Hold) => [...waiting].filter((each) => each.hold === hold)
 
-  /** An equal share for each owner that holds bytes of the pool or wants some, at most half. */
-  function equalShareOf(pool: BytePool, hold: Hold) {
-    const owners = new Set([...pool.held.counts.keys(), hold.owner])
-    for (const each of waiting) if (isInPool(pool, each.hold)) owners.add(each.hold.owner)
-    return equalShare(pool.size, Math.max(2, owners.size))
-  }
-
-  const isBeyond = (pool: BytePool, { hold, bytes }: Claim) => pool.held.of(hold.owner) + bytes > equalShareOf(pool, hold)
-
-  /** Whether another owner that has less than an equal share waits for bytes of the pool. */
-  const isOwed = (pool: BytePool, owner: string) =>
-    [...waiting].some((other) => other.hold.owner !== owner && isInPool(pool, other.hold) && !isBeyond(pool, other))
-
-  /** The pool that has no bytes left for a claim; or none beyond an equal share, because they are owed to another owner. */
-  function findLacking(claim: Claim) {
-    const { owner, shares } = claim.hold
-    const isLacking = ({ pool }: PoolShare) =>
-      !fits(pool.held, pool.size, claim.bytes) || (waiting.size > 0 && isBeyond(pool, claim) && isOwed(pool, owner))
-    return shares.find(isLacking)?.pool
-  }
-
   function take(hold: Hold, bytes: number): boolean | Promise<boolean> {
     const claim = { hold, bytes }
     if (!isWithinShares(claim)) return false
-    const lacking = findLacking(claim)
-    if (lacking) return !hold.bytes && isBeyond(lacking, claim) ? false : wait(claim)
+    const lacking = findLacking(claim, waiting)
+    if (lacking) return !hold.bytes && isBeyond(lacking, claim, waiting) ? false : wait(claim)
     change(claim)
     return true
   }
 
-  function change({ hold, bytes }: Claim) {
+  function change({ hold, bytes }: ByteClaim<Hold>) {
     hold.bytes += bytes
     for (const { pool } of hold.shares) pool.held.change(hold.owner, bytes)
   }
 
-  function wait(claim: Claim): boolean | Promise<boolean> {
+  function wait(claim: ByteClaim<Hold>): boolean | Promise<boolean> {
     if ([...waiting].filter(({ hold }) => hold.owner === claim.hold.owner).length >= limits.waiting) return false
     return new Promise((resolve) => {
       const timeout = setTimeout(() => {
@@ -132,7 +112,7 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   function grantWaiting() {
     const heldBy = ({ hold }: Waiting) => whole.held.of(hold.owner)
     for (const each of [...waiting].sort((a, b) => heldBy(a) - heldBy(b))) {
-      if (findLacking(each) || !isWithinShares(each)) continue
+      if (findLacking(each, waiting) || !isWithinShares(each)) continue
       change(each)
       each.end(true)
     }
@@ -157,9 +137,9 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
 
   /** Of owners beyond an equal share. A body that waits for more is not read, but gives way like those that are. */
   function findSlowest(claim: Waiting): Hold | undefined {
-    const pool = findLacking(claim)
-    if (!pool || isBeyond(pool, claim)) return undefined
-    const share = equalShareOf(pool, claim.hold)
+    const pool = findLacking(claim, waiting)
+    if (!pool || isBeyond(pool, claim, waiting)) return undefined
+    const share = equalShareOf(pool, waiting)
     const longestSlack = performance.now() - claim.since < limits.patienceMs ? 0 : Number.POSITIVE_INFINITY
     let slowest: Hold | undefined
     for (const each of holds) {
@@ -197,13 +177,6 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
     },
   }
 }
-
-const createBytePool = (size: number): BytePool => ({ size, held: createCounts() })
-
-const isInPool = (pool: BytePool, { shares }: Hold) => shares.some((each) => each.pool === pool)
-
-const isWithinShares = ({ hold, bytes }: Claim) =>
-  hold.shares.every(({ pool, share }) => isWithin(pool.held, hold.owner, pool.size * share, bytes))
 
 /** A late call means that this process did not read meanwhile, so at most the interval counts. */
 function measure(hold: Hold, { watchMs, graceMs, bytesPerSecond }: ByteBudgetLimits) {

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createCounts } from './counts.ts'
-import { chooseNext, excludedOwners, mayTake, type Pool } from './share.ts'
+import { chooseNext, excludedOwners, mayTake, type SharedPool } from './share.ts'
 
 type Work = { owner: string; amount: number }
 
 /** Pools of every kind: slots and bytes, with and without a share of their own, a reserve, and slots beyond the size. */
-const pools: fc.Arbitrary<Pool> = fc.integer({ min: 2, max: 9 }).chain((size): fc.Arbitrary<Pool> => {
+const pools: fc.Arbitrary<SharedPool> = fc.integer({ min: 2, max: 9 }).chain((size): fc.Arbitrary<SharedPool> => {
   const share = fc.integer({ min: 1, max: size })
-  return fc.oneof<fc.Arbitrary<Pool>[]>(
+  return fc.oneof<fc.Arbitrary<SharedPool>[]>(
     fc.record({ size: fc.constant(size), reserve: fc.nat(1), extra: fc.nat(2) }),
-    share.map((each): Pool => ({ size, share: each, alone: each })),
-    share.map((each): Pool => ({ size, share: each })),
+    share.map((each): SharedPool => ({ size, share: each, alone: each })),
+    share.map((each): SharedPool => ({ size, share: each })),
   )
 })
 const scenes = fc.record({
@@ -23,7 +23,7 @@ const scenes = fc.record({
 })
 
 /** A pool in use, with the order of those that wait: what an owner holds, if wanted, and then how long ago it started. */
-function start({ pool, isFewestFirst = true }: { pool: Pool; isFewestFirst?: boolean }) {
+function start({ pool, isFewestFirst = true }: { pool: SharedPool; isFewestFirst?: boolean }) {
   const held = createCounts()
   const lastStart = new Map<string, number>()
   const running: Work[] = []
@@ -85,7 +85,7 @@ test('whatever waits and ends, shares are kept, a newcomer starts at once, and n
 })
 
 describe('a newcomer', () => {
-  const fill = (pool: Pool) => {
+  const fill = (pool: SharedPool) => {
     const bench = start({ pool })
     const work = { owner: 'ann', amount: 1 }
     while (bench.choose([work])) bench.take(work)

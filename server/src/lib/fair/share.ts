@@ -4,7 +4,7 @@ import type { Held } from './counts.ts'
  * Something that owners share: slots for work, emails in hand, bytes in memory. The rules are the same for all of them. An owner has a share,
  * half of the pool unless given: while others wait it holds no more. Who holds the least is next. A newcomer starts at once.
  */
-export type Pool = {
+export type SharedPool = {
   size: number
   /** The most that one owner may hold while others wait. */
   share?: number
@@ -31,7 +31,7 @@ export const isWithin = (held: Held, owner: string, share: number, amount = 1) =
 export function mayTake(
   held: Held,
   owner: string,
-  { size, share = Math.max(1, Math.floor(size / 2)), alone = size, reserve = 0, extra = 0 }: Pool,
+  { size, share = Math.max(1, Math.floor(size / 2)), alone = size, reserve = 0, extra = 0 }: SharedPool,
   { othersWait = true, amount = 1 }: Request = {},
 ) {
   if (held.of(owner) === 0) return fits(held, size + extra, amount)
@@ -41,7 +41,7 @@ export function mayTake(
 }
 
 /** Owners that may not take more now: a claim leaves their work out. */
-export const excludedOwners = (held: Held, pool: Pool, request?: Request) =>
+export const excludedOwners = (held: Held, pool: SharedPool, request?: Request) =>
   [...held.counts.keys()].filter((owner) => !mayTake(held, owner, pool, request))
 
 /**

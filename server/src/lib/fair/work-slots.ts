@@ -1,5 +1,5 @@
-import { backoffMs } from '../backoff.ts'
 import { createCache } from '../cache.ts'
+import { backoffMs } from '../concurrency/backoff.ts'
 import { SECOND } from '../text/units.ts'
 import { createCounts } from './counts.ts'
 import { chooseNext, mayTake } from './share.ts'

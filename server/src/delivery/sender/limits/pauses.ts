@@ -1,5 +1,5 @@
 import { type Pool, transact } from '../../../db/index.ts'
-import { backoffMs } from '../../../lib/backoff.ts'
+import { backoffMs } from '../../../lib/concurrency/backoff.ts'
 import { createSemaphore } from '../../../lib/concurrency/semaphore.ts'
 import type { Log } from '../../../lib/log.ts'
 import { MINUTE } from '../../../lib/text/units.ts'

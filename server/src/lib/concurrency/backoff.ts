@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { SECOND } from './text/units.ts'
+import { SECOND } from '../text/units.ts'
 
 /** Milliseconds. */
 type Waits = { first: number; longest: number }
