@@ -3,7 +3,7 @@ import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } 
 import { dropRows } from '../db/wipe-rows.ts'
 import { backoffSql } from '../lib/concurrency/backoff.ts'
 import type { StripeConfig } from '../lib/config.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 import { storable } from '../lib/text/storable.ts'
 import { HOUR, MINUTE } from '../lib/text/units.ts'
 import { USAGE_CATEGORIES, type UsageCategory } from '../projects/email-counts.ts'

@@ -1,10 +1,10 @@
 import type { Duplex } from 'node:stream'
 import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql, type Transaction } from 'kysely'
 import pg from 'pg'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
+import { isRetryable } from './errors/sql-state.ts'
 import type { Statement } from './fixed-statement.ts'
 import type { Schema } from './schema.ts'
-import { isRetryable } from './sql-state.ts'
 
 /** Held by the composition root, routes and job handlers. */
 export type Pool = Kysely<Schema>

@@ -1,7 +1,8 @@
-import { type Config, ConfigError } from '../lib/config.ts'
-import type { Log } from '../lib/log.ts'
+import type { Config } from '../lib/config.ts'
+import { ConfigError } from '../lib/errors/config-error.ts'
+import type { Log } from '../lib/process/log.ts'
 import { attachEmbedded, startEmbedded } from './embedded/embedded.ts'
-import { withClient } from './nodes/with-client.ts'
+import { withClient } from './with-client.ts'
 
 export type Database = { url: string; stop(): Promise<void>; abort(): void }
 

@@ -1,6 +1,6 @@
 import { one, type Pool } from '../db/index.ts'
-import { explainBudget, readConnectionBudget } from '../db/nodes/connection-budget.ts'
 import type { Config } from '../lib/config.ts'
+import { explainBudget, readConnectionBudget } from '../nodes/connection-budget.ts'
 import { type Check, ok, warn } from './check.ts'
 
 /** Settings without which an acknowledged email can be lost, or tables grow for ever. */

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import type { WaitingWork } from '../lib/fair/work-slots.ts'
-import { createLog } from '../lib/log.ts'
+import { createLog } from '../lib/process/log.ts'
 import { startProjectLoop } from './project-loop.ts'
 
 const HOUR_MS = 3_600_000

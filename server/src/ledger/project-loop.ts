@@ -1,7 +1,7 @@
 import { createWakeSignal } from '../lib/concurrency/wake-signal.ts'
 import { createWorkSlots, type WaitingWork, type WorkEnd } from '../lib/fair/work-slots.ts'
-import type { Log } from '../lib/log.ts'
-import { createRareWarning } from '../lib/rare-warning.ts'
+import type { Log } from '../lib/process/log.ts'
+import { createRareWarning } from '../lib/process/rare-warning.ts'
 
 /** `more`: it waits again at once. `locked`: another process works on it. `restMs`: its key rests. The others as in work-slots.ts. */
 export type LoopOutcome = WorkEnd | 'more' | 'locked' | { restMs: number }

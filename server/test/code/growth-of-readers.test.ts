@@ -2,10 +2,10 @@ import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
 import { readRecords } from '../../src/contacts/csv/csv-records.ts'
 import { readReport } from '../../src/delivery/feedback/dsn.ts'
-import { untrackHtml } from '../../src/delivery/message/untrack.ts'
+import { untrackHtml } from '../../src/delivery/message/links/untrack.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
-import { readHtml } from '../../src/mime/html-to-text.ts'
-import { labelLinks } from '../../src/mime/label-links.ts'
+import { readHtml } from '../../src/mime/html/html-to-text.ts'
+import { labelLinks } from '../../src/mime/html/label-links.ts'
 import { readMessage } from '../../src/mime/raw/read-message.ts'
 import { readVisible } from '../../src/preferences/visible.ts'
 import { prepare } from '../../src/templates/language/prepare.ts'
@@ -121,6 +121,6 @@ test.each(CASES)('%s: %j takes time by its length', async (name, piece) => {
   expect(isInProportion(best), `${best.map((ms) => ms.toFixed(1)).join(', ')} ms`).toBe(true)
 })
 
-/** At most sixfold a step, over both steps: a collection of garbage may fall into one of them. Quadratic time grows 256-fold. */
-const isInProportion = ([small, medium, large]: number[]) =>
-  Number.isFinite(large) && (small! >= LEAST_MS ? large! / small! <= MAX_GROWTH ** 2 : medium! < LEAST_MS || large! / medium! <= MAX_GROWTH)
+/** At most sixfold a step. Quadratic time grows sixteenfold. */
+const isInProportion = ([small, medium, large]: number[]) => isStep(small!, medium!) && isStep(medium!, large!)
+const isStep = (before: number, after: number) => Number.isFinite(after) && (before < LEAST_MS || after / before <= MAX_GROWTH)

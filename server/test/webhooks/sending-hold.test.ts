@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { run } from '../../src/cli.ts'
 import { many, maybeOne, scalar } from '../../src/db/index.ts'
 import { FOLDED_LEDGERS } from '../../src/ledgers.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { serveMetrics } from '../../src/monitoring/serve-metrics.ts'
 import { useApp } from '../support/app.ts'
 import { eventually, until } from '../support/eventually.ts'

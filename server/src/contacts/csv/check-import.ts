@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, scalar } from '../../db/index.ts'
-import { tryLater } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors/errors.ts'
 import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { isPersonal, loadSpelling } from '../../lib/network/mailbox-providers.ts'
 import { type CsvRow, type Layout, readLayout, readRows } from './csv.ts'

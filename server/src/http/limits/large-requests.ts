@@ -1,8 +1,8 @@
-import { tryLater } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors/errors.ts'
 import type { Rests } from '../../lib/fair/rests.ts'
 import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { KB, SECOND } from '../../lib/text/units.ts'
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 import { SLOW_READS_PER_OWNER } from './slow-reads.ts'
 
 /** Body bytes from which a request takes the database and this process noticeable time. */

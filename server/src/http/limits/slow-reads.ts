@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import type { FastifyRequest as Request, RouteOptions } from 'fastify'
-import { fail, tryLater } from '../../lib/errors.ts'
+import { fail, tryLater } from '../../lib/errors/errors.ts'
 import type { Rests } from '../../lib/fair/rests.ts'
 import { createFairSemaphore, type FairSemaphore } from '../../lib/fair/semaphore.ts'
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

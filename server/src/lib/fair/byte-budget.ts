@@ -58,6 +58,7 @@ type Hold = {
   seenAt: number
 }
 type Waiting = ByteClaim<Hold> & { since: number; end: (isGranted: boolean) => void }
+type Held = { holds: ReadonlySet<Hold>; waiting: ReadonlySet<Waiting>; limits: ByteBudgetLimits }
 
 /**
  * Bounds the bytes held at once. While a pool is full, an owner within an equal share waits a moment. Owners beyond it get no new bodies in; those
@@ -71,7 +72,7 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   let timer: NodeJS.Timeout | undefined
 
   const whole = createBytePool(total)
-  const waitsOf = (hold: Hold) => [...waiting].filter((each) => each.hold === hold)
+  const held = { holds, waiting, limits }
 
   function take(hold: Hold, bytes: number): boolean | Promise<boolean> {
     const claim = { hold, bytes }
@@ -120,7 +121,7 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
 
   function release(hold: Hold) {
     holds.delete(hold)
-    for (const each of waitsOf(hold)) each.end(false)
+    for (const each of waitsOf(hold, waiting)) each.end(false)
     if (hold.bytes) change({ hold, bytes: -hold.bytes })
     grantWaiting()
   }
@@ -128,26 +129,11 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   /** Cuts off as many as those that wait need. */
   function relieve() {
     for (const each of waiting) {
-      for (let slowest = findSlowest(each); slowest && waiting.has(each); slowest = findSlowest(each)) {
+      for (let slowest = findSlowest(each, held); slowest && waiting.has(each); slowest = findSlowest(each, held)) {
         release(slowest)
         slowest.arrival.cutOff()
       }
     }
-  }
-
-  /** Of owners beyond an equal share. A body that waits for more is not read, but gives way like those that are. */
-  function findSlowest(claim: Waiting): Hold | undefined {
-    const pool = findLacking(claim, waiting)
-    if (!pool || isBeyond(pool, claim, waiting)) return undefined
-    const share = equalShareOf(pool, waiting)
-    const longestSlack = performance.now() - claim.since < limits.patienceMs ? 0 : Number.POSITIVE_INFINITY
-    let slowest: Hold | undefined
-    for (const each of holds) {
-      if (!each.bytes || !isInPool(pool, each) || pool.held.of(each.owner) <= share || each.slackMs > longestSlack) continue
-      if (!waitsOf(each).length && (each.readMs < limits.graceMs || !each.arrival.isReading())) continue
-      if (!slowest || each.slackMs < slowest.slackMs) slowest = each
-    }
-    return slowest
   }
 
   function watch() {
@@ -176,6 +162,23 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
       }
     },
   }
+}
+
+const waitsOf = (hold: Hold, waiting: Held['waiting']) => [...waiting].filter((each) => each.hold === hold)
+
+/** Of owners beyond an equal share. A body that waits for more is not read, but gives way like those that are. */
+function findSlowest(claim: Waiting, { holds, waiting, limits }: Held): Hold | undefined {
+  const pool = findLacking(claim, waiting)
+  if (!pool || isBeyond(pool, claim, waiting)) return undefined
+  const share = equalShareOf(pool, waiting)
+  const longestSlack = performance.now() - claim.since < limits.patienceMs ? 0 : Number.POSITIVE_INFINITY
+  let slowest: Hold | undefined
+  for (const each of holds) {
+    if (!each.bytes || !isInPool(pool, each) || pool.held.of(each.owner) <= share || each.slackMs > longestSlack) continue
+    if (!waitsOf(each, waiting).length && (each.readMs < limits.graceMs || !each.arrival.isReading())) continue
+    if (!slowest || each.slackMs < slowest.slackMs) slowest = each
+  }
+  return slowest
 }
 
 /** A late call means that this process did not read meanwhile, so at most the interval counts. */

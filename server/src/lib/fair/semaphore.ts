@@ -1,4 +1,4 @@
-import { tryLater } from '../errors.ts'
+import { tryLater } from '../errors/errors.ts'
 import { createCounts } from './counts.ts'
 import type { Rests } from './rests.ts'
 import { chooseNext, mayTake } from './share.ts'

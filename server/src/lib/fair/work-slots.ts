@@ -1,4 +1,4 @@
-import { createCache } from '../cache.ts'
+import { createCache } from '../collections/cache.ts'
 import { backoffMs } from '../concurrency/backoff.ts'
 import { SECOND } from '../text/units.ts'
 import { createCounts } from './counts.ts'

@@ -7,7 +7,7 @@ import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../../ledger/
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { backoffSql } from '../../lib/concurrency/backoff.ts'
 import type { WaitingWork } from '../../lib/fair/work-slots.ts'
-import { createRareWarning } from '../../lib/rare-warning.ts'
+import { createRareWarning } from '../../lib/process/rare-warning.ts'
 import { HOUR, SECOND } from '../../lib/text/units.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
 import { failExecution } from './cancel.ts'

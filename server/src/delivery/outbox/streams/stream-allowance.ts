@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { isProven } from '../../../domains/proof.ts'
+import { isProven } from '../../../domains/sender-domains/proof.ts'
 import { PRIORITIES } from './stream-of.ts'
 
 /** Time that a rate may leave unused and use later, in one go: intakes poll once a second. For slow rates, the time of one email. */

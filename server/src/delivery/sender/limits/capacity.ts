@@ -1,6 +1,6 @@
+import { groupBy } from '../../../lib/collections/group-by.ts'
 import { type Counts, countBy, createCounts } from '../../../lib/fair/counts.ts'
 import { chooseNext, excludedOwners, fits, isWithin } from '../../../lib/fair/share.ts'
-import { groupBy } from '../../../lib/group-by.ts'
 import { MB } from '../../../lib/text/units.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
