@@ -20,7 +20,7 @@ const ROOMS: Rooms = {
   'delivery/sender': ['limits', 'ledger'],
   domains: ['sender-domains', 'link-hosts'],
   http: ['core', 'limits', 'auth', 'openapi'],
-  lib: ['text', 'errors', 'collections', 'calendar', 'process', 'concurrency', 'budget', 'threads', 'http-client', 'network', 'smtp'],
+  lib: ['text', 'errors', 'collections', 'calendar', 'process', 'concurrency', 'fair', 'threads', 'http-client', 'network', 'smtp'],
   mime: ['encoding', 'html', 'compiled', 'raw'],
   projects: ['csv', 'api-keys', 'audit'],
   segments: ['definition', 'evaluation', 'tracking', 'members'],

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs } from '../../lib/concurrency/backoff.ts'
 import { type Cluster, clusterUrl } from './cluster.ts'
 import { launch, logTail, type Postmaster, readPidFile, trimLog } from './postmaster.ts'
 import { type Supervision, takeSupervision } from './supervision.ts'
@@ -16,7 +17,7 @@ type Report = (fields: object, message: string) => void
 export type Logger = { info: Report; warn: Report; error: Report }
 
 /** Restart delay: 0.1 s after a crash, doubling to 5 s while the server does not stay up. */
-const RESTART_MS = { first: 100, max: 5_000, stableAfter: 5_000 }
+const RESTART_MS = { first: 100, longest: 5_000, stableAfter: 5_000 }
 const CHECK_MS = 2_000
 
 /** For a small machine that it shares with Sterna: an eighth of the memory, at most 1 GB. */
@@ -100,7 +101,7 @@ export class Supervisor implements Embedded {
     const { cluster, log } = this.#running
     const { signal } = this.#stopping
     try {
-      await sleep(Math.min(RESTART_MS.first * 2 ** failures, RESTART_MS.max), undefined, { signal })
+      await sleep(backoffMs(failures, RESTART_MS), undefined, { signal })
       if (this.#running.postmaster.hasExited()) this.#running.postmaster = await launchForUse(cluster, { signal, log })
       this.#running.supervision = await takeSupervision(this.url)
       log.info({}, 'PostgreSQL is running again')

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql, ownerSql } from '../../ledger/owner-sql.ts'
+import { backoffMs } from '../../lib/concurrency/backoff.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from './claim.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './refusals/hold.ts'
 import { isStopped } from './streams/stream-allowance.ts'
@@ -201,7 +202,7 @@ const requeueHeld = (tx: Tx, { projectId, domain, fingerprint }: VerifyingPause)
   `.execute(tx)
 
 const durationOf = (failedProbes: number, { pauseMs, maxPauseMs }: RefusalTiming) =>
-  Math.min(maxPauseMs, pauseMs * 2 ** Math.min(failedProbes, 30))
+  backoffMs(failedProbes, { first: pauseMs, longest: maxPauseMs })
 
 /** Gives the probe of a pause back: it was not sent. */
 export const returnProbe = (tx: Tx, { projectId, domain }: VerifyingPause) =>

@@ -5,7 +5,7 @@ import { countAffected, type Db, many, maybeOne, maybeScalar, type Pool, scalars
 import { enqueue } from '../../jobs/enqueue.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { startProjectLoop } from '../../ledger/project-loop.ts'
-import type { WaitingWork } from '../../ledger/turns.ts'
+import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import { NIL_ID, newId } from '../../lib/id.ts'
 import type { Log } from '../../lib/process/log.ts'
 import { findSegment, type SegmentRow } from '../../segments/definition/segment.ts'

@@ -4,6 +4,7 @@ import { isStatementTimeout } from '../../../db/errors/sql-state.ts'
 import { isDatabaseUnavailable } from '../../../db/errors/unavailable.ts'
 import { many, type Pool, type Tx, transact } from '../../../db/index.ts'
 import { skipScanCte } from '../../../ledger/skip-scan.ts'
+import { backoffMs } from '../../../lib/concurrency/backoff.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import type { Log } from '../../../lib/process/log.ts'
 import { MINUTE, SECOND } from '../../../lib/text/units.ts'
@@ -138,9 +139,8 @@ type Busy = { projects: string[]; campaigns: CampaignRef[] }
 /** `except`: projects that rest. `only`: the others of a turn that failed. `wait`: campaigns whose rows are waited for. */
 type Turn = { busy: Busy; emails: number; except: string[]; only?: string[]; wait?: CampaignRef[] }
 
-/** Rest of a project after the first failure; it doubles with each further one. */
-const FIRST_REST_MS = SECOND
-const LONGEST_REST_MS = 10 * MINUTE
+/** Rest of a project that cannot be added up. */
+const REST_MS = { first: SECOND, longest: 10 * MINUTE }
 
 /**
  * Returns a function that adds up what was appended; one worker at a time. If that fails, the projects are tried in halves, and the one that
@@ -151,9 +151,9 @@ export function createEmailFold(db: Pool, log: Pick<Log, 'warn'>, folds: EmailFo
   const listResting = () => [...failing.keys()].filter((id) => failing.get(id)!.restsUntil > performance.now())
 
   function rest(projectId: string, err: unknown) {
-    const failures = 1 + (failing.get(projectId)?.failures ?? 0)
-    const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1))
-    failing.set(projectId, { failures, restsUntil: performance.now() + restMs })
+    const before = failing.get(projectId)?.failures ?? 0
+    const restMs = backoffMs(before, REST_MS)
+    failing.set(projectId, { failures: before + 1, restsUntil: performance.now() + restMs })
     log.warn({ err, projectId, restMs }, 'emails of a project cannot be added up; retrying later')
   }
 

@@ -86,7 +86,7 @@ describe('a full budget', () => {
     const held = [arrive('a', 64 * MB), arrive('b', 64 * MB), arrive('c', 40 * KB)]
     for (const { hold } of held.reverse()) hold.release()
     await pass(0)
-    expect([held[0]!.outcome.fits, budget.whole.held, budget.whole.byOwner.counts.size]).toEqual([false, 0, 0])
+    expect([held[0]!.outcome.fits, budget.whole.held.sum(), budget.whole.held.counts.size]).toEqual([false, 0, 0])
   })
 })
 
@@ -172,15 +172,45 @@ test('a part of the budget is shared by those that have no other', async () => {
   const strangers = budget.part(1 / 8)
   const arrive = (network: string, bytes: number) => {
     const arrival = { bytes: () => bytes, isReading: () => true, cutOff() {} }
-    const places = [
+    const shares = [
       { pool: budget.whole, share: 1 / 8 },
       { pool: strangers, share: 1 / 2 },
     ]
-    return settled(budget.hold(network, places, arrival).grow(bytes))
+    return settled(budget.hold(network, shares, arrival).grow(bytes))
   }
   expect([arrive('x', 8 * MB).fits, arrive('x', MB).fits, arrive('y', 8 * MB).fits]).toEqual([true, false, true])
   const waiting = arrive('z', 5 * MB)
-  expect([waiting.fits, strangers.held]).toEqual([undefined, 16 * MB])
+  expect([waiting.fits, strangers.held.sum()]).toEqual([undefined, 16 * MB])
   await pass(11)
-  expect([waiting.fits, strangers.held]).toEqual([true, 13 * MB])
+  expect([waiting.fits, strangers.held.sum()]).toEqual([true, 13 * MB])
+})
+
+describe('a body that grows beyond an equal share while another owner waits', () => {
+  /** Owners a and b have more than a third; c waits for less than that. */
+  function startWaiting() {
+    const { arrive } = start()
+    const [growing, other] = [arrive('a', 50 * MB, { perSecond: MB }), arrive('b', 60 * MB, { perSecond: 2 * MB })]
+    growing.isReading = false
+    return { growing, other, waiting: arrive('c', 30 * MB), more: settled(growing.hold.grow(51 * MB)) }
+  }
+
+  test('keeps what it has, and gets more when the others have theirs', async () => {
+    const { growing, other, waiting, more } = startWaiting()
+    await pass(3)
+    expect([growing.isCutOff, waiting.outcome.fits, more.fits]).toEqual([false, undefined, undefined])
+    other.hold.release()
+    await pass(0)
+    expect([waiting.outcome.fits, more.fits]).toEqual([true, true])
+  })
+
+  test('gives way after five seconds', async () => {
+    const { growing, waiting, more } = startWaiting()
+    await pass(6)
+    expect([growing.isCutOff, waiting.outcome.fits, more.fits]).toEqual([true, true, false])
+  })
+
+  test('is refused beyond its owner’s half', () => {
+    const { growing } = startWaiting()
+    expect(growing.hold.grow(65 * MB)).toBe(false)
+  })
 })

@@ -1,17 +1,17 @@
 import { KB, SECOND } from '../text/units.ts'
 import {
-  type BytePool,
-  changePools,
+  type ByteClaim,
   createBytePool,
   equalShareOf,
-  exceedsOwnShare,
-  findFullPool,
+  findLacking,
+  isBeyond,
   isInPool,
-  type PoolPlace,
+  isWithinShares,
+  type PoolShare,
 } from './byte-pool.ts'
 
 export const BYTE_BUDGET_LIMITS = {
-  /** Longest wait for room. Longer than `graceMs`: every body has to prove its pace before the wait ends. */
+  /** Longest wait for bytes. Longer than `graceMs`: every body has to prove its pace before the wait ends. */
   waitMs: 15 * SECOND,
   /** Bodies and messages of one owner that may wait at once. */
   waiting: 16,
@@ -40,7 +40,7 @@ export type Arrival = {
 }
 
 export type ByteHold = {
-  /** Whether the bytes, `total` so far, fit. A promise while they wait for room. */
+  /** Whether the bytes, `total` so far, fit. A promise while they wait for others to end. */
   grow(total: number): boolean | Promise<boolean>
   /** May be called more than once. */
   release(): void
@@ -49,7 +49,7 @@ export type ByteHold = {
 /** `slackMs`: the time for which it may pause before it counts as slow. */
 type Hold = {
   owner: string
-  places: PoolPlace[]
+  shares: PoolShare[]
   arrival: Arrival
   bytes: number
   readMs: number
@@ -57,12 +57,13 @@ type Hold = {
   seenBytes: number
   seenAt: number
 }
-type Waiting = { hold: Hold; bytes: number; since: number; end: (isGranted: boolean) => void }
+type Waiting = ByteClaim<Hold> & { since: number; end: (isGranted: boolean) => void }
+type Held = { holds: ReadonlySet<Hold>; waiting: ReadonlySet<Waiting>; limits: ByteBudgetLimits }
 
 /**
- * Bounds the bytes held at once. While a pool is full, an owner within an equal share waits a moment, owners beyond it get no more bytes, and
- * the slowest of their bodies that are still arriving are cut off. A single body is always admitted to an empty pool: its size has a limit
- * of its own.
+ * Bounds the bytes held at once. While a pool is full, an owner within an equal share waits a moment. Owners beyond it get no new bodies in; those
+ * that have begun keep what they have and wait for more, and the slowest are cut off. A single body is always admitted to an empty pool: its
+ * size has a limit of its own.
  */
 export function createByteBudget(total: number, given: Partial<ByteBudgetLimits> = {}) {
   const limits = { ...BYTE_BUDGET_LIMITS, ...given }
@@ -71,34 +72,31 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
   let timer: NodeJS.Timeout | undefined
 
   const whole = createBytePool(total)
-  const wanting = () => [...waiting].map(({ hold }) => hold)
-
-  const isBeyondShare = (pool: BytePool, hold: Hold, bytes: number) =>
-    pool.byOwner.of(hold.owner) + bytes > equalShareOf(pool, [...wanting(), hold])
-
-  const isWantedByOthers = (pool: BytePool, owner: string) => wanting().some((other) => other.owner !== owner && isInPool(pool, other))
+  const held = { holds, waiting, limits }
 
   function take(hold: Hold, bytes: number): boolean | Promise<boolean> {
-    if (exceedsOwnShare(hold, bytes)) return false
-    const full = findFullPool(hold, bytes)
-    if (full) return isBeyondShare(full, hold, bytes) ? false : wait(hold, bytes)
-    if (waiting.size && hold.places.some(({ pool }) => isWantedByOthers(pool, hold.owner) && isBeyondShare(pool, hold, bytes))) return false
-    change(hold, bytes)
+    const claim = { hold, bytes }
+    if (!isWithinShares(claim)) return false
+    const lacking = findLacking(claim, waiting)
+    if (lacking) return !hold.bytes && isBeyond(lacking, claim, waiting) ? false : wait(claim)
+    change(claim)
     return true
   }
 
-  function change(hold: Hold, by: number) {
-    hold.bytes += by
-    changePools(hold, by)
+  function change({ hold, bytes }: ByteClaim<Hold>) {
+    hold.bytes += bytes
+    for (const { pool } of hold.shares) pool.held.change(hold.owner, bytes)
   }
 
-  function wait(hold: Hold, bytes: number): boolean | Promise<boolean> {
-    if ([...waiting].filter((other) => other.hold.owner === hold.owner).length >= limits.waiting) return false
+  function wait(claim: ByteClaim<Hold>): boolean | Promise<boolean> {
+    if ([...waiting].filter(({ hold }) => hold.owner === claim.hold.owner).length >= limits.waiting) return false
     return new Promise((resolve) => {
-      const timeout = setTimeout(() => own.end(false), limits.waitMs).unref()
+      const timeout = setTimeout(() => {
+        own.end(false)
+        grantWaiting()
+      }, limits.waitMs).unref()
       const own: Waiting = {
-        hold,
-        bytes,
+        ...claim,
         since: performance.now(),
         end(isGranted) {
           clearTimeout(timeout)
@@ -113,44 +111,29 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
 
   /** The owners that hold the least come first. */
   function grantWaiting() {
-    const heldBy = ({ hold }: Waiting) => whole.byOwner.of(hold.owner)
+    const heldBy = ({ hold }: Waiting) => whole.held.of(hold.owner)
     for (const each of [...waiting].sort((a, b) => heldBy(a) - heldBy(b))) {
-      if (findFullPool(each.hold, each.bytes) || exceedsOwnShare(each.hold, each.bytes)) continue
-      change(each.hold, each.bytes)
+      if (findLacking(each, waiting) || !isWithinShares(each)) continue
+      change(each)
       each.end(true)
     }
   }
 
   function release(hold: Hold) {
     holds.delete(hold)
-    for (const each of waiting) if (each.hold === hold) each.end(false)
-    if (!hold.bytes) return
-    change(hold, -hold.bytes)
-    if (waiting.size) grantWaiting()
+    for (const each of waitsOf(hold, waiting)) each.end(false)
+    if (hold.bytes) change({ hold, bytes: -hold.bytes })
+    grantWaiting()
   }
 
   /** Cuts off as many as those that wait need. */
   function relieve() {
     for (const each of waiting) {
-      for (let slowest = findSlowest(each); slowest && waiting.has(each); slowest = findSlowest(each)) {
+      for (let slowest = findSlowest(each, held); slowest && waiting.has(each); slowest = findSlowest(each, held)) {
         release(slowest)
         slowest.arrival.cutOff()
       }
     }
-  }
-
-  function findSlowest({ hold, bytes, since }: Waiting): Hold | undefined {
-    const pool = findFullPool(hold, bytes)
-    if (!pool) return undefined
-    const share = equalShareOf(pool, wanting())
-    const longestSlack = performance.now() - since < limits.patienceMs ? 0 : Number.POSITIVE_INFINITY
-    let slowest: Hold | undefined
-    for (const each of holds) {
-      if (!each.bytes || !isInPool(pool, each) || pool.byOwner.of(each.owner) <= share) continue
-      if (each.readMs < limits.graceMs || each.slackMs > longestSlack || !each.arrival.isReading()) continue
-      if (!slowest || each.slackMs < slowest.slackMs) slowest = each
-    }
-    return slowest
   }
 
   function watch() {
@@ -165,9 +148,9 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
     whole,
     /** A part of the budget that some holders have to share. */
     part: (share: number) => createBytePool(total * share),
-    hold(owner: string, places: PoolPlace[], arrival: Arrival): ByteHold {
+    hold(owner: string, shares: PoolShare[], arrival: Arrival): ByteHold {
       const start = { readMs: 0, slackMs: limits.graceMs, seenBytes: arrival.bytes(), seenAt: performance.now() }
-      const hold: Hold = { owner, places, arrival, bytes: 0, ...start }
+      const hold: Hold = { owner, shares, arrival, bytes: 0, ...start }
       return {
         grow(size) {
           if (size <= SMALL_BODY) return true
@@ -179,6 +162,23 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
       }
     },
   }
+}
+
+const waitsOf = (hold: Hold, waiting: Held['waiting']) => [...waiting].filter((each) => each.hold === hold)
+
+/** Of owners beyond an equal share. A body that waits for more is not read, but gives way like those that are. */
+function findSlowest(claim: Waiting, { holds, waiting, limits }: Held): Hold | undefined {
+  const pool = findLacking(claim, waiting)
+  if (!pool || isBeyond(pool, claim, waiting)) return undefined
+  const share = equalShareOf(pool, waiting)
+  const longestSlack = performance.now() - claim.since < limits.patienceMs ? 0 : Number.POSITIVE_INFINITY
+  let slowest: Hold | undefined
+  for (const each of holds) {
+    if (!each.bytes || !isInPool(pool, each) || pool.held.of(each.owner) <= share || each.slackMs > longestSlack) continue
+    if (!waitsOf(each, waiting).length && (each.readMs < limits.graceMs || !each.arrival.isReading())) continue
+    if (!slowest || each.slackMs < slowest.slackMs) slowest = each
+  }
+  return slowest
 }
 
 /** A late call means that this process did not read meanwhile, so at most the interval counts. */

@@ -1,6 +1,8 @@
-import { createCache } from '../lib/collections/cache.ts'
-import { createCounts } from '../lib/concurrency/counts.ts'
-import { SECOND } from '../lib/text/units.ts'
+import { createCache } from '../collections/cache.ts'
+import { backoffMs } from '../concurrency/backoff.ts'
+import { SECOND } from '../text/units.ts'
+import { createCounts } from './counts.ts'
+import { chooseNext, mayTake } from './share.ts'
 
 /** Work that waits for a slot. `key` names what may fail, hang and be worked on by itself: a campaign, a host of a project, a project. */
 export type WaitingWork = { owner: string; projectId: string; key: string }
@@ -18,60 +20,41 @@ type Options = {
 
 /** Keys, projects and owners whose past is remembered: a few megabytes. */
 const MAX_REMEMBERED = 20_000
-/** Rest after the first failure; it doubles with each further one. */
-const FIRST_REST_MS = SECOND
-const LONGEST_REST_MS = 32 * SECOND
+const REST_MS = { first: SECOND, longest: 32 * SECOND }
 
 /**
- * Decides which work gets the next slot. Owners take turns, inside an owner its projects. While another owner waits, an owner has at most
- * half of the slots. One slot more than `slots` is for an owner that has none: a newcomer starts at once, even if all other work hangs.
+ * The slots of a loop over the work of all projects. Owners take turns, inside an owner its projects. One slot more than `slots` is for an owner
+ * that has none: a newcomer starts at once, even if all other work hangs.
  */
-export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, maxOfKey = 1, now = () => performance.now() }: Options) {
-  const half = Math.max(1, Math.floor(slots / 2))
+export function createWorkSlots({ slots, maxOfProject = Number.POSITIVE_INFINITY, maxOfKey = 1, now = () => performance.now() }: Options) {
+  const pool = { size: slots, extra: 1 }
   const ofOwner = createCounts()
   const ofProject = createCounts()
   const ofKey = createCounts()
   const restsUntil = new Map<string, number>()
   const failures = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
   const slowKeys = createCache<string, true>({ maxEntries: MAX_REMEMBERED })
-  const turnOfOwner = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
-  const turnOfProject = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
-  let turn = 0
-  let busy = 0
+  /** The number of the last start of an owner or project. */
+  const lastStart = createCache<string, number>({ maxEntries: 2 * MAX_REMEMBERED })
+  let starts = 0
 
-  const hasRoom = () => busy <= slots
-
-  function mayHaveMore(owner: string, othersWait: boolean) {
-    const own = ofOwner.of(owner)
-    if (busy >= slots) return hasRoom() && own === 0
-    return own < half || !othersWait
-  }
+  const hasSlot = () => ofOwner.sum() <= slots
 
   const isResting = (key: string) => (restsUntil.get(key) ?? Number.NEGATIVE_INFINITY) > now()
   const isAtLimit = (key: string) => ofKey.of(key) >= (slowKeys.has(key) ? 1 : maxOfKey)
   const couldStart = ({ projectId, key }: WaitingWork) => !isResting(key) && !isAtLimit(key) && ofProject.of(projectId) < maxOfProject
 
-  /** The longer ago the last turn was, the earlier the next; an owner or project without one comes first. */
-  const comesBefore = (a: WaitingWork, b: WaitingWork) =>
-    ((turnOfOwner.get(a.owner) ?? 0) - (turnOfOwner.get(b.owner) ?? 0) ||
-      (turnOfProject.get(a.projectId) ?? 0) - (turnOfProject.get(b.projectId) ?? 0)) < 0
+  /** The longer ago the last start was, the earlier the next; an owner or project without one comes first. */
+  const rankOf = ({ owner, projectId }: WaitingWork) => [lastStart.get(`owner ${owner}`) ?? 0, lastStart.get(`project ${projectId}`) ?? 0]
 
-  function countSlot({ owner, projectId, key }: WaitingWork, by: 1 | -1) {
-    busy += by
+  function count({ owner, projectId, key }: WaitingWork, by: 1 | -1) {
     ofOwner.change(owner, by)
     ofProject.change(projectId, by)
     ofKey.change(key, by)
   }
 
   return {
-    hasRoom,
-
-    /** Only an owner that has no slot gets another one. */
-    isFull: () => busy >= slots,
-
-    /** Owners that have slots and may not have another one now. */
-    ownersAtShare: ({ othersWait }: { othersWait: boolean }) =>
-      [...ofOwner.counts.keys()].filter((owner) => !mayHaveMore(owner, othersWait)),
+    hasSlot,
 
     /** Keys that cannot be chosen now, whatever else waits. */
     keysAtLimit() {
@@ -81,33 +64,31 @@ export function createTurns({ slots, maxOfProject = Number.POSITIVE_INFINITY, ma
 
     /** The work that gets the next slot; of equal ones the first. `alsoWaiting`: owners that may have more work than is listed. */
     choose<Work extends WaitingWork>(waiting: Work[], alsoWaiting: string[] = []): Work | undefined {
-      if (!hasRoom()) return undefined
+      if (!hasSlot()) return undefined
       const able = waiting.filter(couldStart)
-      const owners = new Set([...alsoWaiting, ...able.map(({ owner }) => owner)])
-      let next: Work | undefined
-      for (const work of able) if ((!next || comesBefore(work, next)) && mayHaveMore(work.owner, owners.size > 1)) next = work
-      return next
+      const othersWait = new Set([...alsoWaiting, ...able.map(({ owner }) => owner)]).size > 1
+      return chooseNext(able, rankOf, ({ owner }) => mayTake(ofOwner, owner, pool, { othersWait }))
     },
 
     start(work: WaitingWork) {
-      turn++
-      turnOfOwner.set(work.owner, turn)
-      turnOfProject.set(work.projectId, turn)
-      countSlot(work, 1)
+      starts++
+      lastStart.set(`owner ${work.owner}`, starts)
+      lastStart.set(`project ${work.projectId}`, starts)
+      count(work, 1)
     },
 
     end(work: WaitingWork, end: WorkEnd) {
-      countSlot(work, -1)
+      count(work, -1)
       if (end === 'timed_out') slowKeys.set(work.key, true)
       if (end === 'done') slowKeys.delete(work.key)
       if (end !== 'failed') return failures.delete(work.key)
       const before = failures.get(work.key) ?? 0
       failures.set(work.key, before + 1)
-      restsUntil.set(work.key, now() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** before))
+      restsUntil.set(work.key, now() + backoffMs(before, REST_MS))
     },
 
     /** Frees the slot of work that was not done after all: it proves nothing about its key. */
-    cancel: (work: WaitingWork) => countSlot(work, -1),
+    cancel: (work: WaitingWork) => count(work, -1),
 
     /** Leaves a key alone for a moment, because another process works on it. */
     rest: (key: string, ms: number) => void restsUntil.set(key, now() + ms),
