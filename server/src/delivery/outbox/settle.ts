@@ -70,9 +70,7 @@ async function settle(db: Pool, settlements: Settlement[], { timing, isOnWire }:
   // Of several attempts of one email, the accepted one counts: the statement would take any.
   const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
   const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
-  const ended = ending.length
-    ? await many(db, settleSql(partsFor(ending)).with({ rows: rowsOf(ending), count: ending.length }))
-    : []
+  const ended = ending.length ? await many(db, settleSql(partsFor(ending)).with({ rows: rowsOf(ending), count: ending.length })) : []
   const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
   if (settlements.some(({ refusal }) => refusal))

@@ -166,7 +166,7 @@ export function createByteBudget(total: number, given: Partial<ByteBudgetLimits>
 
 const waitsOf = (hold: Hold, waiting: Held['waiting']) => [...waiting].filter((each) => each.hold === hold)
 
-/** Of owners beyond an equal share. A body that waits for more is not read, but gives way like those that are. */
+/** For holders of owners beyond an equal share. A body that waits for more is not read, but gives way like those that are. */
 function findSlowest(claim: Waiting, { holds, waiting, limits }: Held): Hold | undefined {
   const pool = findLacking(claim, waiting)
   if (!pool || isBeyond(pool, claim, waiting)) return undefined

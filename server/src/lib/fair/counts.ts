@@ -1,9 +1,9 @@
 /** Numbers by key; a key at zero is not in it. */
 export type Counts = ReadonlyMap<string, number>
-/** What owners hold of something that they share: slots, emails, bytes. */
+/** Counts of what owners hold of something that they share: slots, emails, bytes. */
 export type Held = { counts: Counts; of: (owner: string) => number; sum: () => number }
 
-/** Counts that go up and down, and their sum, for what is asked too often to be counted anew each time. */
+/** Counts that go up and down, and their sum, for numbers that are asked too often to be counted each time. */
 export function createCounts() {
   const counts = new Map<string, number>()
   let sum = 0

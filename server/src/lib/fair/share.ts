@@ -2,7 +2,7 @@ import type { Held } from './counts.ts'
 
 /**
  * Something that owners share: slots for work, emails in hand, bytes in memory. The rules are the same for all of them. An owner has a share,
- * half of the pool unless given: while others wait it holds no more. Who holds the least is next. A newcomer starts at once.
+ * half of the pool unless given: while others wait it gets nothing beyond that. Who holds the least is next. A newcomer starts at once.
  */
 export type SharedPool = {
   size: number
@@ -10,7 +10,7 @@ export type SharedPool = {
   share?: number
   /** The most that one owner may hold while no other waits: everything, unless given. */
   alone?: number
-  /** What an owner beyond its share leaves free for newcomers. */
+  /** Slots that an owner beyond its share leaves free for newcomers. */
   reserve?: number
   /** Slots beyond the size, for owners that hold none. */
   extra?: number

@@ -251,7 +251,7 @@ function timeLimitAt(at: number) {
 }
 
 const MAX_THREADS = spareCores(2, 4)
-/** Of one project. */
+/** For one project. */
 const MAX_WAITING = 500
 const withSlot = createFairSemaphore({ slots: MAX_THREADS, maxWaiting: MAX_WAITING, maxWaitMs: WAIT_MS })
 
