@@ -49,6 +49,10 @@ export function connect({ url, max, log, name = 'main', settings = {}, pooler, o
     if (outages) outages.suspect(err.message)
     else log.warn({ reason: err.message }, 'lost a database connection')
   }
+  const failed = (err: NodeJS.ErrnoException): never => {
+    if (err.syscall === 'connect') outages?.suspect(err.message)
+    throw err
+  }
   pool.on('error', lost)
   pool.on('connect', (client) => {
     client.on('error', lost)
@@ -62,7 +66,7 @@ export function connect({ url, max, log, name = 'main', settings = {}, pooler, o
   const db = new Kysely<Schema>({
     dialect: new PostgresDialect({
       pool: {
-        connect: async () => preparing(await pool.connect(), sending),
+        connect: async () => preparing(await pool.connect().catch(failed), sending),
         end: () => {
           open.delete(pool)
           return pool.end()

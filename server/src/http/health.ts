@@ -24,7 +24,7 @@ const Checks = z.object({
   accepting: z.boolean(),
   database: z.boolean().describe('False with status 200: away for less than 30 seconds; requests are answered with 503.'),
   migrations: z.boolean(), disk: z.boolean() })
-const SendingHeld = z.enum(HOLD_KINDS).nullable().describe('Requests are accepted, and nothing is sent: see `sterna sending resume`.')
+const SendingHeld = z.enum(HOLD_KINDS).nullable().describe('Requests are accepted, and nothing is sent (`full`), or nothing from before a failover (`partial`): see `sterna sending resume`.')
 
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()

@@ -26,11 +26,16 @@ export async function startReplicatedPostgres({ synchronous = true, port = 0 } =
   const folder = newTestFolder()
   const removeNow = () => destroyAll(folder)
   process.once('exit', removeNow)
-  const primary = await startPrimary(join(folder, 'a'))
-  let standby: Server | undefined = await addStandby(primary, join(folder, 'b'))
+  const primary = await startPrimary(join(folder, '0'))
+  let servers = 1
   let current = primary
+  let standby: Server | undefined = await copyPrimary()
   const forwarder = await startForwarder(current, { port })
   await setSynchronous(synchronous)
+
+  function copyPrimary() {
+    return addStandby(current, join(folder, `${servers++}`))
+  }
 
   async function setSynchronous(isOn: boolean) {
     await alterSystem(current, 'synchronous_standby_names', isOn ? STANDBY : '')
@@ -68,6 +73,10 @@ export async function startReplicatedPostgres({ synchronous = true, port = 0 } =
     adminUrl: () => current.adminUrl,
     setSynchronous,
     promote,
+    /** Another standby, after a failover. */
+    async addStandby() {
+      standby = await copyPrimary()
+    },
     /** Ends the primary as a power cut does. */
     async killPrimary() {
       current.postmaster.kill('SIGKILL')
@@ -149,6 +158,6 @@ async function alterSystem({ adminUrl }: Server, name: string, value: string) {
 
 /** Synchronous, because it also runs while the process exits. */
 function destroyAll(folder: string) {
-  for (const name of ['a', 'b']) destroyTestFolder(join(folder, name))
+  for (const name of readdirSync(folder)) destroyTestFolder(join(folder, name))
   rmSync(folder, { recursive: true, force: true })
 }
