@@ -10,10 +10,10 @@ import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
-import { createOutages, type Outages } from './db/nodes/outage.ts'
-import { keepsPreparedStatements } from './db/nodes/pooler.ts'
 import { checkDatabaseIdentity } from './db/nodes/check-identity.ts'
 import { explainBudget, readConnectionBudget } from './db/nodes/connection-budget.ts'
+import { createOutages, type Outages } from './db/nodes/outage.ts'
+import { keepsPreparedStatements } from './db/nodes/pooler.ts'
 import { withClient } from './db/nodes/with-client.ts'
 import { checkDatabase, type Database, openDatabase } from './db/open.ts'
 import { announce, type Presence } from './db/presence.ts'
@@ -105,7 +105,8 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   undo.push({ step: 'submission', run: stopSubmission })
   const tooMany = explainBudget(await reach('count connections', () => readConnectionBudget(db, config)))
   if (tooMany) log.warn({}, tooMany)
-  const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach, outages })
+  const stopWorker =
+    config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach, outages })
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.
   undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopSubmission(), stopWorker()]) })

@@ -123,7 +123,8 @@ const adapted = new WeakMap<pg.PoolClient, PostgresPoolClient>()
 function preparing(client: pg.PoolClient, sending: Sending): PostgresPoolClient {
   const known = adapted.get(client)
   if (known) return known
-  const query = (text: string, values: readonly unknown[]) => (text === 'begin' ? begin(client, sending) : client.query(request(text, values, sending)))
+  const query = (text: string, values: readonly unknown[]) =>
+    text === 'begin' ? begin(client, sending) : client.query(request(text, values, sending))
   // The type also requires Kysely's cursors, which we do not use.
   const adapter = { query, release: () => client.release() } as unknown as PostgresPoolClient
   adapted.set(client, adapter)

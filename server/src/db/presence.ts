@@ -41,7 +41,15 @@ type Options = {
  * Holds a session lock for as long as this process lives. PostgreSQL releases it within milliseconds of a kill -9, so its holders are the
  * living processes. A heartbeat detects a dead connection; then the lock is taken on a new one.
  */
-export async function announce({ url, kind, isWorker = kind === 'worker', transport, log, timing = TIMING, outages }: Options): Promise<Presence> {
+export async function announce({
+  url,
+  kind,
+  isWorker = kind === 'worker',
+  transport,
+  log,
+  timing = TIMING,
+  outages,
+}: Options): Promise<Presence> {
   const key = randomInt(2 ** 31)
   const over = new AbortController()
   let client: pg.Client | undefined

@@ -1,7 +1,8 @@
 import { isServerUnavailable } from './sql-state.ts'
 
 /** Reasons in words, as log lines have them. */
-const LOST = /^(connect E[A-Z]+|read ECONNRESET|write EPIPE|getaddrinfo E[A-Z_]+|the connection was closed|terminating connection |the database system is )/
+const LOST =
+  /^(connect E[A-Z]+|read ECONNRESET|write EPIPE|getaddrinfo E[A-Z_]+|the connection was closed|terminating connection |the database system is )/
 
 const CONNECTION_LOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'ENOTFOUND']
 /** Messages without codes: those of pg, and of the liveness connection. */

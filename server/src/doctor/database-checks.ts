@@ -47,7 +47,9 @@ export async function checkPooler({ pooledUrl }: Database): Promise<Check[]> {
   const limit = await withClient(pooledUrl, 'sterna-doctor', async (client) => (await client.query('show statement_timeout')).rows[0])
   const found = `transaction mode, ${names} prepared statements`
   if (limit.statement_timeout !== '0') return [ok('pooler', `${found}, statements end after ${limit.statement_timeout}`)]
-  return [warn('pooler', `${found}, and statements outside of transactions have no time limit; add connect_query: see deploy/pgbouncer.ini`)]
+  return [
+    warn('pooler', `${found}, and statements outside of transactions have no time limit; add connect_query: see deploy/pgbouncer.ini`),
+  ]
 }
 
 export function describeSettings(settings: Settings): Check {

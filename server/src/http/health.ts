@@ -23,8 +23,15 @@ const MIN_FREE_BYTES = 100 * MB
 const Checks = z.object({
   accepting: z.boolean(),
   database: z.boolean().describe('False with status 200: away for less than 30 seconds; requests are answered with 503.'),
-  migrations: z.boolean(), disk: z.boolean() })
-const SendingHeld = z.enum(HOLD_KINDS).nullable().describe('Requests are accepted, and nothing is sent (`full`), or nothing from before a failover (`partial`): see `sterna sending resume`.')
+  migrations: z.boolean(),
+  disk: z.boolean(),
+})
+const SendingHeld = z
+  .enum(HOLD_KINDS)
+  .nullable()
+  .describe(
+    'Requests are accepted, and nothing is sent (`full`), or nothing from before a failover (`partial`): see `sterna sending resume`.',
+  )
 
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()
@@ -65,7 +72,8 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
       const checks = { accepting: readiness.accepting, database, migrations: migrated, disk }
       awaySince = database ? undefined : (awaySince ?? performance.now())
       const isBrief = migrated && config.role !== 'worker' && performance.now() - (awaySince ?? 0) < AWAY_MS
-      if (Object.values({ ...checks, database: database || isBrief }).every(Boolean)) return { status: 'ok' as const, checks, sendingHeld: await probeHold() }
+      if (Object.values({ ...checks, database: database || isBrief }).every(Boolean))
+        return { status: 'ok' as const, checks, sendingHeld: await probeHold() }
       return fail('SERVICE_UNAVAILABLE', { retryAfter: 1, details: { checks } })
     },
   )

@@ -30,7 +30,10 @@ test.each([
   [{ DATABASE_URL: 'postgres://u@a:1,b:2/db', SECRET_KEY }, /DATABASE_URL: must name one host\..* TCP proxy/],
   [{ DATABASE_URL: 'postgres://u@a,b:1/db', SECRET_KEY }, /DATABASE_URL: must name one host/],
   [{ DATABASE_URL: 'postgres://u@/db?host=a,b&port=1,2', SECRET_KEY }, /DATABASE_URL: must name one host/],
-  [{ DATABASE_URL: 'postgres://u@a/db', DATABASE_DIRECT_URL: 'postgres://u@a,b/db', SECRET_KEY }, /DATABASE_DIRECT_URL: must name one host/],
+  [
+    { DATABASE_URL: 'postgres://u@a/db', DATABASE_DIRECT_URL: 'postgres://u@a,b/db', SECRET_KEY },
+    /DATABASE_DIRECT_URL: must name one host/,
+  ],
   [{ DATABASE_DIRECT_URL: 'postgres://u@a/db', SECRET_KEY }, /DATABASE_DIRECT_URL is the server behind the pooler of DATABASE_URL/],
   [{ DATABASE_FAILOVER: 'never' }, /DATABASE_FAILOVER: /],
   [{ DISABLE_SIGNUPS: 'maybe' }, /DISABLE_SIGNUPS: /],
@@ -131,9 +134,9 @@ test('names of the installation are read as clients send them', () => {
   ])
 })
 
-test.each([
-  'postgres://sterna:a,b@db.example/sterna',
-  'postgres://sterna@/sterna?host=/run/postgresql',
-])('%s names one host', (DATABASE_URL) => {
-  expect(loadConfig({ DATABASE_URL, SECRET_KEY }).databaseUrl).toBe(DATABASE_URL)
-})
+test.each(['postgres://sterna:a,b@db.example/sterna', 'postgres://sterna@/sterna?host=/run/postgresql'])(
+  '%s names one host',
+  (DATABASE_URL) => {
+    expect(loadConfig({ DATABASE_URL, SECRET_KEY }).databaseUrl).toBe(DATABASE_URL)
+  },
+)

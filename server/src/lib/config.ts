@@ -82,8 +82,17 @@ const Environment = z.object({
   PUBLIC_URL: httpUrl.optional(),
   DATA_DIR: z.string().default('./data'),
   DATABASE_URL: databaseUrl.optional(),
-  DATABASE_DIRECT_URL: databaseUrl.optional(),
-  DATABASE_FAILOVER: z.enum(['auto', 'hold', 'continue']).default('auto'),
+  DATABASE_DIRECT_URL: databaseUrl
+    .optional()
+    .describe(
+      'The server behind the pooler of `DATABASE_URL`, for what needs a connection of its own. Required with a pooler in transaction mode.',
+    ),
+  DATABASE_FAILOVER: z
+    .enum(['auto', 'hold', 'continue'])
+    .default('auto')
+    .describe(
+      'After a failover of the database: `auto` goes by what the workers know, `hold` lets a person decide, `continue` never holds sending.',
+    ),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   DATABASE_WAIT_SECONDS: wholeNumber(0, 3600).default(60),
   SHUTDOWN_DELAY_SECONDS: wholeNumber(0, 300).default(0),

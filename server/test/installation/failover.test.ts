@@ -71,7 +71,9 @@ const copies = (to: string) => sink.messages.filter(({ recipients }) => recipien
 const addresses = (name: string, count: number) => times(count, (n) => `${name}${n}@example.com`)
 const haveLeftOnce = (to: string[]) => eventually(() => expect(to.map(copies)).toEqual(to.map(() => 1)))
 const statesOf = async (to: string[]) =>
-  (await many<{ state: string }>(db)`select state from emails where to_address = any(${to}::text[]) order by state`).map(({ state }) => state)
+  (await many<{ state: string }>(db)`select state from emails where to_address = any(${to}::text[]) order by state`).map(
+    ({ state }) => state,
+  )
 const lines = (text: string) => logged.filter(({ msg }) => String(msg).includes(text))
 
 /** Each worker has committed its counter after this moment, and knows it. */
@@ -79,7 +81,9 @@ async function counted() {
   const counters = () => many<{ worker: number; counter: string }>(db)`select worker, counter from senders order by 1`
   const before = await counters()
   expect(before).toHaveLength(nodes.length)
-  await until('all have counted on', async () => (await counters()).every(({ counter }, n) => Number(counter) > Number(before[n]!.counter) + 1))
+  await until('all have counted on', async () =>
+    (await counters()).every(({ counter }, n) => Number(counter) > Number(before[n]!.counter) + 1),
+  )
 }
 
 /** Sends these while something happens in the middle of it. */

@@ -76,9 +76,8 @@ const ALL_ARE_BACK = sql`interval '15 s'`
 
 /** Ends a partial hold when every worker that settled anything has repeated it. */
 const endIfRepeated = (db: Pool) =>
-  transact(
-    db,
-    (tx) => sql`
+  transact(db, (tx) =>
+    sql`
       update instance set ${END_PARTIAL}
       where sending_waits_before < now() - ${ALL_ARE_BACK} and not sending_waits_for_person
         and not exists (select from senders where timeline <> ${CURRENT_TIMELINE})

@@ -32,6 +32,9 @@ export async function repeatHandOvers(tx: Tx, emails: HandedOver[]): Promise<Set
     select id from handed_over
   `
   const known = new Set(found)
-  await settleByEvidence(tx, emails.filter(({ id, isAccepted }) => isAccepted && known.has(id)))
+  await settleByEvidence(
+    tx,
+    emails.filter(({ id, isAccepted }) => isAccepted && known.has(id)),
+  )
   return known
 }

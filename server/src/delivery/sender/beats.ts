@@ -15,6 +15,7 @@ export function createBeats() {
     },
     last: () => acknowledged.at(-1)?.counter,
     /** The time up to which a server with this value has every commit. Minus infinity: it is not known. */
-    sentAt: (stored: number | undefined) => acknowledged.findLast(({ counter }) => counter <= (stored ?? 0))?.sentAt ?? Number.NEGATIVE_INFINITY,
+    sentAt: (stored: number | undefined) =>
+      acknowledged.findLast(({ counter }) => counter <= (stored ?? 0))?.sentAt ?? Number.NEGATIVE_INFINITY,
   }
 }

@@ -13,11 +13,11 @@ import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { classify, type Disposition } from '../transport/classify.ts'
 import type { Transport } from '../transport/transport.ts'
 import { type BuilderDeps, createEmailBuilder, type ReadyEmail } from './build-email.ts'
+import type { Journal } from './journal.ts'
 import type { Health } from './limits/health.ts'
 import type { RefusedDomains } from './limits/refused-domains.ts'
 import { createPrepare } from './prepare.ts'
 import { createSecondGate } from './second-gate.ts'
-import type { Journal } from './journal.ts'
 import { heldRefusalIn, holdBack, holdRefusal, idOf, PUT_BACK, settlementOf } from './settlements.ts'
 
 type Hooks = {

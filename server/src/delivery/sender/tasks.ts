@@ -46,12 +46,15 @@ type Deps = SenderShared & {
 
 /** What a worker does by the clock beside sending. */
 export function createSenderTasks(deps: Deps) {
-  const { db, log, worker, failover, fence, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping, isDue } = deps
+  const { db, log, worker, failover, fence, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping, isDue } =
+    deps
   const isStopping = () => stopping.aborted
   const wakeIf = (count: number) => void (count && onQueued())
   /** Also without emails in hand: dead workers that took part in a failover keep others from claiming. */
   let othersAreSilent = false
-  const renew = async () => void (othersAreSilent = await fence.renew())
+  const renew = async () => {
+    othersAreSilent = await fence.renew()
+  }
   const recover = async () => {
     if (isDue('emailsInHand') || othersAreSilent) wakeIf(await recoverFromDeadWorkers(db, worker, failover))
   }

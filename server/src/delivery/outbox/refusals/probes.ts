@@ -5,8 +5,8 @@ import { inTurnSql, ownerSql } from '../../../ledger/owner-sql.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from '../claim.ts'
 import { isStopped } from '../streams/stream-allowance.ts'
 import { PRIORITIES, workflowStream } from '../streams/stream-of.ts'
-import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
 import { leaseOf } from '../workers/lease.ts'
+import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
 
 /** A sender domain that is paused for equal refusals, whose probe is due. */
 export type VerifyingPause = RowOf<typeof PAUSE> & { fingerprint: string }
