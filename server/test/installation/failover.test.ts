@@ -40,9 +40,9 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await stopNodes()
-  await db.destroy()
-  await sink.stop()
-  await servers.remove()
+  await db?.destroy()
+  await sink?.stop()
+  await servers?.remove()
 })
 
 /** Two nodes, each of them API and worker. */

@@ -14,7 +14,7 @@ import { startForwarder } from './forwarder.ts'
 const STANDBY = 'standby'
 /** No fsync: the machine does not lose power during a test. A killed process loses nothing that it has written. */
 const SETTINGS = { fsync: 'off', shared_buffers: '64MB', max_connections: 200, wal_keep_size: '1GB', autovacuum: 'off' }
-const SECONDS = 60_000
+const PATIENCE_MS = 60_000
 
 type Server = Cluster & { postmaster: Postmaster; adminUrl: string }
 
@@ -39,18 +39,13 @@ export async function startReplicatedPostgres({ synchronous = true, port = 0 } =
 
   async function setSynchronous(isOn: boolean) {
     await alterSystem(current, 'synchronous_standby_names', isOn ? STANDBY : '')
-    if (isOn) await untilReplicated('sync')
+    if (isOn) await untilSynchronous()
   }
 
-  const untilReplicated = (state: string) =>
-    until(
-      `the standby is ${state}`,
-      async () => {
-        const { rows } = await runSql(current.adminUrl, 'select sync_state from pg_stat_replication')
-        return rows[0]?.sync_state === state
-      },
-      SECONDS,
-    )
+  async function untilSynchronous() {
+    const read = async () => (await runSql(current.adminUrl, 'select sync_state from pg_stat_replication')).rows
+    await until('the standby is synchronous', async () => (await read())[0]?.sync_state === 'sync', PATIENCE_MS)
+  }
 
   const walSenders = async () =>
     (await runSql(current.adminUrl, 'select pid from pg_stat_replication')).rows.map(({ pid }: { pid: number }) => pid)
