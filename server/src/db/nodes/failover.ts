@@ -23,6 +23,8 @@ type Evidence = {
   silent: number
   /** Another worker has found its counter on that server. */
   isProven: boolean
+  /** A worker stopped in order lately, or there was none ever. */
+  hasLeftLately: boolean
 }
 
 /**
@@ -31,14 +33,16 @@ type Evidence = {
  */
 export type Verdict = 'same' | 'complete' | 'repeat' | 'ask' | 'lossy' | 'other'
 
-export function judgeServer({ mode, known, found, acknowledged, stored, silent, isProven }: Evidence): Verdict {
+export function judgeServer({ mode, known, found, acknowledged, stored, silent, isProven, hasLeftLately }: Evidence): Verdict {
   if (known === null || known === found) return 'same'
   if (clusterOf(known) !== clusterOf(found)) return 'other'
   if (mode === 'hold') return 'lossy'
   if (acknowledged === undefined) {
-    // A worker that stops in order deletes its row, as its last commit: without rows there is nothing that could be missing.
-    if (silent === 0 || mode === 'continue') return 'complete'
-    return 'ask'
+    if (mode === 'continue') return 'complete'
+    if (silent > 0) return 'ask'
+    // A worker that stops in order deletes its row, as its last commit: without rows there is nothing that could be missing. Unless the server was
+    // restored to a former time at which no worker was running.
+    return hasLeftLately ? 'complete' : 'lossy'
   }
   if (mode === 'continue') return 'repeat'
   if (timelineOf(found) < timelineOf(known)) return 'lossy'
@@ -53,7 +57,7 @@ export type NeededHold = { untilResumed: boolean } | undefined
 type Repeated = {
   mode: FailoverMode
   verdict: Verdict
-  /** The journal goes back to the last commit that the server is known to have. */
+  /** The journal goes back to the last commit that the server is known to have. A worker that starts has none. */
   isComplete: boolean
   /** Emails of campaigns and workflows that left and that the server does not have: it would make and send them again. */
   unrecorded: number
