@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually, until } from '../support/eventually.ts'
@@ -35,7 +36,8 @@ test('while the database is away, a node stays ready for a while, refuses reques
 
   forwarder.pointTo(undefined)
   await eventually(async () => expect(await ready()).toEqual([200, false]))
-  for (const _ of times(20)) expect((await fetch(`${node.url}/config`, { headers: { host: 'other.example' } })).status).toBe(503)
+  for (const key of times(20, () => `sk_${randomBytes(32).toString('hex')}`))
+    expect((await fetch(`${node.url}/contacts`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(503)
   await until('the outage is logged', () => warnings().length > before)
 
   forwarder.pointTo(server)

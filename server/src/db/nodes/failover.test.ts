@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type FailoverMode, holdAfterRepeat, holdAfterSilence, judgeServer, type Verdict } from './failover.ts'
+import { type FailoverMode, holdAfterRepeat, holdAfterSilence, judgeServer, type ServerVerdict } from './failover.ts'
 
 const [ONE, TWO, OTHER] = ['77/00000001', '77/00000002', '78/00000001']
 type Evidence = Parameters<typeof judgeServer>[0]
@@ -17,7 +17,7 @@ const worker: Evidence = {
 const starting: Evidence = { ...worker, acknowledged: undefined, stored: undefined }
 
 describe('a node that meets a database server', () => {
-  test.each<[string, Evidence, Verdict]>([
+  test.each<[string, Evidence, ServerVerdict]>([
     ['the first one', { ...worker, known: null }, 'same'],
     ['the same one', { ...worker, found: ONE }, 'same'],
     ['another cluster', { ...worker, found: OTHER }, 'other'],

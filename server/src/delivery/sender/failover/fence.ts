@@ -1,13 +1,13 @@
-import { type Pool, transact } from '../../db/index.ts'
-import { holdForOtherCluster } from '../../db/nodes/check-identity.ts'
-import { type FailoverMode, holdAfterRepeat, judgeServer, type ServerIdentity, type Verdict } from '../../db/nodes/failover.ts'
-import { holdPartially, PARTLY } from '../../db/nodes/sending-hold.ts'
-import { lockKnownServer, readServerIdentity, recordProof, recordServer } from '../../db/nodes/server-identity.ts'
-import type { Log } from '../../lib/log.ts'
-import { STERNA } from '../../lib/process/command.ts'
-import { repeatHandOvers } from '../outbox/repeat.ts'
-import type { RateSlowdown } from '../outbox/streams/slowdowns.ts'
-import { beat, extendLeases, readCounters, recordCompared } from '../outbox/workers/lease.ts'
+import { type Pool, transact } from '../../../db/index.ts'
+import { holdForOtherCluster } from '../../../db/nodes/check-identity.ts'
+import { type FailoverMode, holdAfterRepeat, judgeServer, type ServerIdentity, type ServerVerdict } from '../../../db/nodes/failover.ts'
+import { holdPartially, PARTLY } from '../../../db/nodes/sending-hold.ts'
+import { lockKnownServer, readServerIdentity, recordProof, recordServer } from '../../../db/nodes/server-identity.ts'
+import type { Log } from '../../../lib/log.ts'
+import { STERNA } from '../../../lib/process/command.ts'
+import { repeatHandOvers } from '../../outbox/repeat.ts'
+import type { RateSlowdown } from '../../outbox/streams/slowdowns.ts'
+import { beat, extendLeases, readCounters, recordCompared } from '../../outbox/workers/lease.ts'
 import { createBeats } from './beats.ts'
 import type { Journal, JournalEntry } from './journal.ts'
 
@@ -21,7 +21,7 @@ type Deps = {
   slowedBy: () => RateSlowdown | null
 }
 
-type Met = { verdict: Verdict; known: ServerIdentity | null; found: ServerIdentity; stored: number | undefined }
+type Met = { verdict: ServerVerdict; known: ServerIdentity | null; found: ServerIdentity; stored: number | undefined }
 type Repeated = { repeated: number; missing: number; unrecorded: number; isComplete: boolean }
 
 /** Emails per transaction. */
