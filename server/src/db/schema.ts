@@ -433,6 +433,13 @@ export interface Schema {
     sending_held_at: Date | null
     sending_held_reason: string | null
     claim_nonce: string
+    database_changed_at: Date | null
+    database_proven: boolean
+    workers_left_at: Date | null
+    sending_waits_before: Date | null
+    sending_waits_up_to: string | null
+    sending_waits_reason: string | null
+    sending_waits_for_person: boolean
   }
   invitations: {
     project_id: string
@@ -571,7 +578,7 @@ export interface Schema {
     created_at: Date
     updated_at: Date
   }
-  senders: { worker: number; lease_until: Date; slowed_by: string | null }
+  senders: { worker: number; lease_until: Date; slowed_by: string | null; counter: string; timeline: string | null }
   sending_pauses: {
     project_id: string
     domain: string
@@ -896,7 +903,7 @@ export const SQL_TYPES: { [Table in keyof Schema]: { [Column in keyof Schema[Tab
   former_addresses: { project_id: 'uuid', address: 'text', contact_id: 'uuid' },
   held_refusals: { project_id: 'uuid', email_id: 'uuid', domain: 'text', fingerprint: 'text', reply: 'text', unknown_recipient: 'bool', place: 'int8', held_at: 'timestamptz', plain: 'bool', frequent: 'bool', accepted_before: 'bool', accepted_after: 'timestamptz', asks: 'int2', confirmed: 'bool' },
   idempotency_keys: { project_id: 'uuid', key: 'text', request: 'text', status_code: 'int4', result: 'jsonb', created_at: 'timestamptz', lives_from: 'timestamptz', body_hash: 'bytea' },
-  instance: { singleton: 'bool', secret_checks: '_bytea', transport: 'text', created_at: 'timestamptz', database_identity: 'text', sending_held_at: 'timestamptz', sending_held_reason: 'text', claim_nonce: 'uuid' },
+  instance: { singleton: 'bool', secret_checks: '_bytea', transport: 'text', created_at: 'timestamptz', database_identity: 'text', sending_held_at: 'timestamptz', sending_held_reason: 'text', claim_nonce: 'uuid', database_changed_at: 'timestamptz', database_proven: 'bool', workers_left_at: 'timestamptz', sending_waits_before: 'timestamptz', sending_waits_up_to: 'uuid', sending_waits_reason: 'text', sending_waits_for_person: 'bool' },
   invitations: { project_id: 'uuid', id: 'uuid', email: 'text', role: 'text', token_hash: 'bytea', created_at: 'timestamptz', expires_at: 'timestamptz', link_hash: 'bytea', invited_by: 'uuid' },
   job_errors: { project_id: 'uuid', job_id: 'uuid', row: 'int4', subject: 'text', error: 'text' },
   job_files: { project_id: 'uuid', job_id: 'uuid', content: 'bytea' },
@@ -920,7 +927,7 @@ export const SQL_TYPES: { [Table in keyof Schema]: { [Column in keyof Schema[Tab
   segment_due: { project_id: 'uuid', contact_id: 'uuid', segment_id: 'uuid', due_at: 'timestamptz' },
   segment_members: { project_id: 'uuid', segment_id: 'uuid', contact_id: 'uuid', added_at: 'timestamptz' },
   segments: { project_id: 'uuid', id: 'uuid', name: 'text', description: 'text', type: 'text', condition: 'jsonb', uses: 'jsonb', slug: 'text', track_membership: 'bool', member_count: 'int4', counted_at: 'timestamptz', count_estimated: 'bool', count_ms: 'int4', created_at: 'timestamptz', updated_at: 'timestamptz' },
-  senders: { worker: 'int4', lease_until: 'timestamptz', slowed_by: 'text' },
+  senders: { worker: 'int4', lease_until: 'timestamptz', slowed_by: 'text', counter: 'int8', timeline: 'text' },
   sending_pauses: { project_id: 'uuid', domain: 'text', reason: 'text', cause: 'text', fingerprint: 'text', failed_probes: 'int4', since: 'timestamptz', until: 'timestamptz', probe_until: 'timestamptz', verifies: 'bool', escalated: 'bool', probed_alone: 'int4' },
   sessions: { token_hash: 'bytea', user_id: 'uuid', network: 'text', user_agent: 'text', created_at: 'timestamptz', expires_at: 'timestamptz' },
   soft_bounces: { project_id: 'uuid', address: 'text', email_id: 'uuid', forgiven: 'bool', created_at: 'timestamptz' },

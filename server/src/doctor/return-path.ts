@@ -13,7 +13,7 @@ import type { Secrets } from '../lib/secrets.ts'
 import { readAddress } from '../lib/text/address.ts'
 import { MINUTE, SECOND } from '../lib/text/units.ts'
 import { readTransport } from '../nodes/instance.ts'
-import { readSendingHold } from '../nodes/sending-hold.ts'
+import { isHeldInFull } from '../nodes/sending-hold.ts'
 import { type Check, failed, ok, warn } from './check.ts'
 
 const NAME = 'return path'
@@ -48,7 +48,7 @@ type Deps = { config: Config; db: Pool; url: string; secrets: Secrets }
  */
 export async function sendRoundTrip({ config, db, url, secrets }: Deps, from: string, timing = TIMING): Promise<Check> {
   const transport = config.transportKind ?? (await readTransport(db))
-  const why = whyNotChecked(config, transport) ?? ((await readSendingHold(db)) ? 'sending is held' : undefined)
+  const why = whyNotChecked(config, transport) ?? ((await isHeldInFull(db)) ? 'sending is held' : undefined)
   if (why) return warn(NAME, `not checked: ${why}`)
   const address = readAddress(from)
   const owner = address && (await findDomainOwner(db, address.split('@')[1]!))

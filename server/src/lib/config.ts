@@ -20,6 +20,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
   if (env.DATABASE_URL && !env.SECRET_KEY) {
     throw new ConfigError('SECRET_KEY is required with DATABASE_URL: every node must share it. Create one with: openssl rand -hex 32')
   }
+  if (env.DATABASE_DIRECT_URL && !env.DATABASE_URL)
+    throw new ConfigError('DATABASE_DIRECT_URL is the server behind the pooler of DATABASE_URL: set both, or neither.')
   if (env.SMTP_URL && env.SES_REGION) throw new ConfigError('Set SMTP_URL or SES_REGION, not both: an installation has one transport.')
   if (!env.SES_REGION && (env.SES_ENDPOINT || env.SES_CONFIGURATION_SET))
     throw new ConfigError('To send by Amazon SES, also set SES_REGION; otherwise set no SES_… at all.')
@@ -36,6 +38,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
     publicUrl: env.PUBLIC_URL ?? `http://localhost:${env.PORT}`,
     dataDir: resolve(env.DATA_DIR),
     databaseUrl: env.DATABASE_URL,
+    directUrl: env.DATABASE_DIRECT_URL,
+    failover: env.DATABASE_FAILOVER,
     poolSize: env.DATABASE_POOL_SIZE,
     databaseWaitMs: env.DATABASE_WAIT_SECONDS * SECOND,
     shutdownDelayMs: env.SHUTDOWN_DELAY_SECONDS * SECOND,

@@ -8,6 +8,26 @@ const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(mi
 const list = z.string().transform((text) => text.split(',').map((entry) => entry.trim()))
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''))
 
+/**
+ * One host: pg would take `a,b` for a name. Not z.url(): libpq's form for unix sockets, postgres://user@/db?host=/run, is not a WHATWG URL.
+ */
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
+  .refine(
+    (url) => !hasSeveralHosts(url),
+    'must name one host. For several servers, name a TCP proxy that leads to the primary, such as HAProxy, or the address that your cluster has for it',
+  )
+
+/** libpq separates hosts by commas, in the authority or in the parameters `host` and `hostaddr`. A password may have commas, too. */
+function hasSeveralHosts(url: string) {
+  const [path = '', query] = url.split('?')
+  const authority = path.split('/')[2] ?? ''
+  const params = new URLSearchParams(query)
+  const hosts = [authority.slice(authority.lastIndexOf('@') + 1), ...params.getAll('host'), ...params.getAll('hostaddr')]
+  return hosts.some((host) => host.includes(','))
+}
+
 /** Does not accept `true` or `1`: those would trust X-Forwarded-For of any client. */
 const isProxy = (entry: string) =>
   ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || ipaddr.isValidCIDR(entry) || (/[.:]/.test(entry) && ipaddr.isValid(entry))
@@ -89,12 +109,20 @@ export const Environment = z.object({
       'Former secret keys, separated by commas: links, tokens and API keys made with them stay valid, see [operating](operating.md#changing-the-secret-key).',
     ),
 
-  // Not z.url(): libpq's form for unix sockets, postgres://user@/db?host=/run, is not a WHATWG URL.
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
+  DATABASE_URL: databaseUrl
     .optional()
     .describe('An external PostgreSQL, 15 or newer: `postgres://user:password@host:5432/database`. Without it the embedded one is used.'),
+  DATABASE_DIRECT_URL: databaseUrl
+    .optional()
+    .describe(
+      'The server behind the pooler of `DATABASE_URL`, for what needs a connection of its own. Required with a [pooler in transaction mode](operating.md#connection-poolers).',
+    ),
+  DATABASE_FAILOVER: z
+    .enum(['auto', 'hold', 'continue'])
+    .default('auto')
+    .describe(
+      'After a [failover](operating.md#standbys-and-failover) of the database: `auto` goes by what the workers know, `hold` lets a person decide, `continue` never holds sending.',
+    ),
   DATABASE_POOL_SIZE: wholeNumber(2, 500)
     .default(20)
     .describe('Connections per process; a worker has up to twelve more, four of them reserved for marks, leases and settlement of emails.'),

@@ -6,13 +6,16 @@ import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { backoffSql } from '../../lib/concurrency/backoff.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { MINUTE, SECOND } from '../../lib/text/units.ts'
-import { isGone, isPresent, isSteady } from '../../nodes/presence.ts'
+import type { FailoverMode } from '../../nodes/failover.ts'
+import { isGone, isSteady } from '../../nodes/presence.ts'
+import { runsFromId, WAITING_UP_TO } from '../../nodes/sending-hold.ts'
+import { CURRENT_TIMELINE } from '../../nodes/server-identity.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
 import { alongIndexes } from './keyed-plans.ts'
 import { HELD } from './refusals/hold.ts'
-import type { RateSlowdown } from './streams/slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './streams/stream-allowance.ts'
 import type { EmailSource } from './streams/stream-of.ts'
+import { type DeadWorker, hasCompared, holdForSilent, leaseOf } from './workers/lease.ts'
 
 /**
  * `followsContact`: goes to the address that the contact has when it is handed over, which the gate reads; until its first mark. `onlyVars`: the
@@ -115,8 +118,7 @@ const claiming = given<ClaimValues>()
 
 const CLAIM = prepared<ClaimedEmail & Looked, ClaimValues>`
   with recursive me as materialized (
-    -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
-    select from senders where worker = ${claiming.worker} and lease_until > now() for key share
+    ${leaseOf(claiming.worker)}
   ), excluded as materialized (
     select ${projectsOfSql(claiming.except)} as projects
   ), ${skipScanCte('queues', {
@@ -139,6 +141,9 @@ const CLAIM = prepared<ClaimedEmail & Looked, ClaimValues>`
           when q.stream_id = any(${claiming.silent}::uuid[]) then 0 else ${claiming.limit}::int end as may_claim offset 0
       ) as s
       where q.project_id <> all((select projects from excluded)::uuid[]) and least(a.may_claim, s.may_claim) > 0
+        and (${runsFromId(sql`q.id`)} or exists (
+          select from emails where state = 'queued' and lane = ${claiming.priority}::smallint
+            and (project_id, stream_id, id) >= (q.project_id, q.stream_id, ${WAITING_UP_TO}) and (project_id, stream_id) <= (q.project_id, q.stream_id)))
       limit ${MAX_STREAMS}
     ) as nearest
     where exists (select from me)
@@ -153,7 +158,7 @@ const CLAIM = prepared<ClaimedEmail & Looked, ClaimValues>`
       select project_id, id from emails
       -- Not "=": then the primary key would have this order too, and scanning it passes every email ever sent.
       where state = 'queued' and lane = ${claiming.priority}::smallint
-        and (project_id, stream_id, id) >= (w.project_id, w.stream_id, w.id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
+        and (project_id, stream_id, id) >= (w.project_id, w.stream_id, greatest(w.id, ${WAITING_UP_TO})) and (project_id, stream_id) <= (w.project_id, w.stream_id)
         and crashes < ${SUSPECT_CRASHES}
       order by lane, project_id, stream_id, id limit least(ceil(${claiming.limit}::numeric / w.streams), a.may_claim)
       for update skip locked
@@ -178,7 +183,7 @@ const CLAIM = prepared<ClaimedEmail & Looked, ClaimValues>`
 
 const SUSPECT_REST_MS = { first: SECOND, longest: MINUTE }
 /** Crashes with a cause of their own often come in a row, and no email is to blame for them. */
-const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
+const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES} and ${runsFromId(sql`id`)}
   and updated_at < now() - ${backoffSql(sql`crashes - ${sql.lit(SUSPECT_CRASHES)}`, SUSPECT_REST_MS)}
   and not exists (select from streams t where t.project_id = emails.project_id and t.id = emails.stream_id and ${isStopped})`
 
@@ -189,7 +194,7 @@ export const hasSuspects = async (db: Pool) => (await many(db)`select from email
 export const claimSuspect = (tx: Tx, worker: number) =>
   maybeOne<ClaimedEmail>(tx)`
     with me as materialized (
-      select from senders where worker = ${worker} and lease_until > now() for key share
+      ${leaseOf(worker)}
     ), chosen as materialized (
       select project_id, id from emails where ${DUE_SUSPECT} order by id limit 1 for update skip locked
     )
@@ -197,17 +202,6 @@ export const claimSuspect = (tx: Tx, worker: number) =>
     from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
     returning ${CLAIMED_COLUMNS}
   `
-
-/**
- * Renews the lease of this worker. Without lease and presence lock its emails go to others. A worker that lost its lock without noticing gets
- * no lease: it would claim again and again what others recover.
- */
-export const renewLease = (tx: Tx, worker: number, { leaseMs, slowedBy }: { leaseMs: number; slowedBy: RateSlowdown | null }) =>
-  prepared`
-    insert into senders (worker, lease_until, slowed_by)
-    select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}), ${slowedBy} where ${isPresent(worker)}
-    on conflict (worker) do update set lease_until = excluded.lease_until, slowed_by = excluded.slowed_by
-  `.execute(tx)
 
 export const countWorkers = (db: Db) => scalar<number>(db)`select count(*)::int from senders where lease_until > now()`
 
@@ -218,17 +212,19 @@ const ABANDONED = sql`
   worker = null, updated_at = now()`
 
 /** Takes over the emails of dead workers. Returns how many. */
-export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
+export const recoverFromDeadWorkers = (db: Pool, worker: number, failover: FailoverMode = 'auto') =>
   transact(db, async (tx) => {
     const dead = await many(
       tx,
-      prepared<{ worker: number }>`
-      select worker from senders
-      where worker <> ${worker} and (lease_until < now() or ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
+      prepared<DeadWorker>`
+      select worker, timeline <> ${CURRENT_TIMELINE} as "isSilent" from senders
+      where worker <> ${worker} and ${hasCompared(worker)} and (
+        lease_until < now() or (timeline <> ${CURRENT_TIMELINE}) is not true and ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
       for update skip locked
     `,
     )
     if (!dead.length) return 0
+    if (dead.some(({ isSilent }) => isSilent)) await holdForSilent(tx, failover)
     const workers = dead.map((row) => row.worker)
     const recovered = await countAffected(tx)`
       update emails set ${ABANDONED}, crashes = crashes + case when handed_over_at is null then 1 else 0 end
@@ -254,5 +250,5 @@ export const wakeDeferred = (tx: Tx, limit: number) =>
 export const releaseUnheld = (tx: Tx, worker: number, heldIds: string[]) =>
   prepared`
     update emails set ${ABANDONED}
-    where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[]))
+    where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[])) and ${hasCompared(worker)}
   `.execute(tx)

@@ -7,6 +7,7 @@ import { createCache } from '../../lib/collections/cache.ts'
 import { groupBy } from '../../lib/collections/group-by.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { MB, SECOND } from '../../lib/text/units.ts'
+import { runsSince } from '../../nodes/sending-hold.ts'
 import { type Graph, stepOf } from '../definition/graph.ts'
 import { ALL_STEP_TYPES, decideSteps, kindOf } from '../steps/kinds.ts'
 import { CONTACT_GONE, type StepBatch, type StepOutcome } from '../steps/step.ts'
@@ -31,7 +32,7 @@ export async function claimExecutions(tx: Tx, projectId: string, limit: number, 
   await shareAdvance(tx, projectId)
   return many<Claimed>(tx)`
     select ${RUNNING_COLUMNS} from workflow_executions e
-    where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
+    where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null and ${runsSince(sql`e.created_at`)} ${only ? sql`and e.id = ${only}` : sql``}
       and not ${isWiped(sql`${projectId}`)}
     order by e.due_at limit ${limit} for update of e skip locked
   `

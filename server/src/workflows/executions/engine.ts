@@ -9,6 +9,7 @@ import { backoffSql } from '../../lib/concurrency/backoff.ts'
 import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import { createRareWarning } from '../../lib/process/rare-warning.ts'
 import { HOUR, SECOND } from '../../lib/text/units.ts'
+import { runsSince } from '../../nodes/sending-hold.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
 import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
@@ -97,7 +98,7 @@ const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
     by: ['project_id'],
     columns: [sql`due_at`],
     order: ['project_id', 'due_at'],
-    where: sql`due_at is not null and webhook_host is null`,
+    where: sql`due_at is not null and webhook_host is null and ${runsSince(sql`created_at`)}`,
   })}
   select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
     select d.project_id, d.due_at from pending d join projects p on p.id = d.project_id

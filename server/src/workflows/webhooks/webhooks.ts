@@ -10,6 +10,7 @@ import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import type { SafeFetch } from '../../lib/network/safe-fetch.ts'
 import { createRareWarning } from '../../lib/process/rare-warning.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { runsSince } from '../../nodes/sending-hold.ts'
 import { CALL_TIMEOUT_MS, hasHung, LEASE_SECONDS, MAX_OF_HOST, startCalls } from '../../webhooks/calls.ts'
 import { signWebhook } from '../../webhooks/sign.ts'
 import { type Claimed, RUNNING_COLUMNS, withGraphs } from '../executions/advance.ts'
@@ -89,7 +90,7 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
       by: ['project_id', 'webhook_host'],
       columns: [sql`due_at`],
       order: ['project_id', 'webhook_host', 'due_at'],
-      where: sql`webhook_host is not null`,
+      where: sql`webhook_host is not null and ${runsSince(sql`created_at`)}`,
     })}
     select project_id as "projectId", webhook_host as host, owner, ${HOST_KEY} as key from (${inTurnSql(due)}) as found
   `
@@ -102,7 +103,7 @@ async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
       select mine.*, h.owner, h.key
       from ${recordset('workflow_executions', hosts, ['projectId'], { host: 'text', owner: 'text', key: 'text' })} as h cross join lateral (
         select project_id, id from workflow_executions
-        where project_id = h."projectId" and webhook_host = h.host and due_at <= now()
+        where project_id = h."projectId" and webhook_host = h.host and due_at <= now() and ${runsSince(sql`created_at`)}
         order by due_at limit 1 for update skip locked
       ) as mine
     )

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { isProven } from '../../../domains/sender-domains/proof.ts'
+import { WAITING_UP_TO } from '../../../nodes/sending-hold.ts'
 import { PRIORITIES } from './stream-of.ts'
 
 /** Time that a rate may leave unused and use later, in one go: intakes poll once a second. For slow rates, the time of one email. */
@@ -34,6 +35,8 @@ export const allowanceSql = ({ stream, priority, limit }: Options) => sql`(
       else coalesce((
         select case
             when ${isStopped} then 0
+            -- After a failover that lost commits, a campaign from before it would send again what is recorded no more.
+            when t.id < ${WAITING_UP_TO} then 0
             when not exists (select from domains d where d.project_id = t.project_id and d.domain = t.from_domain and ${isProven}) then 0
             else least(
               coalesce((
