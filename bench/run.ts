@@ -13,6 +13,7 @@ import { timeCaps } from './paths/caps.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { DOMAIN, emptyQueue, ownDomain, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
+import { timeFootprint } from './paths/footprint.ts'
 import { timeInsight } from './paths/insight.ts'
 import { timeKeys } from './paths/keys.ts'
 import { timeLatency } from './paths/latency.ts'
@@ -64,6 +65,7 @@ const PARTS = {
   webhooks: timeWebhooks,
   running: async () => void timings.push(...(await timeRunning({ quick }))),
   rendering: async () => void timings.push(...(await timeRendering())),
+  footprint: timeFootprintParts,
 }
 type Part = keyof typeof PARTS
 
@@ -274,6 +276,12 @@ async function timeWebhooks() {
   })
   receiver.stop()
   await sink.stop()
+}
+
+/** In an installation of its own. */
+async function timeFootprintParts() {
+  const sink = await startSink()
+  timings.push(...(await timeFootprint(sink, newProject, dataScale).finally(sink.stop)))
 }
 
 /** By one worker that does nothing else. */
