@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect, many, one, type Pool } from '../../src/db/index.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { cloneDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Running, spawnNode, startNode } from '../support/process.ts'
+import { verifyDomains } from '../support/project.ts'
+import { startPooler } from '../support/servers/pooler.ts'
+import { startSmtpServer } from '../support/servers/smtp-server.ts'
+import { times } from '../support/times.ts'
+
+/** The lock that each process holds for itself: `OWN_CLASS` in db/presence.ts. */
+const OWN_CLASS = 7_357_004
+const undo: (() => unknown)[] = []
+let database: Awaited<ReturnType<typeof cloneDatabase>>
+let pooler: Awaited<ReturnType<typeof startPooler>>
+let sink: Awaited<ReturnType<typeof startSmtpServer>>
+let db: Pool
+let api: Running
+let workers: Running[]
+let project: { id: string; secret: string; public: string }
+
+/** An API node and two workers, each with few connections of the pooler, which it shares with the others. */
+beforeAll(async () => {
+  database = await cloneDatabase()
+  pooler = await startPooler(database.url, { size: 6 })
+  sink = await startSmtpServer()
+  db = connect({ url: database.url, max: 2, log: createLog('silent') })
+  undo.push(database.drop, pooler.stop, sink.stop, () => db.destroy())
+  const start = async (role: string) => {
+    const shared = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: database.url, SMTP_URL: sink.url }
+    const node = await startNode({ ...shared, ROLE: role, RATE_LIMIT_PER_MINUTE: '0' })
+    undo.push(() => node.stop('SIGKILL'))
+    return node
+  }
+  api = await start('api')
+  workers = await Promise.all([start('worker'), start('worker')])
+  project = await newProject()
+})
+afterAll(async () => {
+  sink.reset()
+  for (const step of undo.toReversed()) await step()
+})
+
+async function post(path: string, body: object, headers: Record<string, string> = {}) {
+  const answer = await fetch(api.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`)
+  return answer
+}
+
+async function newProject() {
+  const signedUp = await post('/auth/signup', { email: 'owner@example.com', password: 'correct horse' })
+  const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
+  const made = (await (await post('/users/@me/projects', { name: 'Behind' }, { cookie })).json()) as typeof project
+  await post('/domains', { domain: 'behind.example' }, { authorization: `Bearer ${made.secret}` })
+  await verifyDomains(db, made.id)
+  return made
+}
+
+const withKey = () => ({ authorization: `Bearer ${project.secret}` })
+const send = async (to: string[]) => {
+  const answer = await post('/v1/send', { to, from: 'news@behind.example', subject: 'Hi', body: '<p>Hi</p>' }, withKey())
+  const { data } = (await answer.json()) as { data: { emails: { email: string }[] } }
+  return data.emails.map(({ email }) => email)
+}
+
+/** The process ids of PostgreSQL that hold the own lock of a node, with the name of the node. */
+const present = () =>
+  many<{ pid: number; key: number; name: string }>(db)`
+    select l.pid, l.objid::bigint::int as key, a.application_name as name from pg_locks l join pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'advisory' and l.classid = ${OWN_CLASS} and l.granted and a.datname = current_database()`
+const keyOf = async ({ child }: Running) => (await present()).find(({ name }) => name.endsWith(`:${child.pid}`))!.key
+
+describe('an installation behind a pooler in transaction mode', () => {
+  test('holds the lock of each node on a connection of its own, past the pooler', async () => {
+    const locks = await present()
+    expect(new Set(locks.map(({ pid }) => pid)).size).toBe(3)
+    expect(locks.filter(({ pid }) => pooler.pids().includes(pid))).toEqual([])
+  })
+
+  test('listens past the pooler', async () => {
+    const listening = () => many<{ pid: number }>(db)`
+      select pid from pg_stat_activity where datname = current_database() and query ilike 'listen %'`
+    await eventually(async () => expect((await listening()).length).toBeGreaterThanOrEqual(2))
+    expect((await listening()).filter(({ pid }) => pooler.pids().includes(pid))).toEqual([])
+  })
+
+  test('answers requests over the pooler, and sends while no living worker counts as dead', async () => {
+    const ids = (await Promise.all(times(20, (n) => send(times(5, (m) => `${m % 2 ? 'ok' : 'd100'}+${n}.${m}@example.com`))))).flat()
+    const ended = () => many<{ state: string; crashes: number }>(db)`select distinct state, crashes from emails where id = any(${ids})`
+    await eventually(async () => expect(await ended()).toEqual([{ state: 'sent', crashes: 0 }]))
+    expect(sink.messages.map(({ id }) => id).sort()).toEqual([...ids].sort())
+    expect(pooler.pids().length).toBeGreaterThan(1)
+  })
+
+  test('does jobs', async () => {
+    const form = new FormData()
+    form.set('file', new Blob(['email\nimported@example.com'], { type: 'text/csv' }), 'contacts.csv')
+    const queued = await fetch(`${api.url}/contacts/import`, { method: 'POST', headers: withKey(), body: form })
+    const { jobId } = (await queued.json()) as { jobId: string }
+    await eventually(async () => {
+      const answer = await fetch(`${api.url}/contacts/import/${jobId}`, { headers: withKey() })
+      expect(await answer.json()).toMatchObject({ state: 'completed' })
+    })
+  })
+
+  test('finds a worker that is killed, and leaves no lock of it', async () => {
+    const victim = workers[0]!
+    const key = await keyOf(victim)
+    const ids = await send(times(40, (n) => `hang-dot+${n}@example.com`))
+    const held = async () => (await one<{ n: number }>(db)`select count(*)::int as n from emails where worker = ${key} and id = any(${ids})`).n
+    await eventually(async () => expect(await held()).toBeGreaterThan(0))
+    await victim.stop('SIGKILL')
+    await eventually(async () => expect(await held()).toBe(0))
+    expect((await present()).map((lock) => lock.key)).not.toContain(key)
+  })
+
+  test('does not start without the direct URL, and names it', async () => {
+    const node = await spawnNode({ DATABASE_URL: pooler.url, ROLE: 'api' })
+    expect(await node.exited).toBe(1)
+    expect(node.output()).toContain('DATABASE_DIRECT_URL')
+    expect(node.output()).not.toMatch(/^\s+at /m)
+  })
+})
