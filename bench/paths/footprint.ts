@@ -60,7 +60,12 @@ async function sendCampaign(product: Product, sink: Sink, count: number) {
 async function sendAlone({ url, secretKey }: Product, count: number) {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${secretKey}` }
   const body = () =>
-    JSON.stringify({ to: `reader${Math.floor(Math.random() * 1_000)}@drain.example`, from: `news@${DOMAIN}`, subject: 'Hello', body: own() })
+    JSON.stringify({
+      to: `reader${Math.floor(Math.random() * 1_000)}@drain.example`,
+      from: `news@${DOMAIN}`,
+      subject: 'Hello',
+      body: own(),
+    })
   const own = () => `${randomBytes(8).toString('hex')} ${BODY}`
   await load({ url: `${url}/v1/send`, method: 'POST', headers, body }, { amount: count })
   return count

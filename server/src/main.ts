@@ -10,8 +10,11 @@ import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
+import { checkDatabaseIdentity } from './db/nodes/check-identity.ts'
 import { explainBudget, readConnectionBudget } from './db/nodes/connection-budget.ts'
-import { checkDatabaseIdentity } from './db/nodes/sending-hold.ts'
+import { createOutages, type Outages } from './db/nodes/outage.ts'
+import { keepsPreparedStatements } from './db/nodes/pooler.ts'
+import { withClient } from './db/nodes/with-client.ts'
 import { checkDatabase, type Database, openDatabase } from './db/open.ts'
 import { announce, type Presence } from './db/presence.ts'
 import { isDatabaseUnavailable } from './db/unavailable.ts'
@@ -37,13 +40,14 @@ const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url
 
 /** Run in reverse order, however far the start got. */
 type Undo = { step: string; run: () => Promise<unknown> }
-type Started = { undo: Undo[]; database?: Database; cancel: AbortController }
+type Started = { undo: Undo[]; database?: Database; cancel: AbortController; outages: Outages }
 
 /** Starts this process in its role. It stops on a signal, or by the returned `stop`. `parts` are for tests: no setting changes them. */
 export async function start(env: Record<string, string | undefined>, parts: Parts = {}) {
   const config = loadConfig(env)
-  const log = createLog(config.logLevel)
-  const started: Started = { undo: [], cancel: new AbortController() }
+  const outages = createOutages()
+  const log = createLog(config.logLevel, undefined, outages.isKnown)
+  const started: Started = { undo: [], cancel: new AbortController(), outages }
   const starting = boot(config, log, started, parts)
   const stop = stopper(starting, started, log)
   const byNpm = env.npm_lifecycle_event !== undefined
@@ -59,13 +63,14 @@ export async function start(env: Record<string, string | undefined>, parts: Part
 }
 
 async function boot(config: Config, log: Log, started: Started, parts: Parts) {
-  const { undo, cancel } = started
+  const { undo, cancel, outages } = started
   const secrets = deriveSecrets(...readMasterKeys(config))
   const reach = whenReachable({ log, limitMs: config.databaseWaitMs, signal: cancel.signal })
   const database = await openDatabase(config, log, cancel.signal)
   started.database = database
   undo.push({ step: 'database', run: database.stop })
-  const db = connect({ url: database.url, max: config.poolSize, log })
+  const pooler = database.pooledUrl ? { names: false } : undefined
+  const db = connect({ url: database.pooledUrl ?? database.url, max: config.poolSize, log, pooler, outages })
   undo.push({ step: 'pool', run: () => db.destroy() })
 
   const deps = { config, db, secrets, log }
@@ -80,6 +85,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   undo.push({ step: 'listener', run: closeApp })
 
   if (config.databaseUrl) await reach('connect', () => checkDatabase(database))
+  if (pooler) pooler.names = await reach('ask the pooler', () => keepsPreparedStatements(database.pooledUrl!))
   await reach('migrate', () => migrate(database.url, log))
   await reach('check the secret', () => checkSecret(db, secrets, { adopt: true }))
   await reach('check which database this is', () => checkDatabaseIdentity(db, log))
@@ -90,7 +96,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
       db,
       log,
       transport,
-      announce: () => announce({ url: database.url, kind, isWorker: config.role !== 'api', transport, log }),
+      announce: () => announce({ url: database.url, kind, isWorker: config.role !== 'api', transport, log, outages }),
       follow: syncWithTransport,
     }),
   )
@@ -99,11 +105,14 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   undo.push({ step: 'submission', run: stopSubmission })
   const tooMany = explainBudget(await reach('count connections', () => readConnectionBudget(db, config)))
   if (tooMany) log.warn({}, tooMany)
-  const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach })
+  const stopWorker =
+    config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence, reach, outages })
   undo.push({ step: 'worker', run: stopWorker })
   // In parallel: a slow request must not use up the worker's time for its last replies.
   undo.push({ step: 'http', run: () => Promise.all([closeApp(), stopSubmission(), stopWorker()]) })
   await reach('look for the first account', () => logClaimCode(deps))
+  outages.watch(log, () => withClient(database.url, 'sterna-check', (client) => client.query('select pg_current_xact_id()')))
+  undo.push({ step: 'outages', run: async () => outages.stop() })
   readiness.isStarting = false
   readiness.accepting = true
   undo.push({ step: 'readiness', run: () => turnUnready(readiness, config) })
@@ -117,7 +126,7 @@ async function turnUnready(readiness: Readiness, { role, shutdownDelayMs }: Conf
 }
 
 /** Returns a function that stops it, which may be called more than once. */
-async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence; reach: WhenReachable }) {
+async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence; reach: WhenReachable; outages: Outages }) {
   const [{ startWorker }, { startWorkerAgenda }] = await Promise.all([import('./worker.ts'), import('./agenda.ts')])
   const agenda = startWorkerAgenda(deps.db)
   const worker = await startWorker(deps, { ...options, agenda })

@@ -17,6 +17,7 @@ import { continueImport } from './contacts/csv/import.ts'
 import { continueDeleteField } from './contacts/fields/delete-field.ts'
 import { countFields } from './contacts/fields/fields.ts'
 import { connect, type Pool, transact } from './db/index.ts'
+import type { Outages } from './db/nodes/outage.ts'
 import { watchSendingHold } from './db/nodes/sending-hold.ts'
 import type { Presence } from './db/presence.ts'
 import { type WhenReachable, withoutWaiting } from './db/when-reachable.ts'
@@ -160,12 +161,13 @@ type Options = {
   withSchedule?: boolean
   agenda?: WorkerAgenda
   reach?: WhenReachable
+  outages?: Outages
 }
 export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number; timeoutAfterMs?: number }
 
 export async function startWorker(
   deps: Deps,
-  { url, presence, timing = {}, intervals = {}, withSchedule = true, agenda = EVERYTHING_DUE, reach = withoutWaiting }: Options,
+  { url, presence, timing = {}, intervals = {}, withSchedule = true, agenda = EVERYTHING_DUE, reach = withoutWaiting, outages }: Options,
 ) {
   const { key: livenessKey, isHeld } = presence
   const dueIf =
@@ -199,7 +201,7 @@ export async function startWorker(
   })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers, isDue: dueIf('reactions') })
   const outgoing = outgoingEmail(deps)
-  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender', settings: KEYED_PLANS })
+  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log, name: 'sender', settings: KEYED_PLANS, outages })
   const sender = await startSender({
     ...deps,
     ownDb,
@@ -207,6 +209,7 @@ export async function startWorker(
     worker: livenessKey,
     isHeld: mayLeave,
     isSendingHeld: () => !hold.mayLeave(),
+    failover: deps.config.failover,
     isDue: agenda.isDue,
     timing,
     reach,
@@ -244,6 +247,7 @@ export async function startWorker(
   return {
     async stop() {
       await Promise.all(running.map((part) => part?.stop()))
+      await sender.leave()
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signalProcess } from '../../src/db/embedded/processes.ts'
-import { startReplicatedPostgres, type ReplicatedPostgres } from '../../test/support/servers/replicated-postgres.ts'
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../test/support/servers/replicated-postgres.ts'
 import { until } from '../support/until.ts'
 import { type Stage, startStage, type Verdict } from './stage.ts'
 
@@ -31,7 +31,10 @@ const SWITCHOVER_MS = 5_000
 
 export const FAILOVERS: Record<string, Failover> = {
   '1. kill -9 of the primary, synchronous standby': { synchronous: true },
-  '2. kill -9 of the primary and of a worker, synchronous standby': { synchronous: true, meanwhile: async ({ workers }) => workers[0]!.signal('SIGKILL') },
+  '2. kill -9 of the primary and of a worker, synchronous standby': {
+    synchronous: true,
+    meanwhile: async ({ workers }) => workers[0]!.signal('SIGKILL'),
+  },
   '3. kill -9 of the primary, asynchronous standby one second behind': { synchronous: false, behindMs: 1_000, mayLose: true },
   '3b. standby that hung under load with the names emptied, promoted': { synchronous: true, behindMs: 10_000, mayLose: true },
   '4. planned switchover, synchronous standby': { synchronous: true, isPlanned: true },

@@ -18,7 +18,12 @@ const COLUMNS = ['part', '', 'with', 'result', 'of']
 export const readLines = (section: string): Line[] =>
   section
     .split('\n')
-    .map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim()))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
     .filter(([, state]) => state === 'RUN' || state === 'SKIPPED')
     .map(([part, state, ...cells]) => ({ part: part!, state: state as Line['state'], cells }))
 
@@ -48,5 +53,7 @@ const lineOf = ({ part, versions, missing, unusable, result }: Outcome, commit: 
 /** Parts that an earlier run had, and that this one has left out although the machine has all tools. */
 export const skippedWithTools = (committed: Line[], outcomes: Outcome[]) =>
   outcomes
-    .filter(({ part, missing, result }) => !result && !missing.length && committed.some((line) => line.part === part && line.state === 'RUN'))
+    .filter(
+      ({ part, missing, result }) => !result && !missing.length && committed.some((line) => line.part === part && line.state === 'RUN'),
+    )
     .map(({ part, unusable }) => `${part}: skipped, although this machine has its tools${unusable ? ` (${unusable})` : ''}`)

@@ -32,7 +32,10 @@ export async function runPatroni(name: string, load: Load): Promise<Ran> {
   }
   try {
     const [killed, switched] = [await run(false), await run(true)]
-    return { figures: `killed: ${killed.figures}. Switched over: ${switched.figures}`, problems: [...killed.problems, ...switched.problems] }
+    return {
+      figures: `killed: ${killed.figures}. Switched over: ${switched.figures}`,
+      problems: [...killed.problems, ...switched.problems],
+    }
   } finally {
     cluster.remove()
   }

@@ -65,7 +65,8 @@ export async function runPooler(name: string, { say, ...load }: Load): Promise<R
     if (ghosts) problems.push(`${ghosts} more locks than nodes`)
     if (foundMs > FOUND_MS) problems.push(`a killed worker was found after ${foundMs} ms`)
     if (oneMs > ONE_MS) problems.push(`one email took ${oneMs} ms`)
-    if (gone.length || stuck.length || twice.length) problems.push(`${gone.length} lost, ${stuck.length} did not end, ${twice.length} left twice`)
+    if (gone.length || stuck.length || twice.length)
+      problems.push(`${gone.length} lost, ${stuck.length} did not end, ${twice.length} left twice`)
     const figures = `${accepted} accepted, ${gone.length} lost, ${twice.length} twice; ${declaredDead} emails of living workers taken over; a killed worker found after ${foundMs} ms; one email ${oneMs} ms, ${direct} ms without the pooler; refused without DATABASE_DIRECT_URL; session mode sends`
     return { figures, problems }
   } finally {

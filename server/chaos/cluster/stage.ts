@@ -164,7 +164,12 @@ const sendCall = (secret: string, n: number): SendCall => ({
   path: '/v1/send',
   headers: { authorization: `Bearer ${secret}`, 'idempotency-key': `cluster-${n}` },
   // The relay answers some of them late, so that emails are under way at any moment.
-  body: { to: [`${n % 3 ? 'ok' : 'd200'}+${n}@example.com`], from: `news@${DOMAIN}`, subject: `Email ${n}`, body: `<p>Hello {{email}}</p>` },
+  body: {
+    to: [`${n % 3 ? 'ok' : 'd200'}+${n}@example.com`],
+    from: `news@${DOMAIN}`,
+    subject: `Email ${n}`,
+    body: `<p>Hello {{email}}</p>`,
+  },
 })
 
 const accepted = (sent: ReadonlyMap<string, { ack?: SendAck }>) => [...sent.values()].flatMap(({ ack }) => ack?.emails ?? [])
@@ -201,7 +206,10 @@ function watchHolds(nodes: KeptNode[]) {
   const seen = new Set<string>()
   let stopped = false
   const ask = async ({ url }: KeptNode): Promise<string | undefined> => {
-    const body = await fetch(`${url}/ready`).then((answer) => answer.json(), () => undefined)
+    const body = await fetch(`${url}/ready`).then(
+      (answer) => answer.json(),
+      () => undefined,
+    )
     return (body as { sendingHeld?: string | null } | undefined)?.sendingHeld ?? undefined
   }
   const kinds = async () => (await Promise.all(nodes.map(ask))).filter((kind) => kind !== undefined)

@@ -3,6 +3,8 @@ import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql,
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
 import type { Statement } from './fixed-statement.ts'
+import { DEFAULT_LIMITS, limitsInTransactions } from './limits.ts'
+import type { Outages } from './nodes/outage.ts'
 import type { Schema } from './schema.ts'
 import { isRetryable } from './sql-state.ts'
 
@@ -13,19 +15,29 @@ export type Tx = Transaction<Schema>
 /** For reads that may run on either. */
 export type Db = Pool | Tx
 
-/** `name`: of the pool, in metrics. `settings`: parameters of PostgreSQL for each of the connections. */
-type PoolOptions = { url: string; max: number; log: Log; name?: string; settings?: Record<string, string> }
+/**
+ * `name`: of the pool, in metrics. `settings`: parameters of PostgreSQL for each of the connections. `pooler`: the URL leads through a pooler in
+ * transaction mode, where a connection has nothing of its own; `names`: it knows prepared statements, as far as was found out.
+ */
+type PoolOptions = {
+  url: string
+  max: number
+  log: Log
+  name?: string
+  settings?: Record<string, string>
+  pooler?: { names: boolean } | undefined
+  outages?: Outages | undefined
+}
 
-export function connect({ url, max, log, name = 'main', settings = {} }: PoolOptions): Pool {
+export function connect({ url, max, log, name = 'main', settings = {}, pooler, outages }: PoolOptions): Pool {
+  const { url: connectionString, begin } = pooler ? limitsInTransactions(url) : { url, begin: 'begin' }
   const pool = new pg.Pool({
-    connectionString: url,
+    connectionString,
     max,
     // Every wait is bounded: a request that gets no connection in time fails with 503.
     connectionTimeoutMillis: connectTimeoutOf(url),
     // Parameters of the URL have precedence over these.
-    statement_timeout: 5_000,
-    lock_timeout: 2_000,
-    idle_in_transaction_session_timeout: 10_000,
+    ...(pooler ? {} : DEFAULT_LIMITS),
     query_timeout: 15_000,
     keepAlive: true,
     application_name: 'sterna',
@@ -33,19 +45,28 @@ export function connect({ url, max, log, name = 'main', settings = {} }: PoolOpt
   })
   // Without these listeners a database restart ends the process: pg emits 'error' on idle and on checked-out clients.
   const lost = (err: Error) => {
-    if (!pool.ending) log.warn({ reason: err.message }, 'lost a database connection')
+    if (pool.ending) return
+    if (outages) outages.suspect(err.message)
+    else log.warn({ reason: err.message }, 'lost a database connection')
+  }
+  const failed = (err: NodeJS.ErrnoException): never => {
+    if (err.syscall === 'connect') outages?.suspect(err.message)
+    throw err
   }
   pool.on('error', lost)
   pool.on('connect', (client) => {
     client.on('error', lost)
+    if (pooler) return
     // Fails on the few systems where PostgreSQL cannot do it.
     client.query(`set client_connection_check_interval = '${CHECK_CLIENT}'`).catch(() => {})
     for (const [name, value] of Object.entries(settings)) client.query(`set ${name} = '${value}'`).catch(() => {})
   })
+  const sending: Sending = { begin, pooler }
+  sendings.set(pool, sending)
   const db = new Kysely<Schema>({
     dialect: new PostgresDialect({
       pool: {
-        connect: async () => preparing(await pool.connect()),
+        connect: async () => preparing(await pool.connect().catch(failed), sending),
         end: () => {
           open.delete(pool)
           return pool.end()
@@ -66,7 +87,11 @@ const CHECK_CLIENT = '1s'
 /** `connect_timeout` of the URL, in seconds as libpq reads it. pg reads it for single connections only, not for a pool. */
 const connectTimeoutOf = (url: string) => Number(new URLSearchParams(url.split('?')[1]).get('connect_timeout')) * 1000 || CONNECT_TIMEOUT_MS
 
+/** How statements are sent. `begin`: the text that begins a transaction. */
+type Sending = { begin: string; pooler: PoolOptions['pooler'] }
+
 const pools = new WeakMap<Pool, pg.Pool>()
+const sendings = new WeakMap<pg.Pool, Sending>()
 const open = new Map<pg.Pool, string>()
 
 /** Connections of this process, by the name of their pool. */
@@ -87,18 +112,19 @@ function nameOf(text: string) {
   return name
 }
 
-const request = (text: string, values: readonly unknown[]) => ({
+const request = (text: string, values: readonly unknown[], { pooler }: Sending) => ({
   text,
   values: [...values],
-  ...(text.startsWith('/* prepared */') ? { name: nameOf(text) } : {}),
+  ...(pooler?.names !== false && text.startsWith('/* prepared */') ? { name: nameOf(text) } : {}),
 })
 
 const adapted = new WeakMap<pg.PoolClient, PostgresPoolClient>()
 
-function preparing(client: pg.PoolClient): PostgresPoolClient {
+function preparing(client: pg.PoolClient, sending: Sending): PostgresPoolClient {
   const known = adapted.get(client)
   if (known) return known
-  const query = (text: string, values: readonly unknown[]) => (text === 'begin' ? begin(client) : client.query(request(text, values)))
+  const query = (text: string, values: readonly unknown[]) =>
+    text === 'begin' ? begin(client, sending) : client.query(request(text, values, sending))
   // The type also requires Kysely's cursors, which we do not use.
   const adapter = { query, release: () => client.release() } as unknown as PostgresPoolClient
   adapted.set(client, adapter)
@@ -106,8 +132,8 @@ function preparing(client: pg.PoolClient): PostgresPoolClient {
 }
 
 /** Sent together with the first statement instead of awaited: if it fails, so does that statement. */
-async function begin(client: pg.PoolClient) {
-  client.query('begin').catch(() => {})
+async function begin(client: pg.PoolClient, { begin }: Sending) {
+  client.query(begin).catch(() => {})
   return { command: 'BEGIN', rowCount: null, rows: [] }
 }
 
@@ -206,16 +232,18 @@ export type RowsOf<Queries extends Statement<unknown>[]> = {
  * cost more than the statements. If one fails, nothing was written.
  */
 export async function transactAtOnce<Queries extends Statement<unknown>[]>(db: Pool, queries: [...Queries]): Promise<RowsOf<Queries>> {
+  const pool = pools.get(db)!
+  const sending = sendings.get(pool)!
   const requests = queries.map((query) => {
     const { sql: text, parameters } = query.compile(db)
-    return request(text, parameters)
+    return request(text, parameters, sending)
   })
-  const client = await pools.get(db)!.connect()
+  const client = await pool.connect()
   let lost: Error | undefined
   try {
     const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
     stream.cork()
-    const replies = Promise.allSettled([client.query('begin'), ...requests.map((each) => client.query(each)), client.query('commit')])
+    const replies = Promise.allSettled([client.query(sending.begin), ...requests.map((each) => client.query(each)), client.query('commit')])
     stream.uncork()
     const results = (await replies).map((reply) => {
       if (reply.status === 'fulfilled') return reply.value

@@ -1,22 +1,35 @@
 import { type Config, ConfigError } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { attachEmbedded, startEmbedded } from './embedded/embedded.ts'
-import { withClient } from './nodes/with-client.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
+import { refuseOtherDatabase, refuseTransactionMode } from './nodes/pooler.ts'
 
-export type Database = { url: string; stop(): Promise<void>; abort(): void }
+/**
+ * `url`: for connections with locks, notifications or settings of their own. `pooledUrl`: for all others, if these lead through a pooler in transaction
+ * mode.
+ */
+export type Database = { url: string; pooledUrl?: string; stop(): Promise<void>; abort(): void }
 
-const externalDatabase = (url: string): Database => ({ url, stop: async () => {}, abort: () => {} })
+const externalDatabase = (url: string, pooledUrl?: string): Database => ({ url, pooledUrl, stop: async () => {}, abort: () => {} })
+
+const configuredDatabase = ({ databaseUrl, directUrl }: Config) =>
+  directUrl ? externalDatabase(directUrl, databaseUrl) : databaseUrl ? externalDatabase(databaseUrl) : undefined
 
 /** Explains in words why a database cannot be used, before anything else fails with a stack trace. */
-export async function checkDatabase({ url }: Database) {
-  await withClient(url, 'sterna-check', async () => {}).catch((err: NodeJS.ErrnoException) => {
-    throw new ConfigError(`Cannot use the database of DATABASE_URL: ${err.message || err.code}`, { cause: err })
-  })
+export async function checkDatabase({ url, pooledUrl }: Database) {
+  try {
+    await refuseTransactionMode(url, { isBehindPooler: pooledUrl !== undefined, options: DEFAULT_LIMITS })
+    if (pooledUrl) await refuseOtherDatabase(pooledUrl, url)
+  } catch (err) {
+    if (err instanceof ConfigError) throw err
+    const { message, code } = err as NodeJS.ErrnoException
+    throw new ConfigError(`Cannot use the database of DATABASE_URL: ${message || code}`, { cause: err })
+  }
 }
 
 /** The database of this installation: the configured server, or the embedded PostgreSQL under DATA_DIR. */
-export const openDatabase = async ({ databaseUrl, dataDir }: Config, log: Log, signal?: AbortSignal): Promise<Database> =>
-  databaseUrl ? externalDatabase(databaseUrl) : startEmbedded({ dataDir, log, signal })
+export const openDatabase = async (config: Config, log: Log, signal?: AbortSignal): Promise<Database> =>
+  configuredDatabase(config) ?? startEmbedded({ dataDir: config.dataDir, log, signal })
 
 /** For CLI commands: uses the embedded PostgreSQL of a running Sterna, and starts one otherwise. */
 export async function borrowDatabase(config: Config, log: Log): Promise<Database> {

@@ -7,6 +7,7 @@ import type { TransportKind } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import { type Db, scalar, scalars } from './index.ts'
+import type { Outages } from './nodes/outage.ts'
 
 /** Lock classes. The second key of the shared lock is the kind of the process, that of its own lock the process. */
 const CLASS = 7_357_002
@@ -33,13 +34,22 @@ type Options = {
   transport?: TransportKind | undefined
   log: Log
   timing?: Timing
+  outages?: Outages | undefined
 }
 
 /**
  * Holds a session lock for as long as this process lives. PostgreSQL releases it within milliseconds of a kill -9, so its holders are the
  * living processes. A heartbeat detects a dead connection; then the lock is taken on a new one.
  */
-export async function announce({ url, kind, isWorker = kind === 'worker', transport, log, timing = TIMING }: Options): Promise<Presence> {
+export async function announce({
+  url,
+  kind,
+  isWorker = kind === 'worker',
+  transport,
+  log,
+  timing = TIMING,
+  outages,
+}: Options): Promise<Presence> {
   const key = randomInt(2 ** 31)
   const over = new AbortController()
   let client: pg.Client | undefined
@@ -80,6 +90,7 @@ export async function announce({ url, kind, isWorker = kind === 'worker', transp
       const reason = await beatUntilLost(former, timing, over.signal)
       held = false
       if (over.signal.aborted) return
+      outages?.suspect(reason)
       log.warn({ reason }, 'lost the liveness connection; claiming nothing until it is restored')
       // Only now: if the server was just slow, the lock passes to the new connection without a gap.
       await rejoin().finally(() => destroy(former))

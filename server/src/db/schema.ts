@@ -433,6 +433,12 @@ export interface Schema {
     sending_held_at: Date | null
     sending_held_reason: string | null
     claim_nonce: string
+    database_changed_at: Date | null
+    database_proven: boolean
+    sending_waits_before: Date | null
+    sending_waits_up_to: string | null
+    sending_waits_reason: string | null
+    sending_waits_for_person: boolean
   }
   invitations: {
     project_id: string
@@ -571,7 +577,7 @@ export interface Schema {
     created_at: Date
     updated_at: Date
   }
-  senders: { worker: number; lease_until: Date; slowed_by: string | null }
+  senders: { worker: number; lease_until: Date; slowed_by: string | null; counter: string; timeline: string | null }
   sending_pauses: {
     project_id: string
     domain: string

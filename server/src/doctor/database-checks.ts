@@ -1,5 +1,8 @@
 import { one, type Pool } from '../db/index.ts'
 import { explainBudget, readConnectionBudget } from '../db/nodes/connection-budget.ts'
+import { keepsPreparedStatements } from '../db/nodes/pooler.ts'
+import { withClient } from '../db/nodes/with-client.ts'
+import type { Database } from '../db/open.ts'
 import type { Config } from '../lib/config.ts'
 import { type Check, ok, warn } from './check.ts'
 
@@ -18,7 +21,34 @@ export async function checkDatabaseSettings(config: Config, db: Pool): Promise<C
   const tooMany = explainBudget(budget)
   return [
     describeSettings(settings),
+    ...(await checkStandbys(db)),
     tooMany ? warn('connections', tooMany) : ok('connections', `at most ${budget.needed} of ${budget.available}`),
+  ]
+}
+
+type Standbys = { standbys: number; isAwaited: boolean }
+
+/** A commit that no standby has is lost when the primary is. */
+async function checkStandbys(db: Pool): Promise<Check[]> {
+  const { standbys, isAwaited } = await one<Standbys>(db)`
+    select (select count(*)::int from pg_stat_replication) as standbys,
+      current_setting('synchronous_standby_names') <> '' and current_setting('synchronous_commit') not in ('off', 'local') as "isAwaited"
+  `
+  if (!standbys) return []
+  if (isAwaited) return [ok('standby', 'commits wait for a standby')]
+  const problem = 'a standby exists and commits do not wait for it: a failover can lose accepted emails, and holds those that wait'
+  return [warn('standby', `${problem}; set synchronous_standby_names, or the synchronous mode of what manages the servers`)]
+}
+
+/** What a connection through a pooler in transaction mode has, which statements outside of transactions depend on. */
+export async function checkPooler({ pooledUrl }: Database): Promise<Check[]> {
+  if (!pooledUrl) return []
+  const names = (await keepsPreparedStatements(pooledUrl)) ? 'with' : 'without'
+  const limit = await withClient(pooledUrl, 'sterna-doctor', async (client) => (await client.query('show statement_timeout')).rows[0])
+  const found = `transaction mode, ${names} prepared statements`
+  if (limit.statement_timeout !== '0') return [ok('pooler', `${found}, statements end after ${limit.statement_timeout}`)]
+  return [
+    warn('pooler', `${found}, and statements outside of transactions have no time limit; add connect_query: see deploy/pgbouncer.ini`),
   ]
 }
 

@@ -7,7 +7,7 @@ import { listStuckReports } from '../billing/reports.ts'
 import { connect, one, type Pool } from '../db/index.ts'
 import { checkSecret, readTransport } from '../db/instance.ts'
 import { newestMigration, pendingMigrations } from '../db/migrate.ts'
-import { readSendingHold } from '../db/nodes/sending-hold.ts'
+import { PARTLY, readSendingHold } from '../db/nodes/sending-hold.ts'
 import { withClient } from '../db/nodes/with-client.ts'
 import { borrowDatabase, type Database } from '../db/open.ts'
 import { listPresent } from '../db/presence.ts'
@@ -32,7 +32,7 @@ import { countExpiringKeys } from '../projects/api-keys/api-key.ts'
 import { openStorage, uploadFolderOf } from '../uploads/storage.ts'
 import { countOverdueFacts } from '../webhooks/facts.ts'
 import { type Check, failed, ok, warn } from './check.ts'
-import { checkDatabaseSettings } from './database-checks.ts'
+import { checkDatabaseSettings, checkPooler } from './database-checks.ts'
 import { checkHost, describeCertificate } from './host-checks.ts'
 import { checkReturnPath, sendRoundTrip } from './return-path.ts'
 import { countSealedLeft, reportSecrets, type SecretReport } from './rewrite-secrets.ts'
@@ -242,7 +242,7 @@ async function checkDatabase(config: Config, options: Options): Promise<Check[]>
   let database: Database | undefined
   try {
     database = await borrowDatabase(config, createLog('silent'))
-    return await inspect(config, database.url, options)
+    return [...(await inspect(config, database.url, options)), ...(await checkPooler(database))]
   } catch (err) {
     const advice = config.databaseUrl ? 'check DATABASE_URL and that the server accepts connections from here' : 'see the message above'
     return [failed('database', `${(err as Error).message}; ${advice}`)]
@@ -434,13 +434,14 @@ async function checkSending(db: Pool): Promise<Check[]> {
 async function checkHold(db: Pool): Promise<Check[]> {
   const hold = await readSendingHold(db)
   if (!hold) return []
-  const advice = `look at what waits, then run: ${STERNA} sending resume`
-  return [
-    failed(
-      'sending',
-      `held in ${hold.kind}: nothing leaves, and workflows stand still, since ${hold.since.toISOString()}: ${hold.reason}; ${advice}`,
-    ),
-  ]
+  const advice = hold.untilResumed
+    ? `look at what waits, then run: ${STERNA} sending resume`
+    : 'it ends by itself when all workers have repeated what they had settled'
+  const what =
+    hold.kind === 'full'
+      ? `held in full: nothing leaves, and workflows stand still, since ${hold.since.toISOString()}`
+      : `held in part: ${PARTLY} ${hold.since.toISOString()}`
+  return [failed('sending', `${what}: ${hold.reason}; ${advice}`)]
 }
 
 const MAX_PAUSES_SHOWN = 20

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { one, type Pool, transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { readSendingHold } from '../db/nodes/sending-hold.ts'
+import { isHeldInFull } from '../db/nodes/sending-hold.ts'
 import { withSessionLock } from '../db/nodes/session-lock.ts'
 import { sendTestEmail } from '../delivery/emails/test-email.ts'
 import { removeSuppression } from '../delivery/feedback/suppress.ts'
@@ -48,7 +48,7 @@ type Deps = { config: Config; db: Pool; url: string; secrets: Secrets }
  */
 export async function sendRoundTrip({ config, db, url, secrets }: Deps, from: string, timing = TIMING): Promise<Check> {
   const transport = config.transportKind ?? (await readTransport(db))
-  const why = whyNotChecked(config, transport) ?? ((await readSendingHold(db)) ? 'sending is held' : undefined)
+  const why = whyNotChecked(config, transport) ?? ((await isHeldInFull(db)) ? 'sending is held' : undefined)
   if (why) return warn(NAME, `not checked: ${why}`)
   const address = readAddress(from)
   const owner = address && (await findDomainOwner(db, address.split('@')[1]!))

@@ -16,10 +16,22 @@ export type Readiness = { accepting: boolean; isStarting?: boolean }
 export const isHealthPath = (url: string | undefined) => url === '/health' || url === '/ready'
 
 const PROBE_MS = 1_000
+/** A failover takes that long. If all API nodes turned unready at once, a load balancer would have none to send requests to, which answer 503 meanwhile. */
+const AWAY_MS = 30_000
 const MIN_FREE_BYTES = 100 * MB
 
-const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrations: z.boolean(), disk: z.boolean() })
-const SendingHeld = z.enum(HOLD_KINDS).nullable().describe('Requests are accepted, and nothing is sent: see `sterna sending resume`.')
+const Checks = z.object({
+  accepting: z.boolean(),
+  database: z.boolean().describe('False with status 200: away for less than 30 seconds; requests are answered with 503.'),
+  migrations: z.boolean(),
+  disk: z.boolean(),
+})
+const SendingHeld = z
+  .enum(HOLD_KINDS)
+  .nullable()
+  .describe(
+    'Requests are accepted, and nothing is sent (`full`), or nothing from before a failover (`partial`): see `sterna sending resume`.',
+  )
 
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()
@@ -28,6 +40,7 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
   const probeHold = atMostEvery(PROBE_MS, () => inTime(readHeldKind(db), null))
   // Migrations only move forward: once the schema is current, it stays so for this process.
   let migrated = false
+  let awaySince: number | undefined
 
   app.get(
     '/health',
@@ -57,7 +70,10 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
       if (database && !migrated) migrated = await inTime(isMigrated(db), false)
       const disk = config.databaseUrl ? true : await hasRoom(config.dataDir)
       const checks = { accepting: readiness.accepting, database, migrations: migrated, disk }
-      if (Object.values(checks).every(Boolean)) return { status: 'ok' as const, checks, sendingHeld: await probeHold() }
+      awaySince = database ? undefined : (awaySince ?? performance.now())
+      const isBrief = migrated && config.role !== 'worker' && performance.now() - (awaySince ?? 0) < AWAY_MS
+      if (Object.values({ ...checks, database: database || isBrief }).every(Boolean))
+        return { status: 'ok' as const, checks, sendingHeld: await probeHold() }
       return fail('SERVICE_UNAVAILABLE', { retryAfter: 1, details: { checks } })
     },
   )

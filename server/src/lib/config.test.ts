@@ -27,6 +27,15 @@ test.each([
   [{ SECRET_KEY: 'short' }, /SECRET_KEY: must have at least 32 characters/],
   [{ DATABASE_URL: 'mysql://x', SECRET_KEY }, /DATABASE_URL: must look like postgres:/],
   [{ DATABASE_URL: 'postgres://x@y/z' }, /SECRET_KEY is required with DATABASE_URL/],
+  [{ DATABASE_URL: 'postgres://u@a:1,b:2/db', SECRET_KEY }, /DATABASE_URL: must name one host\..* TCP proxy/],
+  [{ DATABASE_URL: 'postgres://u@a,b:1/db', SECRET_KEY }, /DATABASE_URL: must name one host/],
+  [{ DATABASE_URL: 'postgres://u@/db?host=a,b&port=1,2', SECRET_KEY }, /DATABASE_URL: must name one host/],
+  [
+    { DATABASE_URL: 'postgres://u@a/db', DATABASE_DIRECT_URL: 'postgres://u@a,b/db', SECRET_KEY },
+    /DATABASE_DIRECT_URL: must name one host/,
+  ],
+  [{ DATABASE_DIRECT_URL: 'postgres://u@a/db', SECRET_KEY }, /DATABASE_DIRECT_URL is the server behind the pooler of DATABASE_URL/],
+  [{ DATABASE_FAILOVER: 'never' }, /DATABASE_FAILOVER: /],
   [{ DISABLE_SIGNUPS: 'maybe' }, /DISABLE_SIGNUPS: /],
   [{ TRUST_PROXY: 'true' }, /TRUST_PROXY: must be addresses or CIDRs/],
   [{ TRUST_PROXY: '1' }, /TRUST_PROXY: must be addresses or CIDRs/],
@@ -124,3 +133,10 @@ test('names of the installation are read as clients send them', () => {
     'xn--bcher-kva.example',
   ])
 })
+
+test.each(['postgres://sterna:a,b@db.example/sterna', 'postgres://sterna@/sterna?host=/run/postgresql'])(
+  '%s names one host',
+  (DATABASE_URL) => {
+    expect(loadConfig({ DATABASE_URL, SECRET_KEY }).databaseUrl).toBe(DATABASE_URL)
+  },
+)

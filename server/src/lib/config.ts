@@ -11,6 +11,25 @@ const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(mi
 const list = z.string().transform((text) => text.split(',').map((entry) => entry.trim()))
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''))
 
+/**
+ * One host: pg would take `a,b` for a name. Not z.url(): libpq's form for unix sockets, postgres://user@/db?host=/run, is not a WHATWG URL.
+ */
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
+  .refine(
+    (url) => !hasSeveralHosts(url),
+    'must name one host. For several servers, name a TCP proxy that leads to the primary, such as HAProxy, or the address that your cluster has for it',
+  )
+
+/** libpq separates hosts by commas, in the authority or in the parameters `host` and `hostaddr`. A password may have commas, too. */
+function hasSeveralHosts(url: string) {
+  const [, authority = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)[^?]*(?:\?(.*))?$/.exec(url) ?? []
+  const params = new URLSearchParams(query)
+  const hosts = [authority.slice(authority.lastIndexOf('@') + 1), ...params.getAll('host'), ...params.getAll('hostaddr')]
+  return hosts.some((host) => host.includes(','))
+}
+
 /** Does not accept `true` or `1`: those would trust X-Forwarded-For of any client. */
 const isProxy = (entry: string) =>
   ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || ipaddr.isValidCIDR(entry) || (/[.:]/.test(entry) && ipaddr.isValid(entry))
@@ -62,11 +81,18 @@ const Environment = z.object({
   PORT: wholeNumber(0, 65_535).default(3000),
   PUBLIC_URL: httpUrl.optional(),
   DATA_DIR: z.string().default('./data'),
-  // Not z.url(): libpq's form for unix sockets, postgres://user@/db?host=/run, is not a WHATWG URL.
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
-    .optional(),
+  DATABASE_URL: databaseUrl.optional(),
+  DATABASE_DIRECT_URL: databaseUrl
+    .optional()
+    .describe(
+      'The server behind the pooler of `DATABASE_URL`, for what needs a connection of its own. Required with a pooler in transaction mode.',
+    ),
+  DATABASE_FAILOVER: z
+    .enum(['auto', 'hold', 'continue'])
+    .default('auto')
+    .describe(
+      'After a failover of the database: `auto` goes by what the workers know, `hold` lets a person decide, `continue` never holds sending.',
+    ),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   DATABASE_WAIT_SECONDS: wholeNumber(0, 3600).default(60),
   SHUTDOWN_DELAY_SECONDS: wholeNumber(0, 300).default(0),
@@ -199,6 +225,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
   if (env.DATABASE_URL && !env.SECRET_KEY) {
     throw new ConfigError('SECRET_KEY is required with DATABASE_URL: every node must share it. Create one with: openssl rand -hex 32')
   }
+  if (env.DATABASE_DIRECT_URL && !env.DATABASE_URL)
+    throw new ConfigError('DATABASE_DIRECT_URL is the server behind the pooler of DATABASE_URL: set both, or neither.')
   if (env.SMTP_URL && env.SES_REGION) throw new ConfigError('Set SMTP_URL or SES_REGION, not both: an installation has one transport.')
   if (!env.SES_REGION && (env.SES_ENDPOINT || env.SES_CONFIGURATION_SET))
     throw new ConfigError('To send by Amazon SES, also set SES_REGION; otherwise set no SES_… at all.')
@@ -215,6 +243,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
     publicUrl: env.PUBLIC_URL ?? `http://localhost:${env.PORT}`,
     dataDir: resolve(env.DATA_DIR),
     databaseUrl: env.DATABASE_URL,
+    directUrl: env.DATABASE_DIRECT_URL,
+    failover: env.DATABASE_FAILOVER,
     poolSize: env.DATABASE_POOL_SIZE,
     databaseWaitMs: env.DATABASE_WAIT_SECONDS * SECOND,
     shutdownDelayMs: env.SHUTDOWN_DELAY_SECONDS * SECOND,

@@ -129,7 +129,7 @@ const READINGS: Reading[] = [
   ),
   {
     name: 'sterna_sending_held',
-    help: '1 while sending is held, by a person or after a restore: nothing leaves.',
+    help: '1 while sending is held: in full, by a person or after a restore, or in part, after a failover.',
     labels: ['kind'],
     read: readHolds,
   },

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared, type Tx } from '../db/index.ts'
+import { runsFromId } from '../db/nodes/sending-hold.ts'
 import { isWiped } from '../ledger/ledger-sql.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
@@ -44,8 +45,8 @@ export function findDueEndpoints(db: Db, except: string[]): Promise<DueEndpoint[
       by,
       columns: [sql`due_at`],
       order: [...by, 'due_at'],
-      where: sql`status = 'pending'`,
-    })}, ${skipScanCte('due_first', { table: 'webhook_batches', by, columns: [sql`created_at as due_at`], order: [...by, 'id'], where: sql`true` })}
+      where: sql`status = 'pending' and ${runsFromId(sql`message_id`)}`,
+    })}, ${skipScanCte('due_first', { table: 'webhook_batches', by, columns: [sql`created_at as due_at`], order: [...by, 'id'], where: runsFromId(sql`id`) })}
     select project_id as "projectId", endpoint_id as id, endpoint_id as key, owner from (${inTurnSql(due)}) as found
   `
 }
@@ -73,12 +74,12 @@ export async function readDueWork(db: Db, { projectId, id }: DueEndpoint, limit:
       clock_timestamp() as now
     from (
       select b.*, sum(size) over (order by id) - size as before from (
-        select * from webhook_batches where project_id = ${projectId} and endpoint_id = ${id} order by id limit ${MAX_BATCHES}
+        select * from webhook_batches where project_id = ${projectId} and endpoint_id = ${id} and ${runsFromId(sql`id`)} order by id limit ${MAX_BATCHES}
       ) as b
     ) as summed where before < ${limit}::int
     union all (
       select id, type, array[message_id], tries, payload, due_at, created_at, clock_timestamp() from webhook_deliveries
-      where project_id = ${projectId} and endpoint_id = ${id} and status = 'pending' and due_at <= now() order by due_at limit ${limit}
+      where project_id = ${projectId} and endpoint_id = ${id} and status = 'pending' and due_at <= now() and ${runsFromId(sql`message_id`)} order by due_at limit ${limit}
     )
   `
   return works.sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime())

@@ -16,7 +16,7 @@ const LIST = fileURLToPath(new URL('./tenant-statements.json', import.meta.url))
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 
 type Reasons = Record<string, Record<string, string>>
-type Statement = { file: string; name: string; text: string }
+type Text = { file: string; name: string; text: string }
 
 const isProduct = (name: string) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.endsWith('.arbitrary.ts')
 const files = readdirSync(SRC, { recursive: true, withFileTypes: true })
@@ -30,27 +30,30 @@ const TABLES = new Set(
     .map(([, table]) => table!),
 )
 
-/** A table after a keyword, but no function that is called `delete_from(…)` or the like. */
-const USES = /\b(?:from|join|into|update|using)\s+(?:only\s+)?(\w+)\b(?!\s*\()/g
-const tablesIn = (text: string) => [...text.matchAll(USES)].map(([, table]) => table!).filter((table) => TABLES.has(table))
+/** A table after a keyword that reads or writes it, but no function such as `from now()`. */
+const USES = /\b(?:(?:from|join|using)\s+(\w+)\b(?!\s*\()|(?:into|update)\s+(\w+))/g
+const tablesIn = (text: string) => [...text.matchAll(USES)].map(([, read, written]) => (read ?? written)!).filter((table) => TABLES.has(table))
 const VERB = /\b(?:insert into|update|delete from|select)\b/
 
-/** The project is given by a value: alone, as the first part of a key, or as the first value of a row. */
+/** The project is given by a value: alone, as the first part of a key or of a row, as a column, or to a part of the statement. */
 const NAMES_PROJECT = [
   /\bproject_id\s*=\s*(?:\$\{|\$\d)/,
   /\(\w*\.?project_id,[^()]*\)\s*(?:=|<=?|>=?)\s*\((?:\$\{|\$\d)/,
-  /\(project_id\b[^()]*\)\s*(?:values\s*\(|select\s+)(?:\$\{|\$\d)/,
+  /\(project_id\b[^()]*\)[^()]*?(?:values\s*\(|select\s+)(?:\$\{|\$\d)/,
+  /\$\{[^}]*\}(?:::uuid)? as (?:project_id|"projectId")/,
+  /\bp\.id = \$\{/,
+  /\$\{\w+\([^)]*\b(?:projectId|project|scope|stream)\b/,
 ]
 const namesProject = (text: string) => NAMES_PROJECT.some((pattern) => pattern.test(text))
 
 /** Texts of SQL, each with those inside of it, under the name of the function or constant at the top of the file. */
-function statementsIn(path: string): Statement[] {
+function textsIn(path: string): Text[] {
   const source = readFileSync(path, 'utf8')
   const { program } = parseSync(path, source)
-  const texts: { start: number; end: number }[] = []
-  const note = ({ start, end }: { start: number; end: number }) => void texts.push({ start, end })
+  const found: { start: number; end: number }[] = []
+  const note = ({ start, end }: { start: number; end: number }) => void found.push({ start, end })
   new Visitor({ TemplateLiteral: note, Literal: (node) => typeof node.value === 'string' && note(node) }).visit(program)
-  const outermost = texts.filter((text) => !texts.some((other) => other !== text && other.start <= text.start && other.end >= text.end))
+  const outermost = found.filter((text) => !found.some((other) => other !== text && other.start <= text.start && other.end >= text.end))
   const nameAt = (offset: number) => {
     const top = source.slice(0, offset).match(/^(?:export )?(?:async )?(?:const|let|function\*?|class) (\w+)/gm)
     return top?.at(-1)?.split(' ').at(-1) ?? ''
@@ -58,15 +61,28 @@ function statementsIn(path: string): Statement[] {
   return outermost.map(({ start, end }) => ({ file: path.slice(SRC.length + 1), name: nameAt(start), text: source.slice(start, end) }))
 }
 
-const describeStatement = ({ name, text }: Statement) => `${name}: ${VERB.exec(text)?.[0] ?? 'part'} ${[...new Set(tablesIn(text))].join(', ')}`
+/** Names that a text splices in, as in `${conditionSql(…)}`. */
+const namesIn = (text: string) => [...text.matchAll(/\$\{([^}]*)/g)].flatMap(([, spliced]) => spliced!.match(/[A-Za-z]\w{3,}/g) ?? [])
+
+/** Texts that other texts splice in are judged with those. A condition that stands beside a text in one function belongs to it. */
+function statementsOf(texts: Text[]): Text[] {
+  const names = new Set(texts.map(({ name }) => name))
+  const spliced = new Set(texts.flatMap(({ name, text }) => namesIn(text).filter((other) => other !== name && names.has(other))))
+  const beside = ({ file, name }: Text) =>
+    texts.filter((each) => each.file === file && each.name === name && tablesIn(each.text).length === 0).map(({ text }) => text)
+  return texts
+    .filter(({ name, text }) => tablesIn(text).length > 0 && !spliced.has(name))
+    .filter((text) => ![text.text, ...beside(text)].some(namesProject))
+}
+
+const lineOf = ({ name, text }: Text) => `${name}: ${VERB.exec(text)?.[0] ?? 'part of'} ${[...new Set(tablesIn(text))].join(', ')}`
 
 function listWithoutProject(known: Reasons): Reasons {
   const reasons = new Map(Object.values(known).flatMap((lines) => Object.entries(lines)))
-  const found = files.flatMap(statementsIn).filter(({ text }) => tablesIn(text).length > 0 && !namesProject(text))
   const list: Reasons = {}
-  for (const statement of found) {
-    const line = describeStatement(statement)
-    list[statement.file] = { ...list[statement.file], [line]: known[statement.file]?.[line] ?? reasons.get(line) ?? '' }
+  for (const text of statementsOf(files.flatMap(textsIn))) {
+    const line = lineOf(text)
+    list[text.file] = { ...list[text.file], [line]: known[text.file]?.[line] ?? reasons.get(line) ?? '' }
   }
   return Object.fromEntries(Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -76,9 +92,9 @@ test('every statement on rows of projects names the project, or is in the list w
   const list = listWithoutProject(known)
   if (process.env.UPDATE_STATEMENTS) writeFileSync(LIST, `${JSON.stringify(list, undefined, 2)}\n`)
   expect(list).toEqual(known)
-  expect(Object.entries(list).flatMap(([file, lines]) => Object.entries(lines).map(([line, reason]) => ({ file, line, reason })))).not.toContainEqual(
-    expect.objectContaining({ reason: '' }),
-  )
+  expect(
+    Object.entries(list).flatMap(([file, lines]) => Object.entries(lines).map(([line, reason]) => ({ file, line, reason }))),
+  ).not.toContainEqual(expect.objectContaining({ reason: '' }))
 })
 
 test.each([

@@ -112,7 +112,8 @@ describe('an installation behind a pooler in transaction mode', () => {
     const victim = workers[0]!
     const key = await keyOf(victim)
     const ids = await send(times(40, (n) => `hang-dot+${n}@example.com`))
-    const held = async () => (await one<{ n: number }>(db)`select count(*)::int as n from emails where worker = ${key} and id = any(${ids})`).n
+    const held = async () =>
+      (await one<{ n: number }>(db)`select count(*)::int as n from emails where worker = ${key} and id = any(${ids})`).n
     await eventually(async () => expect(await held()).toBeGreaterThan(0))
     await victim.stop('SIGKILL')
     await eventually(async () => expect(await held()).toBe(0))

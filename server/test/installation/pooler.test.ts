@@ -25,7 +25,8 @@ async function newPooler(undo: Undo, options: Parameters<typeof startPooler>[1] 
   return { ...pooler, connect }
 }
 
-const scalarOf = async (client: pg.Client, text: string, values: unknown[] = []) => Object.values((await client.query(text, values)).rows[0])[0]
+const scalarOf = async (client: pg.Client, text: string, values: unknown[] = []) =>
+  Object.values((await client.query(text, values)).rows[0])[0]
 const pidOf = (client: pg.Client) => scalarOf(client, 'select pg_backend_pid()')
 
 // What the product is tested with must do what PgBouncer does.

@@ -2,15 +2,18 @@ import { sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { fixedStatement } from '../../db/fixed-statement.ts'
 import { countAffected, type Db, many, maybeOne, type Pool, prepared, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
-import { isGone, isPresent, isSteady } from '../../db/presence.ts'
+import type { FailoverMode } from '../../db/nodes/failover.ts'
+import { runsFromId, WAITING_UP_TO } from '../../db/nodes/sending-hold.ts'
+import { CURRENT_TIMELINE } from '../../db/nodes/server-identity.ts'
+import { isGone, isSteady } from '../../db/presence.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
 import { KEYED_PLANS } from './keyed-plans.ts'
 import { HELD } from './refusals/hold.ts'
-import type { RateSlowdown } from './streams/slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './streams/stream-allowance.ts'
 import type { EmailSource } from './streams/stream-of.ts'
+import { type DeadWorker, hasCompared, holdForSilent, leaseOf } from './workers/lease.ts'
 
 /**
  * `followsContact`: goes to the address that the contact has when it is handed over, which the gate reads; until its first mark. `onlyVars`: the
@@ -116,8 +119,7 @@ type ClaimValues = Required<ClaimSize> & { priority: number; worker: number; fro
 const claimStatement = fixedStatement(
   ({ priority, limit, except, silent, trying, worker, fromProject, fromStream }: ClaimValues) => sql<ClaimedEmail & Looked>`${prepared}
   with recursive me as materialized (
-    -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
-    select from senders where worker = ${worker} and lease_until > now() for key share
+    ${leaseOf(worker)}
   ), excluded as materialized (
     select ${projectsOfSql(except)} as projects
   ), ${skipScanCte('queues', {
@@ -140,6 +142,9 @@ const claimStatement = fixedStatement(
           when q.stream_id = any(${silent}::uuid[]) then 0 else ${limit}::int end as may_claim offset 0
       ) as s
       where q.project_id <> all((select projects from excluded)::uuid[]) and least(a.may_claim, s.may_claim) > 0
+        and (${runsFromId(sql`q.id`)} or exists (
+          select from emails where state = 'queued' and lane = ${priority}::smallint
+            and (project_id, stream_id, id) >= (q.project_id, q.stream_id, ${WAITING_UP_TO}) and (project_id, stream_id) <= (q.project_id, q.stream_id)))
       limit ${MAX_STREAMS}
     ) as nearest
     where exists (select from me)
@@ -154,7 +159,7 @@ const claimStatement = fixedStatement(
       select project_id, id from emails
       -- Not "=": then the primary key would have this order too, and scanning it passes every email ever sent.
       where state = 'queued' and lane = ${priority}::smallint
-        and (project_id, stream_id, id) >= (w.project_id, w.stream_id, w.id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
+        and (project_id, stream_id, id) >= (w.project_id, w.stream_id, greatest(w.id, ${WAITING_UP_TO})) and (project_id, stream_id) <= (w.project_id, w.stream_id)
         and crashes < ${SUSPECT_CRASHES}
       order by lane, project_id, stream_id, id limit least(ceil(${limit}::numeric / w.streams), a.may_claim)
       for update skip locked
@@ -182,7 +187,7 @@ export const CLAIMED_COLUMNS = sql`${ROW}, e.lane as priority, coalesce(e.send_a
   coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
-const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
+const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES} and ${runsFromId(sql`id`)}
   and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))
   and not exists (select from streams t where t.project_id = emails.project_id and t.id = emails.stream_id and ${isStopped})`
 
@@ -193,7 +198,7 @@ export const hasSuspects = async (db: Pool) => (await many(db)`select from email
 export const claimSuspect = (tx: Tx, worker: number) =>
   maybeOne<ClaimedEmail>(tx)`
     with me as materialized (
-      select from senders where worker = ${worker} and lease_until > now() for key share
+      ${leaseOf(worker)}
     ), chosen as materialized (
       select project_id, id from emails where ${DUE_SUSPECT} order by id limit 1 for update skip locked
     )
@@ -201,17 +206,6 @@ export const claimSuspect = (tx: Tx, worker: number) =>
     from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
     returning ${CLAIMED_COLUMNS}
   `
-
-/**
- * Renews the lease of this worker. Without lease and presence lock its emails go to others. A worker that lost its lock without noticing gets
- * no lease: it would claim again and again what others recover.
- */
-export const renewLease = (tx: Tx, worker: number, { leaseMs, slowedBy }: { leaseMs: number; slowedBy: RateSlowdown | null }) =>
-  sql`${prepared}
-    insert into senders (worker, lease_until, slowed_by)
-    select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}), ${slowedBy} where ${isPresent(worker)}
-    on conflict (worker) do update set lease_until = excluded.lease_until, slowed_by = excluded.slowed_by
-  `.execute(tx)
 
 export const countWorkers = (db: Db) => scalar<number>(db)`select count(*)::int from senders where lease_until > now()`
 
@@ -222,14 +216,16 @@ const ABANDONED = sql`
   worker = null, updated_at = now()`
 
 /** Takes over the emails of dead workers. Returns how many. */
-export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
+export const recoverFromDeadWorkers = (db: Pool, worker: number, failover: FailoverMode = 'auto') =>
   transact(db, async (tx) => {
-    const dead = await many<{ worker: number }>(tx)`${prepared}
-      select worker from senders
-      where worker <> ${worker} and (lease_until < now() or ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
+    const dead = await many<DeadWorker>(tx)`${prepared}
+      select worker, timeline <> ${CURRENT_TIMELINE} as "isSilent" from senders
+      where worker <> ${worker} and ${hasCompared(worker)} and (
+        lease_until < now() or (timeline <> ${CURRENT_TIMELINE}) is not true and ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
       for update skip locked
     `
     if (!dead.length) return 0
+    if (dead.some(({ isSilent }) => isSilent)) await holdForSilent(tx, failover)
     const workers = dead.map((row) => row.worker)
     const recovered = await countAffected(tx)`
       update emails set ${ABANDONED}, crashes = crashes + case when handed_over_at is null then 1 else 0 end
@@ -255,5 +251,5 @@ export const wakeDeferred = (tx: Tx, limit: number) =>
 export const releaseUnheld = (tx: Tx, worker: number, heldIds: string[]) =>
   sql`${prepared}
     update emails set ${ABANDONED}
-    where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[]))
+    where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[])) and ${hasCompared(worker)}
   `.execute(tx)

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pool } from '../../db/index.ts'
+import { type Pool, transact } from '../../db/index.ts'
+import type { FailoverMode } from '../../db/nodes/failover.ts'
 import { type WhenReachable, withoutWaiting } from '../../db/when-reachable.ts'
 import { createSemaphore } from '../../lib/concurrency/semaphore.ts'
 import type { Log } from '../../lib/log.ts'
@@ -8,10 +9,13 @@ import { createOwners } from '../../projects/owner.ts'
 import { createClaim } from '../outbox/claim.ts'
 import { listenToQueue } from '../outbox/queue-notifications.ts'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
+import { leaveWorkers } from '../outbox/workers/lease.ts'
 import type { Transport } from '../transport/transport.ts'
 import type { ReadyEmail } from './build-email.ts'
 import { createDispatcher } from './dispatch.ts'
+import { createFence } from './fence.ts'
 import { createIntake } from './intake.ts'
+import { createJournal } from './journal.ts'
 import { createLedger } from './ledger/ledger.ts'
 import { createHealth } from './limits/health.ts'
 import { createPace } from './limits/pace.ts'
@@ -41,6 +45,7 @@ type Options = {
   publicUrl: string
   signs: boolean
   bounceDomain: string | undefined
+  failover?: FailoverMode
   ratePerSecond: number | undefined
   /** Connections to the provider that bulk may use at once. */
   connections?: number
@@ -54,7 +59,7 @@ const LAST_BUILDS_MS = 2_000
 
 /** Runs the send loop of this worker: claims queued emails, sends and settles them until it is stopped. Any number of workers may run. */
 export async function startSender(options: Options) {
-  const { db, ownDb, url, log, worker, transport, reach = withoutWaiting } = options
+  const { db, ownDb, url, log, worker, transport, failover = 'auto', reach = withoutWaiting } = options
   const timing = { ...SENDER_TIMING, ...options.timing }
   const stopping = new AbortController()
   /** Aborted when the time for last replies is over: then nothing waits for the network or the database any more. */
@@ -68,8 +73,11 @@ export async function startSender(options: Options) {
   const health = createHealth({ db: ownDb, log, timing: timing.pauses })
   const refusedDomains = createRefusedDomains()
   const refusals = { refusalTiming: timing.refusals, refusedDomains }
-  const pipeline = createPipeline({ ...options, ...refusals, health, ownerOf: owners.of, until: shutdown.signal })
+  const journal = createJournal()
+  const pipeline = createPipeline({ ...options, ...refusals, journal, health, ownerOf: owners.of, until: shutdown.signal })
   const pace = createPace(options.ratePerSecond)
+  const { leaseMs } = timing
+  const fence = createFence({ db: ownDb, log, worker, journal, mode: failover, leaseMs, slowedBy: pace.slowedBy })
   const reconciler = createReconciler({ db: ownDb, worker, heldIds: ledger.heldIds })
   const shared = {
     db,
@@ -115,14 +123,14 @@ export async function startSender(options: Options) {
     onRoom()
   }
 
-  const tasks = createSenderTasks({ ...shared, ownDb, transport, timing, pace, dispatcher, verifier, suspects, onQueued })
+  const tasks = createSenderTasks({ ...shared, failover, fence, transport, timing, pace, dispatcher, verifier, suspects, onQueued })
 
   async function run() {
     if (transport.quota) await tasks.adjustPace().catch((err) => log.warn({ err }, 'could not read the sending quota; starting without it'))
     await Promise.all(intakes.map((intake) => intake.run()))
   }
 
-  await reach('take the lease of this worker', tasks.renewOwnLease)
+  await reach('take the lease of this worker', fence.renew)
   await reach('read the sending pauses', health.sync)
   const queueListener = listenToQueue(url, onQueued, log)
   tasks.start()
@@ -152,5 +160,8 @@ export async function startSender(options: Options) {
       await health.release().catch((err) => log.warn({ err }, 'could not release probes'))
       await Promise.all([queueListener.stop(), pipeline.close()])
     },
+    /** After everything of this process has ended that may hold emails. */
+    leave: () =>
+      transact(ownDb, (tx) => leaveWorkers(tx, worker)).catch((err) => log.warn({ err }, 'could not give up the lease of this worker')),
   }
 }

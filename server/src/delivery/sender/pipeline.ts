@@ -13,6 +13,7 @@ import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 import { classify, type Disposition } from '../transport/classify.ts'
 import type { Transport } from '../transport/transport.ts'
 import { type BuilderDeps, createEmailBuilder, type ReadyEmail } from './build-email.ts'
+import type { Journal } from './journal.ts'
 import type { Health } from './limits/health.ts'
 import type { RefusedDomains } from './limits/refused-domains.ts'
 import { createPrepare } from './prepare.ts'
@@ -37,6 +38,7 @@ type Deps = Omit<BuilderDeps, 'timeouts'> & {
   ownDb: Pool
   health: Health
   worker: number
+  journal: Journal
   transport: Transport
   refusalTiming: RefusalTiming
   refusedDomains: RefusedDomains
@@ -48,14 +50,21 @@ export type Pipeline = ReturnType<typeof createPipeline>
 
 /** The steps of sending an email: gate, render, build, mark, transmit, settle. */
 export function createPipeline(deps: Deps) {
-  const { db, ownDb, health, log, worker, transport, refusalTiming, refusedDomains, until } = deps
+  const { db, ownDb, health, log, worker, journal, transport, refusalTiming, refusedDomains, until } = deps
   const timeouts = createTimeouts()
   const contents = createContents(db)
   const mark = createMark(ownDb, worker)
-  const settle = createSettle(ownDb, until, { timing: refusalTiming, isOnWire: refusedDomains.isOnWire })
+  const write = createSettle(ownDb, until, { timing: refusalTiming, isOnWire: refusedDomains.isOnWire })
   const passGateAgain = createSecondGate(db, contents.find)
   const builder = createEmailBuilder({ ...deps, timeouts })
   const prepare = createPrepare({ ...deps, contents, settle, builder, timeouts })
+
+  async function settle(settlement: Settlement) {
+    journal.ended(settlement)
+    const isSettled = await write(settlement)
+    journal.written(settlement)
+    return isSettled
+  }
 
   /** The settlement of an email that may no longer leave; undefined when it may. */
   async function checkAgain({ email, domain, probe, checkedAt, needsConsent }: ReadyEmail): Promise<Settlement | undefined> {
@@ -85,7 +94,8 @@ export function createPipeline(deps: Deps) {
         streamId: email.priority === PRIORITIES.bulk ? email.streamId : null,
         subject,
       }).catch(() => undefined)
-      if (!permit) handedOver(false)
+      if (permit) journal.handedOver(email)
+      else handedOver(false)
       crash('handed-over')
       return permit
     })

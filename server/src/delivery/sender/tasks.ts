@@ -1,19 +1,23 @@
-import { type Pool, transact } from '../../db/index.ts'
+import { transact } from '../../db/index.ts'
+import type { FailoverMode } from '../../db/nodes/failover.ts'
 import { hearsNotifications } from '../../db/notifications.ts'
 import { every } from '../../lib/concurrency/every.ts'
 import { cancelStreams } from '../outbox/cancel.ts'
-import { countWorkers, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
+import { countWorkers, recoverFromDeadWorkers, wakeDeferred } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
 import { tidyHeldRefusals } from '../outbox/refusals/verdicts.ts'
 import type { Transport } from '../transport/transport.ts'
 import type { createDispatcher } from './dispatch.ts'
 import { expireQueued } from './expire.ts'
+import type { createFence } from './fence.ts'
 import type { createPace } from './limits/pace.ts'
 import type { createSuspects } from './limits/suspects.ts'
 import type { SenderShared } from './shared.ts'
 import type { SenderTiming } from './timing.ts'
 import type { createVerifier } from './verify.ts'
 
+/** After a failover, what was settled since the last one is repeated. */
+const BEAT_MS = 1_000
 const RECOVER_MS = 500
 const WAKE_MS = 250
 /** Interval at which pauses are shared with other workers, and probes begin. */
@@ -29,7 +33,8 @@ const QUOTA_MS = 120_000
 const CHUNK = 1_000
 
 type Deps = SenderShared & {
-  ownDb: Pool
+  failover: FailoverMode
+  fence: ReturnType<typeof createFence>
   transport: Transport
   timing: SenderTiming
   pace: ReturnType<typeof createPace>
@@ -41,11 +46,18 @@ type Deps = SenderShared & {
 
 /** What a worker does by the clock beside sending. */
 export function createSenderTasks(deps: Deps) {
-  const { db, ownDb, log, worker, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping, isDue } = deps
+  const { db, log, worker, failover, fence, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping, isDue } =
+    deps
   const isStopping = () => stopping.aborted
   const wakeIf = (count: number) => void (count && onQueued())
-  const renewOwnLease = () => transact(ownDb, (tx) => renewLease(tx, worker, { leaseMs: timing.leaseMs, slowedBy: pace.slowedBy() }))
-  const recover = async () => void (isDue('emailsInHand') && wakeIf(await recoverFromDeadWorkers(db, worker)))
+  /** Also without emails in hand: dead workers that took part in a failover keep others from claiming. */
+  let othersAreSilent = false
+  const renew = async () => {
+    othersAreSilent = await fence.renew()
+  }
+  const recover = async () => {
+    if (isDue('emailsInHand') || othersAreSilent) wakeIf(await recoverFromDeadWorkers(db, worker, failover))
+  }
   const wake = async () => {
     // Otherwise a notification says so.
     if (isDue('queuedEmails') && !hearsNotifications()) onQueued()
@@ -81,11 +93,10 @@ export function createSenderTasks(deps: Deps) {
 
   let tasks: ReturnType<typeof every>[] = []
   return {
-    renewOwnLease,
     adjustPace,
     start() {
       tasks = [
-        every(timing.leaseMs / 5, 'renew the lease of this worker', renewOwnLease, log),
+        every(Math.min(BEAT_MS, timing.leaseMs / 5), 'renew the lease of this worker', renew, log),
         every(RECOVER_MS, 'recover emails of dead workers', recover, log),
         every(WAKE_MS, 'queue deferred emails that are due', wake, log),
         every(HEALTH_MS, 'share sending pauses and start probes', shareHealth, log),

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, scalar, type Tx } from '../../db/index.ts'
+import { runsSince } from '../../db/nodes/sending-hold.ts'
 import { exactTime } from '../../events/first-events.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { createCache } from '../../lib/cache.ts'
@@ -30,7 +31,7 @@ export async function claimExecutions(tx: Tx, projectId: string, limit: number, 
   await shareAdvance(tx, projectId)
   return many<Claimed>(tx)`
     select ${RUNNING_COLUMNS} from workflow_executions e
-    where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
+    where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null and ${runsSince(sql`e.created_at`)} ${only ? sql`and e.id = ${only}` : sql``}
       and not ${isWiped(sql`${projectId}`)}
     order by e.due_at limit ${limit} for update of e skip locked
   `

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, maybeOne, maybeScalar, type Pool, type Tx, transact } from '../../db/index.ts'
+import { runsSince } from '../../db/nodes/sending-hold.ts'
 import { listenForNotifications } from '../../db/notifications.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
@@ -94,7 +95,7 @@ const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
     by: ['project_id'],
     columns: [sql`due_at`],
     order: ['project_id', 'due_at'],
-    where: sql`due_at is not null and webhook_host is null`,
+    where: sql`due_at is not null and webhook_host is null and ${runsSince(sql`created_at`)}`,
   })}
   select project_id as "projectId", project_id as key, owner from (${inTurnSql(sql`
     select d.project_id, d.due_at from pending d join projects p on p.id = d.project_id

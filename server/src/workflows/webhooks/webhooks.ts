@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { runsSince } from '../../db/nodes/sending-hold.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import type { LoopDeps } from '../../ledger/project-loop.ts'
@@ -88,7 +89,7 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
       by: ['project_id', 'webhook_host'],
       columns: [sql`due_at`],
       order: ['project_id', 'webhook_host', 'due_at'],
-      where: sql`webhook_host is not null`,
+      where: sql`webhook_host is not null and ${runsSince(sql`created_at`)}`,
     })}
     select project_id as "projectId", webhook_host as host, owner, ${HOST_KEY} as key from (${inTurnSql(due)}) as found
   `
@@ -102,7 +103,7 @@ async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
       select mine.*, h.owner, h.key
       from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
         select project_id, id from workflow_executions
-        where project_id = h.project_id and webhook_host = h.host and due_at <= now()
+        where project_id = h.project_id and webhook_host = h.host and due_at <= now() and ${runsSince(sql`created_at`)}
         order by due_at limit 1 for update skip locked
       ) as mine
     )

@@ -22,7 +22,13 @@ type Client = { socket: Socket; backlog: Buffer[]; statements: Map<string, Buffe
 
 const [SSL, GSS, CANCEL] = [80877103, 80877104, 80877102]
 const PARAMETERS = ['user', 'database', 'application_name', 'client_encoding', 'datestyle', 'timezone', 'standard_conforming_strings']
-const STATUS = { server_version: '15', client_encoding: 'UTF8', standard_conforming_strings: 'on', integer_datetimes: 'on', DateStyle: 'ISO, MDY' }
+const STATUS = {
+  server_version: '15',
+  client_encoding: 'UTF8',
+  standard_conforming_strings: 'on',
+  integer_datetimes: 'on',
+  DateStyle: 'ISO, MDY',
+}
 
 /**
  * A pooler as PgBouncer is one: between two transactions a client loses its server connection, and with it settings, locks and listening.
@@ -50,7 +56,10 @@ export async function startPooler(
     const server: Server = { pid, stream, prepared: new Set(), expected: [], inRequest: false }
     // From here on the connection is ours, and pg must not read it.
     stream.removeAllListeners('data')
-    stream.on('data', messagesIn((message) => fromServer(server, message)))
+    stream.on(
+      'data',
+      messagesIn((message) => fromServer(server, message)),
+    )
     stream.on('close', () => {
       servers.delete(server)
       if (idle.includes(server)) idle.splice(idle.indexOf(server), 1)
@@ -177,8 +186,7 @@ export async function startPooler(
     const type = typeOf(message)
     if (type === '1' && server.expected.shift()?.hidden) return
     // The rest of the request is skipped.
-    if (type === 'E')
-      while (server.expected[0]?.is === 'parse') server.prepared.delete(server.expected.shift()!.name ?? '')
+    if (type === 'E') while (server.expected[0]?.is === 'parse') server.prepared.delete(server.expected.shift()!.name ?? '')
     server.client?.socket.write(message)
     if (type !== 'Z') return
     server.expected.shift()
@@ -208,7 +216,8 @@ export async function startPooler(
 
 /** Settings in the URL are those of a client, not of a server connection. */
 function serverOf(url: string) {
-  const [, user = '', rest = '', database = '', host = ''] = /^postgres(?:ql)?:\/\/([^:@]*)([^/]*)\/([^?]+)(?:.*[?&](host=[^&]+))?/.exec(url) ?? []
+  const [, user = '', rest = '', database = '', host = ''] =
+    /^postgres(?:ql)?:\/\/([^:@]*)([^/]*)\/([^?]+)(?:.*[?&](host=[^&]+))?/.exec(url) ?? []
   return { origin: `postgres://${user}${rest}/${database}${host && `?${host}`}`, user, database }
 }
 

@@ -14,7 +14,7 @@ import { startForwarder } from './forwarder.ts'
 const STANDBY = 'standby'
 /** No fsync: the machine does not lose power during a test. A killed process loses nothing that it has written. */
 const SETTINGS = { fsync: 'off', shared_buffers: '64MB', max_connections: 200, wal_keep_size: '1GB', autovacuum: 'off' }
-const SECONDS = 60_000
+const PATIENCE_MS = 60_000
 
 type Server = Cluster & { postmaster: Postmaster; adminUrl: string }
 
@@ -26,26 +26,26 @@ export async function startReplicatedPostgres({ synchronous = true, port = 0 } =
   const folder = newTestFolder()
   const removeNow = () => destroyAll(folder)
   process.once('exit', removeNow)
-  const primary = await startPrimary(join(folder, 'a'))
-  let standby: Server | undefined = await addStandby(primary, join(folder, 'b'))
+  const primary = await startPrimary(join(folder, '0'))
+  let servers = 1
   let current = primary
+  let standby: Server | undefined = await copyPrimary()
   const forwarder = await startForwarder(current, { port })
   await setSynchronous(synchronous)
 
-  async function setSynchronous(isOn: boolean) {
-    await alterSystem(current, 'synchronous_standby_names', isOn ? STANDBY : '')
-    if (isOn) await untilReplicated('sync')
+  function copyPrimary() {
+    return addStandby(current, join(folder, `${servers++}`))
   }
 
-  const untilReplicated = (state: string) =>
-    until(
-      `the standby is ${state}`,
-      async () => {
-        const { rows } = await runSql(current.adminUrl, 'select sync_state from pg_stat_replication')
-        return rows[0]?.sync_state === state
-      },
-      SECONDS,
-    )
+  async function setSynchronous(isOn: boolean) {
+    await alterSystem(current, 'synchronous_standby_names', isOn ? STANDBY : '')
+    if (isOn) await untilSynchronous()
+  }
+
+  async function untilSynchronous() {
+    const read = async () => (await runSql(current.adminUrl, 'select sync_state from pg_stat_replication')).rows
+    await until('the standby is synchronous', async () => (await read())[0]?.sync_state === 'sync', PATIENCE_MS)
+  }
 
   const walSenders = async () =>
     (await runSql(current.adminUrl, 'select pid from pg_stat_replication')).rows.map(({ pid }: { pid: number }) => pid)
@@ -68,6 +68,10 @@ export async function startReplicatedPostgres({ synchronous = true, port = 0 } =
     adminUrl: () => current.adminUrl,
     setSynchronous,
     promote,
+    /** Another standby, after a failover. */
+    async addStandby() {
+      standby = await copyPrimary()
+    },
     /** Ends the primary as a power cut does. */
     async killPrimary() {
       current.postmaster.kill('SIGKILL')
@@ -149,6 +153,6 @@ async function alterSystem({ adminUrl }: Server, name: string, value: string) {
 
 /** Synchronous, because it also runs while the process exits. */
 function destroyAll(folder: string) {
-  for (const name of ['a', 'b']) destroyTestFolder(join(folder, name))
+  for (const name of readdirSync(folder)) destroyTestFolder(join(folder, name))
   rmSync(folder, { recursive: true, force: true })
 }

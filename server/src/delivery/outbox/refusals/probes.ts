@@ -5,6 +5,7 @@ import { inTurnSql, ownerSql } from '../../../ledger/owner-sql.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from '../claim.ts'
 import { isStopped } from '../streams/stream-allowance.ts'
 import { PRIORITIES, workflowStream } from '../streams/stream-of.ts'
+import { leaseOf } from '../workers/lease.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './hold.ts'
 
 /** A sender domain that is paused for equal refusals, whose probe is due. */
@@ -61,7 +62,7 @@ const probeSql = (worker: number, pause: VerifyingPause) => {
   const { projectId, domain, fingerprint } = pause
   return sql<ClaimedEmail & Pick<Probe, 'othersWait'>>`
       with me as materialized (
-        select from senders where worker = ${worker} and lease_until > now() for key share
+        ${leaseOf(worker)}
       ), refused as materialized (
         select e.to_address from held_refusals h join emails e on e.project_id = h.project_id and e.id = h.email_id
         where h.project_id = ${projectId} and h.domain = ${domain} and h.fingerprint = ${fingerprint}

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { WAITING_UP_TO } from '../../../db/nodes/sending-hold.ts'
 import { isProven } from '../../../domains/proof.ts'
 import { PRIORITIES } from './stream-of.ts'
 
@@ -34,6 +35,8 @@ export const allowanceSql = ({ stream, priority, limit }: Options) => sql`(
       else coalesce((
         select case
             when ${isStopped} then 0
+            -- After a failover that lost commits, a campaign from before it would send again what is recorded no more.
+            when t.id < ${WAITING_UP_TO} then 0
             when not exists (select from domains d where d.project_id = t.project_id and d.domain = t.from_domain and ${isProven}) then 0
             else least(
               coalesce((

@@ -1,0 +1,26 @@
+import type { Log } from '../../lib/log.ts'
+import { type Pool, type Tx, transact } from '../index.ts'
+import { clusterOf, type ServerIdentity } from './failover.ts'
+import { holdSending, UNTIL_RESUMED } from './sending-hold.ts'
+import { lockKnownServer, readServerIdentity, recordServer } from './server-identity.ts'
+
+const RESTORED = 'the database was restored, or another server took its place'
+
+/** Holds sending in full: emails that a restored dump has as waiting may have been sent. */
+export async function holdForOtherCluster(tx: Tx, log: Log, { known, found }: { known: ServerIdentity; found: ServerIdentity }) {
+  await holdSending(tx, RESTORED)
+  log.error({ from: known, to: found }, `${RESTORED}: ${UNTIL_RESUMED}`)
+}
+
+/**
+ * At the start of a node. A promoted standby of the same cluster is left to the workers, as only they know what was committed
+ * (`delivery/sender/fence.ts`).
+ */
+export const checkDatabaseIdentity = (db: Pool, log: Log) =>
+  transact(db, async (tx) => {
+    const known = (await lockKnownServer(tx))?.identity ?? null
+    const found = await readServerIdentity(tx)
+    if (known !== null && clusterOf(known) === clusterOf(found)) return
+    await recordServer(tx, found)
+    if (known !== null) await holdForOtherCluster(tx, log, { known, found })
+  })
