@@ -1,5 +1,5 @@
 import { startEmbedded } from '../../src/db/embedded/embedded.ts'
-import { connect, many, maybeOne, one, type Pool } from '../../src/db/index.ts'
+import { many, maybeOne, one, type Pool } from '../../src/db/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../../test/support/postgres.ts'

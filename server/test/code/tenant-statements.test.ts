@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseSync, Visitor } from 'oxc-parser'
+import { parseSync, type StringLiteral, Visitor } from 'oxc-parser'
 import { expect, test } from 'vitest'
 
 /**
@@ -32,7 +32,8 @@ const TABLES = new Set(
 
 /** A table after a keyword that reads or writes it, but no function such as `from now()`. */
 const USES = /\b(?:(?:from|join|using)\s+(\w+)\b(?!\s*\()|(?:into|update)\s+(\w+))/g
-const tablesIn = (text: string) => [...text.matchAll(USES)].map(([, read, written]) => (read ?? written)!).filter((table) => TABLES.has(table))
+const tablesIn = (text: string) =>
+  [...text.matchAll(USES)].map(([, read, written]) => (read ?? written)!).filter((table) => TABLES.has(table))
 const VERB = /\b(?:insert into|update|delete from|select)\b/
 
 /** The project is given by a value: alone, as the first part of a key or of a row, as a column, or to a part of the statement. */
@@ -42,23 +43,28 @@ const NAMES_PROJECT = [
   /\(project_id\b[^()]*\)[^()]*?(?:values\s*\(|select\s+)(?:\$\{|\$\d)/,
   /\$\{[^}]*\}(?:::uuid)? as (?:project_id|"projectId")/,
   /\bp\.id = \$\{/,
-  /\$\{\w+\([^)]*\b(?:projectId|project|scope|stream)\b/,
+  /\$\{(?:isStream\(|\w+\([^)]*\b(?:projectId|scope)\b)/,
 ]
 const namesProject = (text: string) => NAMES_PROJECT.some((pattern) => pattern.test(text))
 
-/** Texts of SQL, each with those inside of it, under the name of the function or constant at the top of the file. */
+const DECLARATION = /^(?:export )?(?:async )?(?:const|let|function\*?|class) (\w+)/gm
+
+/** Texts of a file, each with those inside of it, under the name of the function or constant at the top of the file. */
 function textsIn(path: string): Text[] {
   const source = readFileSync(path, 'utf8')
-  const { program } = parseSync(path, source)
+  const declarations = [...source.matchAll(DECLARATION)].map(({ index, 1: name }) => ({ index, name: name! }))
   const found: { start: number; end: number }[] = []
   const note = ({ start, end }: { start: number; end: number }) => void found.push({ start, end })
-  new Visitor({ TemplateLiteral: note, Literal: (node) => typeof node.value === 'string' && note(node) }).visit(program)
-  const outermost = found.filter((text) => !found.some((other) => other !== text && other.start <= text.start && other.end >= text.end))
-  const nameAt = (offset: number) => {
-    const top = source.slice(0, offset).match(/^(?:export )?(?:async )?(?:const|let|function\*?|class) (\w+)/gm)
-    return top?.at(-1)?.split(' ').at(-1) ?? ''
-  }
-  return outermost.map(({ start, end }) => ({ file: path.slice(SRC.length + 1), name: nameAt(start), text: source.slice(start, end) }))
+  const noteString = (node: StringLiteral) => void (typeof node.value === 'string' && note(node))
+  new Visitor({ TemplateLiteral: note, Literal: (node) => noteString(node as StringLiteral) }).visit(parseSync(path, source).program)
+  let end = 0
+  return found
+    .sort((one, other) => one.start - other.start)
+    .filter((text) => text.end > end && (end = text.end))
+    .map((text) => {
+      const name = declarations.findLast(({ index }) => index < text.start)?.name ?? ''
+      return { file: path.slice(SRC.length + 1), name, text: source.slice(text.start, text.end) }
+    })
 }
 
 /** Names that a text splices in, as in `${conditionSql(…)}`. */
@@ -68,11 +74,11 @@ const namesIn = (text: string) => [...text.matchAll(/\$\{([^}]*)/g)].flatMap(([,
 function statementsOf(texts: Text[]): Text[] {
   const names = new Set(texts.map(({ name }) => name))
   const spliced = new Set(texts.flatMap(({ name, text }) => namesIn(text).filter((other) => other !== name && names.has(other))))
-  const beside = ({ file, name }: Text) =>
-    texts.filter((each) => each.file === file && each.name === name && tablesIn(each.text).length === 0).map(({ text }) => text)
-  return texts
-    .filter(({ name, text }) => tablesIn(text).length > 0 && !spliced.has(name))
-    .filter((text) => ![text.text, ...beside(text)].some(namesProject))
+  const placeOf = ({ file, name }: Text) => `${file} ${name}`
+  const named = new Set(texts.filter(({ text }) => tablesIn(text).length === 0 && namesProject(text)).map(placeOf))
+  return texts.filter(
+    (each) => tablesIn(each.text).length && !spliced.has(each.name) && !namesProject(each.text) && !named.has(placeOf(each)),
+  )
 }
 
 const lineOf = ({ name, text }: Text) => `${name}: ${VERB.exec(text)?.[0] ?? 'part of'} ${[...new Set(tablesIn(text))].join(', ')}`
@@ -98,14 +104,14 @@ test('every statement on rows of projects names the project, or is in the list w
 })
 
 test.each([
-  ['select from contacts where project_id = ${projectId}', true],
-  ['select from contacts c where c.project_id = $1', true],
-  ['select from contacts where (project_id, id) > (${projectId}, ${id})', true],
-  ['insert into contacts (project_id, id) values (${projectId}, ${id})', true],
-  ['insert into contacts (project_id, id) select ${projectId}, id from t', true],
-  ['select from contacts where id = ${id}', false],
-  ['select from contacts c join emails e on e.project_id = c.project_id', false],
-  ['insert into contacts (project_id, id) select project_id, id from emails', false],
+  [`select from contacts where project_id = \${projectId}`, true],
+  [`select from contacts c where c.project_id = $1`, true],
+  [`select from contacts where (project_id, id) > (\${projectId}, \${id})`, true],
+  [`insert into contacts (project_id, id) values (\${projectId}, \${id})`, true],
+  [`insert into contacts (project_id, id) select \${projectId}, id from t`, true],
+  [`select from contacts where id = \${id}`, false],
+  [`select from contacts c join emails e on e.project_id = c.project_id`, false],
+  [`insert into contacts (project_id, id) select project_id, id from emails`, false],
 ])('a statement that names its project is recognised: %s', (text, isNamed) => {
   expect(tablesIn(text)).toContain('contacts')
   expect(namesProject(text)).toBe(isNamed)

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-type Undo = (step: () => Promise<unknown>) => void
+type Undo = (step: () => Promise<void>) => void
 
 async function newPooler(undo: Undo, options: Parameters<typeof startPooler>[1] = {}) {
   const pooler = await startPooler(database.url, options)

@@ -248,7 +248,7 @@ const startupParameters = (body: Buffer) =>
 
 /** Splits what arrives on a connection into messages. */
 function messagesIn(handle: (message: Buffer) => void) {
-  let rest = Buffer.alloc(0)
+  let rest: Buffer = Buffer.alloc(0)
   return (chunk: Buffer) => {
     rest = rest.length ? Buffer.concat([rest, chunk]) : chunk
     while (rest.length >= 5 && rest.length > rest.readInt32BE(1)) {
