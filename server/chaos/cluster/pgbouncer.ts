@@ -11,6 +11,8 @@ import { findTool } from './tools.ts'
 
 const INI = new URL('../../../deploy/pgbouncer.ini', import.meta.url)
 const STARTS_MS = 10_000
+/** What a pooler must not refuse in session mode; see docs/operating.md. */
+export const SESSION_IGNORES = ['extra_float_digits', 'options', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
 
 /** PgBouncer with the file of this repository: only the server, the port and the passwords are those of the run. */
 export async function startPgBouncer(databaseUrl: string, mode: 'transaction' | 'session') {
@@ -28,9 +30,8 @@ export async function startPgBouncer(databaseUrl: string, mode: 'transaction' | 
   await until('PgBouncer listens', STARTS_MS, () => accepts(port)).catch((err: Error) => {
     throw new Error(`${err.message}: ${output.slice(-500)}`)
   })
-  const [, user_ = '', database = ''] = /\/\/([^:@]+).*\/(\w+)\?/.exec(databaseUrl) ?? []
   return {
-    url: `postgres://${user_}@127.0.0.1:${port}/${database}`,
+    url: `postgres://sterna@127.0.0.1:${port}/sterna`,
     async stop() {
       child.kill('SIGKILL')
       await exited
@@ -41,28 +42,29 @@ export async function startPgBouncer(databaseUrl: string, mode: 'transaction' | 
 
 type Run = { databaseUrl: string; port: number; mode: string; folder: string }
 
-/** The file with the settings of this run in place of its own. Everything else stays as it is. */
+/** The file with the server, the port and the paths of this run in place of its own. Everything else stays as it is. */
 export function iniFor(ini: string, { databaseUrl, port, mode, folder }: Run) {
   const { username, password, searchParams } = new URL(databaseUrl.replace('@/', '@localhost/'))
-  const own = {
+  const own: Record<string, string> = {
     listen_addr: '127.0.0.1',
     listen_port: String(port),
     auth_type: 'any',
-    auth_file: '',
     pool_mode: mode,
     logfile: join(folder, 'pgbouncer.log'),
     pidfile: join(folder, 'pgbouncer.pid'),
     unix_socket_dir: '',
+    // In session mode the documentation says so.
+    ...(mode === 'session' ? { ignore_startup_parameters: SESSION_IGNORES.join(','), default_pool_size: '100' } : {}),
   }
+  const isOwn = (line: string) => Object.keys(own).some((name) => line.startsWith(`${name} =`)) || line.startsWith('auth_file')
   const kept = ini
-    .replace(/^\[databases\][^[]*/m, '')
     .split('\n')
-    .filter((line) => !Object.keys(own).some((name) => new RegExp(`^\\s*${name}\\s*=`).test(line)))
-    .join('\n')
-  const database = new URL(databaseUrl.replace('@/', '@localhost/')).pathname.slice(1)
-  const server = `${database} = host=${searchParams.get('host')} user=${username} password=${password} dbname=${database}`
+    .filter((line) => !isOwn(line))
+    .map((line) =>
+      line.replace(/^(sterna =) host=\S+ port=\S+/, `$1 host=${searchParams.get('host')} user=${username} password=${password}`),
+    )
   const settings = Object.entries(own).map(([name, value]) => `${name} = ${value}`)
-  return `[databases]\n${server}\n${kept.trim()}\n${settings.join('\n')}\n`
+  return `${[...kept, ...settings].join('\n')}\n`
 }
 
 const accepts = (port: number) =>

@@ -9,19 +9,16 @@ import { median } from '../neighbours/neighbours-check.ts'
 import type { KeptNode } from '../nodes/nodes.ts'
 import { until } from '../support/until.ts'
 import type { Load, Ran } from './failovers.ts'
-import { startPgBouncer } from './pgbouncer.ts'
+import { SESSION_IGNORES, startPgBouncer } from './pgbouncer.ts'
 import { type Stage, startStage } from './stage.ts'
 
 /** A pooler in front of a server. */
 export type Pooler = { url: string; stop(): Promise<unknown> }
 type StartPooler = (databaseUrl: string, mode: 'transaction' | 'session') => Promise<Pooler>
 
-/** What PgBouncer must not refuse in session mode; see docs/operating.md. */
-const IGNORED = ['extra_float_digits', 'options', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
-
 export const POOLERS: Record<string, StartPooler> = {
   '5. transaction-mode pooler of the tests': (url, mode) =>
-    startPooler(url, { size: mode === 'session' ? 60 : 8, mode, ignores: mode === 'session' ? IGNORED : [] }),
+    startPooler(url, { size: mode === 'session' ? 60 : 8, mode, ignores: mode === 'session' ? SESSION_IGNORES : [] }),
   '5b. PgBouncer with deploy/pgbouncer.ini': startPgBouncer,
 }
 

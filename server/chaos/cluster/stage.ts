@@ -28,7 +28,7 @@ const PUBLIC_URL = 'http://mail.cluster.example'
 const FLOWS_MS = 150_000
 const DRAIN_MS = 120_000
 const SETTLE_MS = 180_000
-const RESTART_MS = 60_000
+const RESTART_MS = 150_000
 const ARRIVES_MS = 30_000
 const WATCH_MS = 100
 /** A number that no other call has. */
@@ -48,7 +48,14 @@ export async function startStage({ databaseUrl, directUrl, perSecond, seed, env 
   const log = createLog('silent')
   const db = connect({ url: directUrl ?? databaseUrl, max: 2, log })
   const common = { DATABASE_URL: databaseUrl, ...(directUrl ? { DATABASE_DIRECT_URL: directUrl } : {}), SMTP_URL: sink.url, PUBLIC_URL }
-  const settings = { ...common, DATABASE_POOL_SIZE: '6', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...env }
+  const settings = {
+    ...common,
+    DATABASE_POOL_SIZE: '6',
+    RATE_LIMIT_PER_MINUTE: '0',
+    SHUTDOWN_DELAY_SECONDS: '1',
+    LOG_LEVEL: 'warn',
+    ...env,
+  }
 
   async function addNode(name: string, role: 'api' | 'worker') {
     const node = await keepNode(name, 'product', { ...settings, ROLE: role }, { problems, births: new Map() })

@@ -57,10 +57,9 @@ function textsIn(path: string): Text[] {
   const note = ({ start, end }: { start: number; end: number }) => void found.push({ start, end })
   const noteString = (node: StringLiteral) => void (typeof node.value === 'string' && note(node))
   new Visitor({ TemplateLiteral: note, Literal: (node) => noteString(node as StringLiteral) }).visit(parseSync(path, source).program)
-  let end = 0
+  found.sort((one, other) => one.start - other.start)
   return found
-    .sort((one, other) => one.start - other.start)
-    .filter((text) => text.end > end && (end = text.end))
+    .filter((text, index) => !found.slice(0, index).some((outer) => outer.end >= text.end))
     .map((text) => {
       const name = declarations.findLast(({ index }) => index < text.start)?.name ?? ''
       return { file: path.slice(SRC.length + 1), name, text: source.slice(text.start, text.end) }

@@ -1,14 +1,19 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, one, type Pool } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { poolerOptionsOfIni } from '../support/pgbouncer-ini.ts'
 import { type Running, spawnNode, startNode } from '../support/process.ts'
 import { verifyDomains } from '../support/project.ts'
 import { startPooler } from '../support/servers/pooler.ts'
 import { startSmtpServer } from '../support/servers/smtp-server.ts'
 import { times } from '../support/times.ts'
 
+/** Time limits for a busy machine, as those of the databases of tests: behind a pooler transactions set them themselves. */
+const PATIENT =
+  'connect_timeout=60&lock_timeout=60000&statement_timeout=60000&query_timeout=90000&idle_in_transaction_session_timeout=90000'
 /** The lock that each process holds for itself: `OWN_CLASS` in db/presence.ts. */
 const OWN_CLASS = 7_357_004
 const undo: (() => unknown)[] = []
@@ -20,15 +25,15 @@ let api: Running
 let workers: Running[]
 let project: { id: string; secret: string; public: string }
 
-/** An API node and two workers, each with few connections of the pooler, which it shares with the others. */
+/** An API node and two workers, which share few server connections. The pooler is configured as deploy/pgbouncer.ini says, but without its time limits. */
 beforeAll(async () => {
   database = await cloneDatabase()
-  pooler = await startPooler(database.url, { size: 6 })
+  pooler = await startPooler(database.url, { ...poolerOptionsOfIni(), connectQuery: 'select 1', size: 6 })
   sink = await startSmtpServer()
   db = connect({ url: database.url, max: 2, log: createLog('silent') })
   undo.push(database.drop, pooler.stop, sink.stop, () => db.destroy())
   const start = async (role: string) => {
-    const shared = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: database.url, SMTP_URL: sink.url }
+    const shared = { DATABASE_URL: `${pooler.url}?${PATIENT}`, DATABASE_DIRECT_URL: database.url, SMTP_URL: sink.url }
     const node = await startNode({ ...shared, ROLE: role, RATE_LIMIT_PER_MINUTE: '0' })
     undo.push(() => node.stop('SIGKILL'))
     return node
@@ -74,6 +79,25 @@ const present = () =>
     select l.pid, l.objid::bigint::int as key, a.application_name as name from pg_locks l join pg_stat_activity a on a.pid = l.pid
     where l.locktype = 'advisory' and l.classid = ${OWN_CLASS} and l.granted and a.datname = current_database()`
 const keyOf = async ({ child }: Running) => (await present()).find(({ name }) => name.endsWith(`:${child.pid}`))!.key
+
+test('the configuration of PgBouncer in deploy/ sets the time limits that a node has without a pooler', async ({
+  onTestFinished: undo,
+}) => {
+  const limited = await startPooler(database.url, poolerOptionsOfIni())
+  undo(limited.stop)
+  const client = new pg.Client({ connectionString: limited.url })
+  await client.connect()
+  undo(() => client.end())
+  const { rows } = await client.query(`
+    select name, setting from pg_settings
+    where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'client_connection_check_interval')`)
+  expect(Object.fromEntries(rows.map(({ name, setting }) => [name, Number(setting)]))).toEqual({
+    statement_timeout: 5_000,
+    lock_timeout: 2_000,
+    idle_in_transaction_session_timeout: 10_000,
+    client_connection_check_interval: 1_000,
+  })
+})
 
 describe('an installation behind a pooler in transaction mode', () => {
   test('holds the lock of each node on a connection of its own, past the pooler', async () => {
