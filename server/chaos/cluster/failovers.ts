@@ -24,7 +24,8 @@ const FLOW = 150
 /** Time without a primary, until a cluster manager would have chosen another. */
 const DOWN_MS = 3_000
 const FROZEN_MS = 6_000
-const RELEASED_MS = 30_000
+/** A partial hold lasts 15 s at least, so that every worker can come back. */
+const RELEASED_MS = 120_000
 /** Limits: from the promotion to the first answer, and a planned switchover in all. */
 const ANSWERS_MS = 3_000
 const SWITCHOVER_MS = 5_000
