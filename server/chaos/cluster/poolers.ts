@@ -1,5 +1,5 @@
 import { startEmbedded } from '../../src/db/embedded/embedded.ts'
-import { many, maybeOne, one, type Pool } from '../../src/db/index.ts'
+import { many, maybeOne, type Pool } from '../../src/db/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../../test/support/postgres.ts'
@@ -49,7 +49,7 @@ export async function runPooler(name: string, { say, ...load }: Load): Promise<R
     const oneMs = await timeSome(stage)
     say(`${name}: one email in ${oneMs} ms, ${direct} ms without it`)
     await stage.flows(FLOW)
-    const declaredDead = (await one<{ count: number }>(stage.db)`select count(*)::int as count from emails where crashes > 0`).count
+    const declaredDead = await stage.crashed()
     const foundMs = await timeUntilFound(stage)
     const ghosts = (await presentKeys(stage.db)).length - stage.nodes.length
     const { accepted, gone, stuck, twice } = await stage.verdict()

@@ -23,7 +23,6 @@ type Options = {
   evidence?: boolean
 }
 
-const DOMAIN = 'cluster.example'
 const PUBLIC_URL = 'http://mail.cluster.example'
 const FLOWS_MS = 150_000
 const DRAIN_MS = 120_000
@@ -73,11 +72,13 @@ export async function startStage({ databaseUrl, directUrl, perSecond, seed, env 
   try {
     const api = [await addNode('api1', 'api'), await addNode('api2', 'api')]
     const staff = await Promise.all(Array.from({ length: workers }, (_, n) => addNode(`worker${n + 1}`, 'worker')))
-    const project = await newProject(api[0]!.url, 'cluster')
-    await verifyDomain(db, api[0]!.url, { ...project, domain: DOMAIN })
+    // Stages may follow each other on one database.
+    const name = `cluster${Date.now()}`
+    const project = { ...(await newProject(api[0]!.url, name)), domain: `${name}.example` }
+    await verifyDomain(db, api[0]!.url, project)
     const feed = evidence ? feedEvidence(db, project.id, sink.tail) : undefined
     const watch = watchHolds(nodes)
-    const send = (n: number) => sendCall(project.secret, n)
+    const send = (n: number) => sendCall(project, n)
     const load = startLoad<SendCall, SendAck>({
       urls: api.map(({ url }) => url),
       perSecond,
@@ -121,6 +122,8 @@ export async function startStage({ databaseUrl, directUrl, perSecond, seed, env 
         const id = data.emails[0]!.email
         return (await until('one email arrives', ARRIVES_MS, () => readArrived().find((each) => each.id === id))).at - began
       },
+      /** Emails whose worker counted as dead while it held them. */
+      crashed: async () => (await many(db, sql`select from emails where project_id = ${project.id} and crashes > 0`)).length,
       /** Emails that the relay answers after three seconds. */
       async sendSlow(count: number) {
         const { path, headers, body } = send(-SLOW)
@@ -166,14 +169,14 @@ const callsFrom = (send: (n: number) => SendCall) => {
   return () => send(++last)
 }
 
-const sendCall = (secret: string, n: number): SendCall => ({
+const sendCall = ({ secret, domain }: { secret: string; domain: string }, n: number): SendCall => ({
   key: `cluster-${n}`,
   path: '/v1/send',
   headers: { authorization: `Bearer ${secret}`, 'idempotency-key': `cluster-${n}` },
   // The relay answers some of them late, so that emails are under way at any moment.
   body: {
     to: [`${n % 3 ? 'ok' : 'd200'}+${n}@example.com`],
-    from: `news@${DOMAIN}`,
+    from: `news@${domain}`,
     subject: `Email ${n}`,
     body: `<p>Hello {{email}}</p>`,
   },
