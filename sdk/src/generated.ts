@@ -5831,12 +5831,13 @@ export interface Operations {
       status: 'ok'
       checks: {
         accepting: boolean
+        /** False with status 200: away for less than 30 seconds; requests are answered with 503. */
         database: boolean
         migrations: boolean
         disk: boolean
       }
-      /** Requests are accepted, and nothing is sent: see `sterna sending resume`. */
-      sendingHeld: 'full' | null
+      /** Requests are accepted, and nothing is sent (`full`), or nothing from before a failover (`partial`): see `sterna sending resume`. */
+      sendingHeld: 'full' | 'partial' | null
     }
   }
 

@@ -1,7 +1,7 @@
 import { type Config, ConfigError } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
+import { DEFAULT_LIMITS } from './connections/limits.ts'
 import { attachEmbedded, startEmbedded } from './embedded/embedded.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
 import { refuseOtherDatabase, refuseTransactionMode } from './nodes/pooler.ts'
 
 /**

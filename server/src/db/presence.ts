@@ -6,8 +6,8 @@ import pg from 'pg'
 import type { TransportKind } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
+import type { Outages } from './connections/outages.ts'
 import { type Db, scalar, scalars } from './index.ts'
-import type { Outages } from './nodes/outage.ts'
 
 /** Lock classes. The second key of the shared lock is the kind of the process, that of its own lock the process. */
 const CLASS = 7_357_002

@@ -435,6 +435,7 @@ export interface Schema {
     claim_nonce: string
     database_changed_at: Date | null
     database_proven: boolean
+    workers_left_at: Date | null
     sending_waits_before: Date | null
     sending_waits_up_to: string | null
     sending_waits_reason: string | null

@@ -1,9 +1,5 @@
 import { isServerUnavailable } from './sql-state.ts'
 
-/** Reasons in words, as log lines have them. */
-const LOST =
-  /^(connect E[A-Z]+|read ECONNRESET|write EPIPE|getaddrinfo E[A-Z_]+|the connection was closed|terminating connection |the database system is )/
-
 const CONNECTION_LOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'ENOTFOUND']
 /** Messages without codes: those of pg, and of the liveness connection. */
 const NO_REPLY =
@@ -12,5 +8,5 @@ const NO_REPLY =
 /** The database cannot be reached or does not respond in time: the caller may try again. */
 export function isDatabaseUnavailable(err: unknown) {
   const { code = '', message = '', syscall } = err as NodeJS.ErrnoException
-  return syscall === 'connect' || CONNECTION_LOST.includes(code) || NO_REPLY.test(message) || LOST.test(message) || isServerUnavailable(err)
+  return syscall === 'connect' || CONNECTION_LOST.includes(code) || NO_REPLY.test(message) || isServerUnavailable(err)
 }

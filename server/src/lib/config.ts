@@ -24,7 +24,8 @@ const databaseUrl = z
 
 /** libpq separates hosts by commas, in the authority or in the parameters `host` and `hostaddr`. A password may have commas, too. */
 function hasSeveralHosts(url: string) {
-  const [, authority = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)[^?]*(?:\?(.*))?$/.exec(url) ?? []
+  const [path = '', query] = url.split('?')
+  const authority = path.split('/')[2] ?? ''
   const params = new URLSearchParams(query)
   const hosts = [authority.slice(authority.lastIndexOf('@') + 1), ...params.getAll('host'), ...params.getAll('hostaddr')]
   return hosts.some((host) => host.includes(','))

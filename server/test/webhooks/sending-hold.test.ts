@@ -4,7 +4,8 @@ import { Writable } from 'node:stream'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { run } from '../../src/cli.ts'
-import { many, maybeOne, scalar } from '../../src/db/index.ts'
+import { many, maybeOne, scalar, transact } from '../../src/db/index.ts'
+import { holdPartially } from '../../src/db/nodes/sending-hold.ts'
 import { FOLDED_LEDGERS } from '../../src/ledgers.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { serveMetrics } from '../../src/monitoring/serve-metrics.ts'
@@ -34,7 +35,11 @@ const sterna = useApp({
 })
 
 /** Requests to the customer's host. */
-const received: { path: string; id: string; body: { type?: string; data?: { id?: string }; contact?: { email: string } } }[] = []
+const received: {
+  path: string
+  id: string
+  body: { type?: string; data?: { id?: string; contact?: { email: string } | null }; contact?: { email: string } }
+}[] = []
 const host = createServer((req, res) => {
   let text = ''
   req.on('data', (chunk) => {
@@ -84,7 +89,8 @@ async function resume() {
 }
 // After a test that failed while sending was held.
 afterEach(async () => {
-  if (await maybeOne(sterna.db, sql`select from instance where sending_held_at is not null`)) await resume()
+  if (await maybeOne(sterna.db, sql`select from instance where sending_held_at is not null or sending_waits_before is not null`))
+    await resume()
 })
 
 /** The worker has handled reactions and facts several times, each after a rest: whatever was due before has had its turn. */
@@ -223,6 +229,40 @@ describe('while sending is held', () => {
     expect(to('/tested')).toHaveLength(before)
     await resume()
     expect((await project.call('POST', `/webhook-endpoints/${endpointId}/test`)).body).toMatchObject({ status: 200, error: null })
+  })
+
+  test('in part, what was recorded before waits, and later emails, executions and deliveries run', async () => {
+    await hold()
+    const line = await project.line([webhook('/in-part')], { eventName: 'partly' })
+    const email = { from: `hello@${project.domain}`, subject: 'Hi', body: '<p>Hi</p>' }
+    const sent = async (to: string) => (await project.send({ ...email, to })).body.data.emails[0].email as string
+    const statusOf = async (id: string) => (await project.call('GET', `/emails/${id}`)).body.status
+    const told = () => to('/endpoint').flatMap(({ body }) => (body.type === 'event.partly' ? [body.data!.contact!.email] : []))
+    await project.track({ email: 'former@example.com', event: 'partly' })
+    const former = await sent('former@example.com')
+    await rounds()
+
+    await transact(sterna.db, (tx) => holdPartially(tx, { reason: 'a standby took over', untilResumed: true }))
+    await sql`update instance set sending_held_at = null, sending_held_reason = null`.execute(sterna.db)
+    await until('the worker notices', () => logged.some((each) => each.includes('sending is held in part')))
+    await project.track({ email: 'later@example.com', event: 'partly' })
+    const later = await sent('later@example.com')
+    await eventually(async () => expect(await statusOf(later)).toBe('SENT'))
+    await eventually(() => expect(to('/in-part').map(({ body }) => body.contact!.email)).toEqual(['later@example.com']))
+    await eventually(() => expect(told()).toEqual(['later@example.com']))
+    await rounds()
+    expect([await statusOf(former), to('/in-part').length, told()]).toEqual(['PENDING', 1, ['later@example.com']])
+    expect((await sterna.call('GET', '/ready')).body.sendingHeld).toBe('partial')
+
+    await resume()
+    await eventually(async () => expect(await statusOf(former)).toBe('SENT'))
+    await eventually(() =>
+      expect(to('/in-part').map(({ body }) => body.contact!.email)).toEqual(['later@example.com', 'former@example.com']),
+    )
+    await eventually(() => expect(told()).toEqual(['later@example.com', 'former@example.com']))
+    await eventually(async () =>
+      expect((await project.executions(line.id)).map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED']),
+    )
   })
 
   test('/ready, doctor and a metric say so', async () => {

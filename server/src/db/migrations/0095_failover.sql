@@ -10,6 +10,8 @@ alter table instance
   add column database_changed_at timestamptz,
   -- Whether a worker has found its counter on that server.
   add column database_proven boolean not null default false,
+  -- When a worker stopped in order last.
+  add column workers_left_at timestamptz,
   -- The partial hold: what was recorded before this time, and emails with lower ids, wait.
   add column sending_waits_before timestamptz,
   add column sending_waits_up_to uuid,

@@ -1,6 +1,6 @@
 import type { Log } from '../../lib/log.ts'
 import { type Pool, type Tx, transact } from '../index.ts'
-import { clusterOf, type ServerIdentity } from './failover.ts'
+import { type ServerIdentity, serverClusterOf } from './failover.ts'
 import { holdSending, UNTIL_RESUMED } from './sending-hold.ts'
 import { lockKnownServer, readServerIdentity, recordServer } from './server-identity.ts'
 
@@ -14,13 +14,13 @@ export async function holdForOtherCluster(tx: Tx, log: Log, { known, found }: { 
 
 /**
  * At the start of a node. A promoted standby of the same cluster is left to the workers, as only they know what was committed
- * (`delivery/sender/fence.ts`).
+ * (`delivery/sender/failover/fence.ts`).
  */
 export const checkDatabaseIdentity = (db: Pool, log: Log) =>
   transact(db, async (tx) => {
     const known = (await lockKnownServer(tx))?.identity ?? null
     const found = await readServerIdentity(tx)
-    if (known !== null && clusterOf(known) === clusterOf(found)) return
+    if (known !== null && serverClusterOf(known) === serverClusterOf(found)) return
     await recordServer(tx, found)
     if (known !== null) await holdForOtherCluster(tx, log, { known, found })
   })

@@ -1,14 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type FailoverMode, holdAfterRepeat, holdAfterSilence, judgeServer, type Verdict } from './failover.ts'
+import { type FailoverMode, holdAfterRepeat, holdAfterSilence, judgeServer, type ServerVerdict } from './failover.ts'
 
 const [ONE, TWO, OTHER] = ['77/00000001', '77/00000002', '78/00000001']
 type Evidence = Parameters<typeof judgeServer>[0]
-const worker: Evidence = { mode: 'auto', known: ONE, found: TWO, acknowledged: 5, stored: 5, silent: 2, isProven: false }
+const worker: Evidence = {
+  mode: 'auto',
+  known: ONE,
+  found: TWO,
+  acknowledged: 5,
+  stored: 5,
+  silent: 2,
+  isProven: false,
+  hasLeftLately: true,
+}
 const starting: Evidence = { ...worker, acknowledged: undefined, stored: undefined }
 
 describe('a node that meets a database server', () => {
-  test.each<[string, Evidence, Verdict]>([
+  test.each<[string, Evidence, ServerVerdict]>([
     ['the first one', { ...worker, known: null }, 'same'],
     ['the same one', { ...worker, found: ONE }, 'same'],
     ['another cluster', { ...worker, found: OTHER }, 'other'],
@@ -24,6 +33,8 @@ describe('a node that meets a database server', () => {
     ['a failover that is to be ignored', { ...worker, mode: 'continue', stored: 0 }, 'repeat'],
     ['a failover while it was stopped, and others know', starting, 'ask'],
     ['a failover while all workers were stopped in order', { ...starting, silent: 0 }, 'complete'],
+    ['a server restored to a time long ago, when no worker was running', { ...starting, silent: 0, hasLeftLately: false }, 'lossy'],
+    ['the same, with failovers to be ignored', { ...starting, mode: 'continue', silent: 0, hasLeftLately: false }, 'complete'],
   ])('%s', (_, evidence, verdict) => {
     expect(judgeServer(evidence)).toBe(verdict)
   })
@@ -36,6 +47,7 @@ describe('a node that meets a database server', () => {
     stored: fc.option(fc.nat(5), { nil: undefined }),
     silent: fc.nat(2),
     isProven: fc.boolean(),
+    hasLeftLately: fc.boolean(),
   })
 
   test('never goes on without a hold where an acknowledged commit is missing, unless it is told to', () => {

@@ -6,9 +6,9 @@ export type FailoverMode = 'auto' | 'hold' | 'continue'
 /** The identifier of a cluster, which its standbys share, and its timeline, which every promotion raises: `7709…/00000002`. */
 export type ServerIdentity = string
 
-export const clusterOf = (identity: ServerIdentity) => identity.slice(0, identity.indexOf('/'))
+export const serverClusterOf = (identity: ServerIdentity) => identity.slice(0, identity.indexOf('/'))
 /** Eight hexadecimal digits, so that texts compare like numbers. */
-export const timelineOf = (identity: ServerIdentity) => identity.slice(identity.indexOf('/') + 1)
+export const serverTimelineOf = (identity: ServerIdentity) => identity.slice(identity.indexOf('/') + 1)
 
 type Evidence = {
   mode: FailoverMode
@@ -23,25 +23,29 @@ type Evidence = {
   silent: number
   /** Another worker has found its counter on that server. */
   isProven: boolean
+  /** A worker stopped in order lately, or there was none ever. */
+  hasLeftLately: boolean
 }
 
 /**
  * `same`: nothing has changed. `complete`: the server has every commit that could matter. `repeat`: it has this worker's counter; what was settled after
  * that may be missing. `ask`: only other workers know. `lossy`: it lacks acknowledged commits. `other`: another cluster, such as a restored dump.
  */
-export type Verdict = 'same' | 'complete' | 'repeat' | 'ask' | 'lossy' | 'other'
+export type ServerVerdict = 'same' | 'complete' | 'repeat' | 'ask' | 'lossy' | 'other'
 
-export function judgeServer({ mode, known, found, acknowledged, stored, silent, isProven }: Evidence): Verdict {
+export function judgeServer({ mode, known, found, acknowledged, stored, silent, isProven, hasLeftLately }: Evidence): ServerVerdict {
   if (known === null || known === found) return 'same'
-  if (clusterOf(known) !== clusterOf(found)) return 'other'
+  if (serverClusterOf(known) !== serverClusterOf(found)) return 'other'
   if (mode === 'hold') return 'lossy'
   if (acknowledged === undefined) {
-    // A worker that stops in order deletes its row, as its last commit: without rows there is nothing that could be missing.
-    if (silent === 0 || mode === 'continue') return 'complete'
-    return 'ask'
+    if (mode === 'continue') return 'complete'
+    if (silent > 0) return 'ask'
+    // A worker that stops in order deletes its row, as its last commit: without rows there is nothing that could be missing. Unless the server was
+    // restored to a former time at which no worker was running.
+    return hasLeftLately ? 'complete' : 'lossy'
   }
   if (mode === 'continue') return 'repeat'
-  if (timelineOf(found) < timelineOf(known)) return 'lossy'
+  if (serverTimelineOf(found) < serverTimelineOf(known)) return 'lossy'
   // Without a row, others may have declared this worker dead since.
   if (stored === undefined) return isProven ? 'repeat' : 'lossy'
   return stored < acknowledged ? 'lossy' : 'repeat'
@@ -52,8 +56,8 @@ export type NeededHold = { untilResumed: boolean } | undefined
 
 type Repeated = {
   mode: FailoverMode
-  verdict: Verdict
-  /** The journal goes back to the last commit that the server is known to have. */
+  verdict: ServerVerdict
+  /** The journal goes back to the last commit that the server is known to have. A worker that starts has none. */
   isComplete: boolean
   /** Emails of campaigns and workflows that left and that the server does not have: it would make and send them again. */
   unrecorded: number

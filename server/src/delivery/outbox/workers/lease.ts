@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { one, prepared, type Tx } from '../../../db/index.ts'
-import { type FailoverMode, holdAfterSilence, type ServerIdentity, timelineOf } from '../../../db/nodes/failover.ts'
+import { type FailoverMode, holdAfterSilence, type ServerIdentity, serverTimelineOf } from '../../../db/nodes/failover.ts'
 import { holdPartially } from '../../../db/nodes/sending-hold.ts'
-import { CURRENT_TIMELINE, lockKnownServer, SERVER_IDENTITY } from '../../../db/nodes/server-identity.ts'
+import { CURRENT_TIMELINE, lockKnownServer, recordLeaving, SERVER_IDENTITY } from '../../../db/nodes/server-identity.ts'
 import { isPresent } from '../../../db/presence.ts'
 import type { RateSlowdown } from '../streams/slowdowns.ts'
 
@@ -49,7 +49,7 @@ export const beat = (tx: Tx, { worker, leaseMs, slowedBy, counter, server }: Bea
       select ${SERVER_IDENTITY} as found
     ), renewed as (
       insert into senders (worker, lease_until, slowed_by, counter, timeline)
-      select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}), ${slowedBy}, ${counter}, ${timelineOf(server)}
+      select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}), ${slowedBy}, ${counter}, ${serverTimelineOf(server)}
       from here where found = ${server} and ${isPresent(worker)}
       on conflict (worker) do update set lease_until = excluded.lease_until, slowed_by = excluded.slowed_by, counter = excluded.counter
       returning counter
@@ -80,7 +80,9 @@ export const recordCompared = (tx: Tx, worker: number) =>
   sql`update senders set timeline = ${CURRENT_TIMELINE} where worker = ${worker}`.execute(tx)
 
 /** The last commit of a worker that stops in order. It shows later that nothing of it is missing. */
-export const leaveWorkers = (tx: Tx, worker: number) =>
-  sql`
+export async function leaveWorkers(tx: Tx, worker: number) {
+  await recordLeaving(tx)
+  await sql`
     delete from senders where worker = ${worker} and not exists (select from emails where state = 'sending' and worker = ${worker} order by worker)
   `.execute(tx)
+}

@@ -1,13 +1,13 @@
-import { type Pool, transact } from '../../db/index.ts'
-import { holdForOtherCluster } from '../../db/nodes/check-identity.ts'
-import { type FailoverMode, holdAfterRepeat, judgeServer, type ServerIdentity, type Verdict } from '../../db/nodes/failover.ts'
-import { holdPartially, PARTLY } from '../../db/nodes/sending-hold.ts'
-import { lockKnownServer, readServerIdentity, recordProof, recordServer } from '../../db/nodes/server-identity.ts'
-import type { Log } from '../../lib/log.ts'
-import { STERNA } from '../../lib/process/command.ts'
-import { repeatHandOvers } from '../outbox/repeat.ts'
-import type { RateSlowdown } from '../outbox/streams/slowdowns.ts'
-import { beat, extendLeases, readCounters, recordCompared } from '../outbox/workers/lease.ts'
+import { type Pool, transact } from '../../../db/index.ts'
+import { holdForOtherCluster } from '../../../db/nodes/check-identity.ts'
+import { type FailoverMode, holdAfterRepeat, judgeServer, type ServerIdentity, type ServerVerdict } from '../../../db/nodes/failover.ts'
+import { holdPartially, PARTLY } from '../../../db/nodes/sending-hold.ts'
+import { lockKnownServer, readServerIdentity, recordProof, recordServer } from '../../../db/nodes/server-identity.ts'
+import type { Log } from '../../../lib/log.ts'
+import { STERNA } from '../../../lib/process/command.ts'
+import { repeatHandOvers } from '../../outbox/repeat.ts'
+import type { RateSlowdown } from '../../outbox/streams/slowdowns.ts'
+import { beat, extendLeases, readCounters, recordCompared } from '../../outbox/workers/lease.ts'
 import { createBeats } from './beats.ts'
 import type { Journal, JournalEntry } from './journal.ts'
 
@@ -21,7 +21,7 @@ type Deps = {
   slowedBy: () => RateSlowdown | null
 }
 
-type Met = { verdict: Verdict; known: ServerIdentity | null; found: ServerIdentity; stored: number | undefined }
+type Met = { verdict: ServerVerdict; known: ServerIdentity | null; found: ServerIdentity; stored: number | undefined }
 type Repeated = { repeated: number; missing: number; unrecorded: number; isComplete: boolean }
 
 /** Emails per transaction. */
@@ -60,7 +60,8 @@ export function createFence({ db, log, worker, journal, mode, leaseMs, slowedBy 
       const { stored, silent } = await readCounters(tx, worker)
       const known = server ?? installation?.identity ?? null
       const isProven = installation?.identity === found && installation.isProven
-      const verdict = judgeServer({ mode, known, found, acknowledged: beats.last(), stored, silent, isProven })
+      const hasLeftLately = installation?.hasLeftLately ?? true
+      const verdict = judgeServer({ mode, known, found, acknowledged: beats.last(), stored, silent, isProven, hasLeftLately })
       if (installation && installation.identity !== found) {
         await recordServer(tx, found)
         await extendLeases(tx, leaseMs)
@@ -68,7 +69,8 @@ export function createFence({ db, log, worker, journal, mode, leaseMs, slowedBy 
       }
       if (verdict === 'repeat') await recordProof(tx)
       // At once: while this worker repeats, others may claim.
-      if (verdict === 'lossy') await holdPartially(tx, { reason: LOSSY, untilResumed: mode === 'hold' })
+      const untilResumed = mode === 'hold' || beats.last() === undefined
+      if (verdict === 'lossy') await holdPartially(tx, { reason: LOSSY, untilResumed })
       return { verdict, known, found, stored }
     })
     const repeated = await repeatSince(met)
@@ -91,7 +93,12 @@ export function createFence({ db, log, worker, journal, mode, leaseMs, slowedBy 
       missing.push(...chunk.filter(({ id }) => !known.has(id)))
     }
     const unrecorded = missing.filter(({ isMade }) => isMade).length
-    return { repeated: emails.length - missing.length, missing: missing.length, unrecorded, isComplete }
+    return {
+      repeated: emails.length - missing.length,
+      missing: missing.length,
+      unrecorded,
+      isComplete: isComplete && beats.last() !== undefined,
+    }
   }
 
   function logMeeting({ known, found }: Met, { repeated, missing, hold }: Repeated & { hold: ReturnType<typeof holdAfterRepeat> }) {

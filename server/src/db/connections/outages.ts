@@ -4,6 +4,16 @@ import { SECOND } from '../../lib/text/units.ts'
 import { isDatabaseUnavailable } from '../unavailable.ts'
 
 const RETRY_MS = 500
+/** Reasons of lines that have no error. */
+const LOST = [
+  'connect E',
+  'read ECONNRESET',
+  'write EPIPE',
+  'getaddrinfo E',
+  'the connection was closed',
+  'terminating connection ',
+  'the database system is ',
+]
 
 type Outage = { log: Log; since: number; isReported: boolean }
 
@@ -51,7 +61,8 @@ export function createOutages() {
     isKnown(fields: unknown) {
       if (!outage) return false
       const { err, reason } = (fields ?? {}) as { err?: Error; reason?: string }
-      return err ? isDatabaseUnavailable(err) || isDatabaseUnavailable(err.cause ?? {}) : isDatabaseUnavailable({ message: reason })
+      if (err) return isDatabaseUnavailable(err) || isDatabaseUnavailable(err.cause ?? {})
+      return reason !== undefined && (LOST.some((start) => reason.startsWith(start)) || isDatabaseUnavailable({ message: reason }))
     },
   }
 }
