@@ -1,9 +1,9 @@
 import Fastify from 'fastify'
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { compileValidator } from '../server/src/http/core/validate.ts'
 import { serverOptions } from '../server/src/http/server.ts'
-import { compileValidator } from '../server/src/http/validate.ts'
-import { createLog } from '../server/src/lib/log.ts'
-import { sendBody } from '../server/src/send/body.ts'
+import { createLog } from '../server/src/lib/process/log.ts'
+import { sendBody } from '../server/src/send/acceptance/body.ts'
 import { TrackBody } from '../server/src/track/routes.ts'
 
 // The floors: the framework with our options, which parses, validates and returns the body of a real endpoint, and does nothing else.

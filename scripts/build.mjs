@@ -76,7 +76,7 @@ export async function buildServer(out, more = {}) {
         main: 'src/main',
         cli: 'src/cli',
         'map-stacks': 'src/lib/process/map-stacks',
-        'render-thread': 'src/templates/render-thread',
+        'render-thread': 'src/templates/rendering/render-thread',
         'build-thread': 'src/delivery/message/build-thread',
         'preview-thread': 'src/delivery/message/stored/preview-thread',
         'parse-thread': 'src/inbound/parse-thread',

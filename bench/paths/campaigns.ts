@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { freezeNextPage } from '../../server/src/campaigns/sending/freeze.ts'
 import { connect } from '../../server/src/db/index.ts'
-import { createLog } from '../../server/src/lib/log.ts'
+import { createLog } from '../../server/src/lib/process/log.ts'
 import { load } from '../load.ts'
 import type { Node } from '../node.ts'
 import { cpuMicroseconds, cpuSplit, watchMemory } from '../process.ts'

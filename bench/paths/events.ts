@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { connect } from '../../server/src/db/index.ts'
 import { createPartitions } from '../../server/src/events/partitions.ts'
-import { createLog } from '../../server/src/lib/log.ts'
+import { createLog } from '../../server/src/lib/process/log.ts'
 import { connectToBench, idAt, scaled } from '../seed.ts'
 import { call, median, ms, type Product, type Timing } from './contacts.ts'
 

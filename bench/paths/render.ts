@@ -1,7 +1,7 @@
 import { renderDesign } from '../../server/src/templates/design/render.ts'
 import { readDesign } from '../../server/src/templates/design/schema.ts'
 import type { Recipient } from '../../server/src/templates/language/variables.ts'
-import { renderEmails } from '../../server/src/templates/render.ts'
+import { renderEmails } from '../../server/src/templates/rendering/render.ts'
 import type { Timing } from './contacts.ts'
 
 const BATCH = 200

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { buildApp } from '../src/app.ts'
 import { connect } from '../src/db/index.ts'
 import { loadConfig } from '../src/lib/config.ts'
-import { createLog } from '../src/lib/log.ts'
+import { createLog } from '../src/lib/process/log.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
 
 // The document needs the routes but no database: nothing here connects.

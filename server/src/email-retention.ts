@@ -3,7 +3,7 @@ import { type Pool, scalars, type Tx, transact } from './db/index.ts'
 import { removeEmails, removeSandboxMessages } from './delivery/outbox/retention.ts'
 import { tryLock } from './ledger/locks.ts'
 import { NIL_ID } from './lib/id.ts'
-import type { Log } from './lib/log.ts'
+import type { Log } from './lib/process/log.ts'
 import { forgetOpensAndClicks } from './opens-clicks/wipe.ts'
 import { noteEmailsRemoved } from './projects/email-counts.ts'
 

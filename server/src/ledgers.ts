@@ -1,6 +1,6 @@
 import { rollupSums } from './analytics/recount.ts'
 import { campaignSums } from './campaigns/ledger/counters.ts'
-import { contactLedger } from './contacts/counts.ts'
+import { contactLedger } from './contacts/record/counts.ts'
 import { emailCountSums } from './delivery/outbox/count-sums.ts'
 import { activityLedger } from './events/activities.ts'
 import { eventLedger } from './events/counts.ts'

@@ -1,7 +1,7 @@
 import { wipeRollups } from './analytics/wipe.ts'
 import { wipeBilling } from './billing/meters.ts'
 import { CAMPAIGN_WIPERS } from './campaigns/ledger/erase.ts'
-import { wipeContactCounts } from './contacts/counts.ts'
+import { wipeContactCounts } from './contacts/record/counts.ts'
 import { wipeContactFields, wipeContacts } from './contacts/wipe.ts'
 import { EMAIL_REST_WIPERS, EMAIL_WIPERS } from './delivery/emails/wipe.ts'
 import { wipeDomains } from './domains/wipe.ts'

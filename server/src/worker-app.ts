@@ -1,5 +1,6 @@
+import type { App, Deps } from './http/core/types.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
-import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
+import { createServer, refuseUnknown } from './http/server.ts'
 
 /** A worker serves only its own health. */
 export async function buildWorkerApp(deps: Deps, readiness: Readiness): Promise<App> {

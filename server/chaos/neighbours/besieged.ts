@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { destroyTestFolder, newTestFolder } from '../../test/support/postgres.ts'
 import { startCluster } from '../nodes/nodes.ts'
 import { startRelay } from '../nodes/relay-server.ts'

@@ -77,7 +77,8 @@ async function submit(attacker: SmtpAttacker, parts: (string | Buffer)[]) {
 }
 
 const KB = 1024
-const MULTIPART = 'Content-Type: multipart/mixed; boundary=b\r\nX-Sterna-Idempotency-Key: attack\r\n'
+const multipart = (key: string) => `Content-Type: multipart/mixed; boundary=b\r\nX-Sterna-Idempotency-Key: ${key}\r\n`
+const MULTIPART = multipart('attack')
 /** Parts whose headers take as long as possible to read, up to a size. */
 const parts = (header: string, bytes: number) => {
   const part = `--b\r\nContent-Type: ${header}\r\nContent-Transfer-Encoding: ${header}\r\n\r\nü\r\n`
@@ -107,7 +108,7 @@ async function preview(attacker: SmtpAttacker) {
   let id = await find()
   if (!id) {
     const message = [
-      head(attacker, MULTIPART).replace('Attack', 'preview'),
+      head(attacker, multipart('preview')).replace('Subject: Attack', 'Subject: preview'),
       parts(PARENTHESES, 900 * KB),
       '--b\r\n\r\n',
       ...Array.from({ length: 30 }, () => LINES),

@@ -5,7 +5,7 @@ import { attachEmbedded, startEmbedded } from '../../src/db/embedded/embedded.ts
 import { findHome } from '../../src/db/embedded/home.ts'
 import { birthOf, findServer, findStrays } from '../../src/db/embedded/processes.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { destroyTestFolder, newTestFolder, runSql } from '../../test/support/postgres.ts'
 import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '../../test/support/process.ts'
 import { until } from '../support/until.ts'

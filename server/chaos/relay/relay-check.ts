@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../src/db/index.ts'
-import { groupBy } from '../../src/lib/group-by.ts'
+import { groupBy } from '../../src/lib/collections/group-by.ts'
 import type { SendAck } from '../mail/mail.ts'
 import type { AcceptedMessage, BadReply, Stage } from '../nodes/relay-server.ts'
 import { type Check, checkAgreement, checkRules } from '../support/check.ts'

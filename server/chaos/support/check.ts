@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { connect, many, type Tx } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { checkMailCounters } from './mail-counters-check.ts'
 
 /** A rule that does not hold, and its counterexamples. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { connect, one } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { type Check, checkRules } from '../support/check.ts'
 import { until } from '../support/until.ts'
 

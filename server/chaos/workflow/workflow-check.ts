@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../src/db/index.ts'
-import { groupBy } from '../../src/lib/group-by.ts'
+import { groupBy } from '../../src/lib/collections/group-by.ts'
 import type { ReceivedMessage } from '../../test/support/servers/smtp-server.ts'
 import { type Check, checkAgreement, checkRules } from '../support/check.ts'
 import type { Sent } from '../support/load.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../src/db/index.ts'
-import { groupBy } from '../../src/lib/group-by.ts'
+import { groupBy } from '../../src/lib/collections/group-by.ts'
 import { TIMEOUT_AFTER_MS } from '../nodes/timeout-after.ts'
 import type { Check } from '../support/check.ts'
 import type { ChaosWorkflow } from './workflow.ts'

@@ -4,8 +4,8 @@ import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import type { SealedColumn } from '../db/sealed-columns.ts'
 import { type Config, sendsAccountEmails } from '../lib/config.ts'
 import { newId } from '../lib/id.ts'
-import type { Log } from '../lib/log.ts'
 import { STERNA } from '../lib/process/command.ts'
+import type { Log } from '../lib/process/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 /** What a feature needs to send an email to a user of the installation. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
-import { CONTACT } from '../delivery/outbox/contact-id.ts'
+import { CONTACT } from '../delivery/outbox/outcomes/contact-id.ts'
 import { IS_SCHEDULED } from '../delivery/outbox/scheduled.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 
 export const UpcomingActivity = z
   .object({

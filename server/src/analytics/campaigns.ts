@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { columns, type RowOf, toSnake } from '../db/columns.ts'
 import { type Db, many, one } from '../db/index.ts'
 import type { Days } from '../events/day.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 import { percent } from '../lib/text/percent.ts'
 
 const Rate = z.number().describe('Percent of the sent emails, with one decimal.')

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { toSnake } from '../db/columns.ts'
-import type { FactKind } from '../delivery/outbox/email-ledger.ts'
+import type { FactKind } from '../delivery/outbox/outcomes/email-ledger.ts'
 import { percent } from '../lib/text/percent.ts'
 
 const FIGURES = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { contactLedger, countContacts } from '../contacts/counts.ts'
+import { contactLedger, countContacts } from '../contacts/record/counts.ts'
 import { type Db, many, one } from '../db/index.ts'
 import { daysOf, type Period } from './period.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { readDay, refuseReversed } from '../events/day.ts'
-import { fail } from '../lib/errors.ts'
+import { isTimezone } from '../lib/calendar/timezone.ts'
+import { fail } from '../lib/errors/errors.ts'
 import { DAY } from '../lib/text/units.ts'
-import { isTimezone } from '../lib/timezone.ts'
 
 /** Days of a period without `startDate`. */
 const DEFAULT_DAYS = 30

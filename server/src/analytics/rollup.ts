@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { toSnake } from '../db/columns.ts'
-import { FACT_TIMES, type FactKind, IS_COUNTED } from '../delivery/outbox/email-ledger.ts'
+import { FACT_TIMES, type FactKind, IS_COUNTED } from '../delivery/outbox/outcomes/email-ledger.ts'
 import { NIL_ID } from '../lib/id.ts'
 
 type Sql = RawBuilder<unknown>

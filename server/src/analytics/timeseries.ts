@@ -1,6 +1,6 @@
 import { type Db, many } from '../db/index.ts'
+import { createLocalClock } from '../lib/calendar/timezone.ts'
 import { DAY, HOUR } from '../lib/text/units.ts'
-import { createLocalClock } from '../lib/timezone.ts'
 import { FIGURE_NAMES, FIGURE_SUMS, type FigureCounts, matchingEmails, NO_FIGURES, type RollupFilter } from './figures.ts'
 import { addDays, daysOf, type Period } from './period.ts'
 

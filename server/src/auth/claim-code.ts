@@ -1,11 +1,11 @@
 import { type Db, scalar } from '../db/index.ts'
-import { hasAccounts } from '../db/instance.ts'
 import type { Quota } from '../http/limits/quotas.ts'
 import type { Config } from '../lib/config.ts'
-import { fail } from '../lib/errors.ts'
-import type { Log } from '../lib/log.ts'
+import { fail } from '../lib/errors/errors.ts'
 import { STERNA } from '../lib/process/command.ts'
+import type { Log } from '../lib/process/log.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
+import { hasAccounts } from '../nodes/instance.ts'
 
 /** Crockford's base 32: no I, L, O and U, which people mistake for other characters. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

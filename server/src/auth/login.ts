@@ -1,6 +1,6 @@
 import { maybeOne, type Pool } from '../db/index.ts'
 import type { createQuotaCounter, Quota } from '../http/limits/quotas.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 import type { User } from './accounts.ts'
 import type { Passwords } from './passwords.ts'
 

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { countAffected, type Db, many, type Tx } from '../db/index.ts'
 import { type Person, writeSessionCookie } from '../http/auth/session-cookie.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { maybeOne, type Tx } from '../db/index.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
 
 export type TokenPurpose = 'verify-email' | 'reset-password'

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Pool, transact } from '../db/index.ts'
-import { holdSending, UNTIL_RESUMED } from '../db/nodes/sending-hold.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
+import { holdSending, UNTIL_RESUMED } from '../nodes/sending-hold.ts'
 
 const markIn = (dataDir: string) => join(dataDir, 'restored-from')
 

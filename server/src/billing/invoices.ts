@@ -1,6 +1,6 @@
 import type Stripe from 'stripe'
 import { z } from 'zod'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 
 const Invoice = z
   .object({

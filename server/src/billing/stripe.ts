@@ -1,7 +1,7 @@
 import type Stripe from 'stripe'
 import type { StripeConfig } from '../lib/config.ts'
-import { AppError, fail, failPlainly } from '../lib/errors.ts'
-import type { Log } from '../lib/log.ts'
+import { AppError, fail, failPlainly } from '../lib/errors/errors.ts'
+import type { Log } from '../lib/process/log.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** Shorter than the time that a request may take. */

@@ -1,8 +1,8 @@
 import type { FastifyContextConfig } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../db/index.ts'
+import type { App } from '../http/core/types.ts'
 import { resource } from '../http/resource.ts'
-import type { App } from '../http/server.ts'
 import { getCampaign } from './draft/campaign.ts'
 
 const CampaignParam = z.object({ id: z.string() })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { AppError } from '../lib/errors.ts'
+import type { AppError } from '../lib/errors/errors.ts'
 import { type ReferencedSegment, type SegmentLookup, toExpression } from './expression.ts'
 import type { ConditionFilter, ConditionTree } from './schema.ts'
 

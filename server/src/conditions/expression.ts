@@ -1,4 +1,4 @@
-import { type FieldCode, invalid } from '../lib/errors.ts'
+import { type FieldCode, invalid } from '../lib/errors/errors.ts'
 import { type Predicate, readPredicate } from './predicate.ts'
 import type { ConditionFilter, ConditionGroup, ConditionTree } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { type Db, many, prepared } from '../db/index.ts'
 import { type EventQuery, readLastEvents } from '../events/last-events.ts'
-import { groupBy } from '../lib/group-by.ts'
+import { groupBy } from '../lib/collections/group-by.ts'
 import type { Expression } from './expression.ts'
 import type { ContactFacts } from './match.ts'
 import { dataKeysOf, eventsOf, staticSegmentsOf } from './references.ts'

@@ -1,5 +1,5 @@
 import type { EventQuery } from '../events/last-events.ts'
-import type { FieldCode } from '../lib/errors.ts'
+import type { FieldCode } from '../lib/errors/errors.ts'
 import { readAddress } from '../lib/text/address.ts'
 import { DAY, HOUR, MINUTE } from '../lib/text/units.ts'
 import { type ConditionField, readField } from './field.ts'

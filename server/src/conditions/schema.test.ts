@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { AppError } from '../lib/errors.ts'
+import type { AppError } from '../lib/errors/errors.ts'
 import { Condition, readCondition } from './schema.ts'
 
 const plan = { field: 'data.plan', operator: 'equals', value: 'pro' }

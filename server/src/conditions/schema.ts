@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { MAX_ISSUES } from '../http/limits/bounds.ts'
-import { type FieldCode, type FieldIssue, fail, invalid } from '../lib/errors.ts'
+import { MAX_ISSUES } from '../http/core/bounds.ts'
+import { type FieldCode, type FieldIssue, fail, invalid } from '../lib/errors/errors.ts'
 import { KB } from '../lib/text/units.ts'
 import { OPERATORS, UNITS } from './operators.ts'
 import { readPredicate } from './predicate.ts'

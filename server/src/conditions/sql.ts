@@ -7,8 +7,8 @@ import { eventWindowStart, isDeleted, windowStart } from './match.ts'
 import { isTimeBetweenSql } from './moment-sql.ts'
 import type { Comparison } from './operators.ts'
 import type { DataPath, DataTest, Predicate, TimeTest } from './predicate.ts'
+import { type SharedTexts, shareTexts } from './shared-texts.ts'
 import { foldedSql } from './text/fold-case.ts'
-import { type SharedTexts, shareTexts } from './text/shared-texts.ts'
 
 /**
  * `deletedFields`: keys of `data` that were deleted from all contacts. A filter on one of them is false, whatever its operator. `until`:

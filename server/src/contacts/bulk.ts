@@ -1,16 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
-import { refusedPlainly } from '../http/limits/bounds.ts'
+import { refusedPlainly } from '../http/core/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob, saveErrors } from '../jobs/job.ts'
-import { failPlainly, invalid, notFound } from '../lib/errors.ts'
+import { failPlainly, invalid, notFound } from '../lib/errors/errors.ts'
 import { isId, NIL_ID } from '../lib/id.ts'
-import { deleteContacts, setSubscription } from './change.ts'
-import { inIdRangeSql, isEmptyFilter, JobFilter, rowMatchesSql, withNameFields } from './filter.ts'
-import { namesMembers, type SegmentAccess, selectMembers } from './segment-access.ts'
-import { jobSource } from './source.ts'
-import type { Source } from './subscription.ts'
+import { deleteContacts, setSubscription } from './changes/change.ts'
+import { jobSource } from './record/source.ts'
+import type { Source } from './record/subscription.ts'
+import { inIdRangeSql, isEmptyFilter, JobFilter, rowMatchesSql, withNameFields } from './selection/filter.ts'
+import { namesMembers, type SegmentAccess, selectMembers } from './selection/segment-access.ts'
 
 export const OPERATIONS = ['subscribe', 'unsubscribe', 'delete', 'add-to-segment'] as const
 type Operation = (typeof OPERATIONS)[number]

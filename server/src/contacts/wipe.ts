@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
-import { countRemoved, type RemovedContact } from './counts.ts'
-import { forgetFormerAddresses } from './former-addresses.ts'
+import { countRemoved, type RemovedContact } from './record/counts.ts'
+import { forgetFormerAddresses } from './record/former-addresses.ts'
 
 /** For a project reset or deletion: contacts with their consents and former addresses. */
 export async function wipeContacts(tx: Tx, scope: WipeScope) {

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream'
 import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql, type Transaction } from 'kysely'
 import pg from 'pg'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 import { DEFAULT_LIMITS, limitsInTransactions } from './connections/limits.ts'
 import type { Outages } from './connections/outages.ts'
+import { isRetryable } from './errors/sql-state.ts'
 import type { Statement } from './fixed-statement.ts'
 import type { Schema } from './schema.ts'
-import { isRetryable } from './sql-state.ts'
 
 /** Held by the composition root, routes and job handlers. */
 export type Pool = Kysely<Schema>

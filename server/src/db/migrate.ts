@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
-import { ConfigError } from '../lib/config.ts'
-import { withClient } from './nodes/with-client.ts'
-import { isTableInUse } from './sql-state.ts'
+import { ConfigError } from '../lib/errors/config-error.ts'
+import { isTableInUse } from './errors/sql-state.ts'
+import { withClient } from './with-client.ts'
 
 type Migration = { name: string; text: string; checksum: string }
 type Log = { info(fields: object, message: string): void; warn(fields: object, message: string): void }

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { every } from '../lib/concurrency/every.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 
 const RECONNECT_MS = 1_000
 

@@ -1,8 +1,9 @@
-import { type Config, ConfigError } from '../lib/config.ts'
-import type { Log } from '../lib/log.ts'
+import type { Config } from '../lib/config.ts'
+import { ConfigError } from '../lib/errors/config-error.ts'
+import type { Log } from '../lib/process/log.ts'
 import { DEFAULT_LIMITS } from './connections/limits.ts'
 import { attachEmbedded, startEmbedded } from './embedded/embedded.ts'
-import { refuseOtherDatabase, refuseTransactionMode } from './nodes/pooler.ts'
+import { refuseOtherDatabase, refuseTransactionMode } from './pooler.ts'
 
 /**
  * `url`: for connections with locks, notifications or settings of their own. `pooledUrl`: for all others, if these lead through a pooler in transaction

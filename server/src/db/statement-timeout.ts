@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { isStatementTimeout } from './errors/sql-state.ts'
 import { type Pool, type Tx, transact } from './index.ts'
-import { isStatementTimeout } from './sql-state.ts'
 
 /**
  * Runs reads with another limit per statement than the pool's. When a statement exceeds it, calls `orElse`, or returns undefined. On one processor: parallel

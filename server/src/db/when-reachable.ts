@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigError } from '../lib/config.ts'
-import type { Log } from '../lib/log.ts'
+import { ConfigError } from '../lib/errors/config-error.ts'
+import type { Log } from '../lib/process/log.ts'
 import { SECOND } from '../lib/text/units.ts'
-import { isDatabaseUnavailable } from './unavailable.ts'
+import { isDatabaseUnavailable } from './errors/unavailable.ts'
 
 const RETRY_MS = 500
 const WARN_MS = 10 * SECOND

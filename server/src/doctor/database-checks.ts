@@ -1,9 +1,9 @@
 import { one, type Pool } from '../db/index.ts'
-import { explainBudget, readConnectionBudget } from '../db/nodes/connection-budget.ts'
-import { keepsPreparedStatements } from '../db/nodes/pooler.ts'
-import { withClient } from '../db/nodes/with-client.ts'
 import type { Database } from '../db/open.ts'
+import { keepsPreparedStatements } from '../db/pooler.ts'
+import { withClient } from '../db/with-client.ts'
 import type { Config } from '../lib/config.ts'
+import { explainBudget, readConnectionBudget } from '../nodes/connection-budget.ts'
 import { type Check, ok, warn } from './check.ts'
 
 /** Settings without which an acknowledged email can be lost, or tables grow for ever. */

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { fixedStatement } from '../db/fixed-statement.ts'
 import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError } from '../lib/errors/errors.ts'
 import { readAddress } from '../lib/text/address.ts'
 import { VERIFIED_LINK_HOST } from './link-hosts/link-host.ts'
-import { isProven } from './proof.ts'
+import { isProven } from './sender-domains/proof.ts'
 
 type Sender = { projectId: string; address: string }
 /** `linkHost`: while it is verified. */

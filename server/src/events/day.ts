@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/
 

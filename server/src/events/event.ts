@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 
 export const EventRecord = z
   .object({

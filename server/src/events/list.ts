@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Db } from '../db/index.ts'
-import { CursorQuery, readKeysetPage } from '../http/paging.ts'
+import { CursorQuery, readKeysetPage } from '../http/core/paging.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { countEvents } from './counts.ts'
 import { EVENT_COLUMNS, EventRecord, type EventRow } from './event.ts'

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
 import { createRangePartition, dropTable, limitLockWait, listPartitions } from '../ledger/partitions.ts'
 import { lowestId, NIL_ID } from '../lib/id.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 import { insertReactionsSql } from './listen.ts'
 
 const MONTHS = 3

@@ -6,7 +6,7 @@ import { newId } from '../lib/id.ts'
 import { networkOf } from '../lib/network/network.ts'
 import { maskQuery } from '../lib/text/mask.ts'
 import type { AuditAction } from './auth/declaration.ts'
-import type { App } from './server.ts'
+import type { App } from './core/types.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { hasAccounts, readTransport } from '../db/instance.ts'
 import type { Config, TransportKind } from '../lib/config.ts'
+import { hasAccounts, readTransport } from '../nodes/instance.ts'
 import { ANYONE } from './auth/declaration.ts'
-import type { App, Deps } from './server.ts'
+import type { App, Deps } from './core/types.ts'
 
 const ConfigView = z.object({
   environment: z.string(),

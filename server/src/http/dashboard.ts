@@ -1,7 +1,7 @@
 import fastifyStatic from '@fastify/static'
-import { notFound } from '../lib/errors.ts'
+import { notFound } from '../lib/errors/errors.ts'
 import { ANYONE } from './auth/declaration.ts'
-import type { App } from './server.ts'
+import type { App } from './core/types.ts'
 
 /**
  * Serves the built dashboard: hashed files cached for a year, and its page for every path that is not a route of the API. The build has a

@@ -3,17 +3,15 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Pool } from '../db/index.ts'
 import { pendingMigrations } from '../db/migrate.ts'
-import { HOLD_KINDS, readSendingHold } from '../db/nodes/sending-hold.ts'
 import { atMostEvery } from '../lib/concurrency/every.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 import { MB } from '../lib/text/units.ts'
+import { HOLD_KINDS, readSendingHold } from '../nodes/sending-hold.ts'
 import { ANYONE } from './auth/declaration.ts'
-import type { App, Deps } from './server.ts'
+import type { App, Deps } from './core/types.ts'
 
 /** Whether this process accepts traffic: not while it starts or drains. While it starts, it refuses requests; while it drains, it answers them. */
 export type Readiness = { accepting: boolean; isStarting?: boolean }
-
-export const isHealthPath = (url: string | undefined) => url === '/health' || url === '/ready'
 
 const PROBE_MS = 1_000
 /** A failover takes that long. If all API nodes turned unready at once, a load balancer would have none to send requests to, which answer 503 meanwhile. */

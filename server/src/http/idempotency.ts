@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
+import { isLockTimeout } from '../db/errors/sql-state.ts'
 import { many, type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
-import { isLockTimeout } from '../db/sql-state.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
-import { AppError, fail } from '../lib/errors.ts'
+import { AppError, fail } from '../lib/errors/errors.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
 

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { maybeScalar, type Pool } from '../db/index.ts'
-import { createCache } from '../lib/cache.ts'
+import { createCache } from '../lib/collections/cache.ts'
 import { ownNamesOf } from '../lib/config.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError } from '../lib/errors/errors.ts'
 import { MINUTE, SECOND } from '../lib/text/units.ts'
-import { isHealthPath } from './health.ts'
-import type { App, Deps } from './server.ts'
+import { isHealthPath } from './core/health-path.ts'
+import type { App, Deps } from './core/types.ts'
 
 /** What a link host serves: what emails link to, and the proof that it leads here. Patterns of routes. */
 const SERVED = /^\/(?:t|unsubscribe|subscribe|manage|confirm|f|uploads)\/|^\/\.well-known\/sterna-link-host$/

@@ -1,9 +1,9 @@
 import type { RawBuilder } from 'kysely'
+import { mayBeOneRequest } from '../db/errors/sql-state.ts'
 import { type Pool, type RowsOf, type Tx, transact, transactAtOnce } from '../db/index.ts'
-import { mayBeOneRequest } from '../db/sql-state.ts'
 import { type BatchOutcome, createBatcher } from '../lib/concurrency/batch.ts'
 import { crash } from '../lib/crash-point.ts'
-import type { AppError } from '../lib/errors.ts'
+import type { AppError } from '../lib/errors/errors.ts'
 import { type CallerProject, checkCallers, requireCallers } from './auth/key-check.ts'
 import { claimKeys, explainRepeats, keyName, lockTimeoutFor, releaseKeys, requireKeys } from './idempotency.ts'
 

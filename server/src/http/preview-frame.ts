@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { notFound } from '../lib/errors.ts'
+import { notFound } from '../lib/errors/errors.ts'
 import { uuidFromHex } from '../lib/id.ts'
 import { type Secrets, SIGNATURE_LENGTH } from '../lib/secrets.ts'
 import { MINUTE } from '../lib/text/units.ts'

@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { isPublic, networkOf } from '../lib/network/network.ts'
-import { createRareWarning } from '../lib/rare-warning.ts'
+import { createRareWarning } from '../lib/process/rare-warning.ts'
 import { MINUTE } from '../lib/text/units.ts'
-import { isHealthPath } from './health.ts'
-import type { App, Deps } from './server.ts'
+import { isHealthPath } from './core/health-path.ts'
+import type { App, Deps } from './core/types.ts'
 
 /** Requests that say something about where clients come from: with fewer, one person may have made all of them. */
 const MIN_REQUESTS = 100

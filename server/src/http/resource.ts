@@ -14,8 +14,8 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { ColumnOf, RouteDeclaration } from './auth/declaration.ts'
-import { etagOf } from './if-match.ts'
-import type { App } from './server.ts'
+import { etagOf } from './core/if-match.ts'
+import type { App } from './core/types.ts'
 
 /** Response of a route that answers 204. */
 export const NO_CONTENT = { 204: z.null().describe('No content') }

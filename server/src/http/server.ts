@@ -4,32 +4,29 @@ import type { Socket } from 'node:net'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyHttpOptions,
-  type FastifyInstance,
   type FastifyRequest,
   LogController,
-  type RawReplyDefaultExpression,
-  type RawRequestDefaultExpression,
   type RawServerDefault,
 } from 'fastify'
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import type { Pool } from '../db/index.ts'
 import type { ByteBudgetLimits } from '../lib/budget/byte-budget.ts'
 import { createRests } from '../lib/concurrency/rests.ts'
 import type { Config } from '../lib/config.ts'
-import { AppError, type ErrorCode, invalid, notFound, tryLater } from '../lib/errors.ts'
+import { AppError, type ErrorCode, invalid, notFound, tryLater } from '../lib/errors/errors.ts'
 import { newId } from '../lib/id.ts'
-import type { Log } from '../lib/log.ts'
 import type { SpanContext } from '../lib/process/tracing.ts'
-import type { Secrets } from '../lib/secrets.ts'
 import { MB, MINUTE } from '../lib/text/units.ts'
 import { auditRequests } from './audit.ts'
 import { authenticate } from './auth/auth.ts'
 import { allowCors, CORS_HEADERS } from './auth/cors.ts'
 import type { Caller } from './auth/declaration.ts'
 import { securityHeaders } from './auth/security-headers.ts'
-import { envelope, replyWithError } from './errors.ts'
-import { isHealthPath, type Readiness } from './health.ts'
-import { malformed, readJson } from './json.ts'
+import { envelope, replyWithError } from './core/errors.ts'
+import { isHealthPath } from './core/health-path.ts'
+import { malformed, readJson } from './core/json.ts'
+import type { App, Deps } from './core/types.ts'
+import { compileValidator } from './core/validate.ts'
+import type { Readiness } from './health.ts'
 import { watchOwners } from './limits/active-owners.ts'
 import { limitAdmission } from './limits/admission.ts'
 import { limitBodies } from './limits/body-budget.ts'
@@ -39,15 +36,6 @@ import { limitLargeRequests } from './limits/large-requests.ts'
 import { limitSlowReads } from './limits/slow-reads.ts'
 import { guardLinkHosts } from './link-host-guard.ts'
 import { countRequestSources } from './request-sources.ts'
-import { compileValidator } from './validate.ts'
-
-export type App = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  ZodTypeProvider
->
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -59,9 +47,6 @@ declare module 'fastify' {
     span: SpanContext | null
   }
 }
-
-/** Dependencies of all route modules. */
-export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 
 const BODY_LIMIT = MB
 /** Rest of an owner after a request that took long: after a longer one, the request waited for others rather than others for it. */

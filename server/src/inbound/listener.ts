@@ -1,6 +1,6 @@
 import type { Pool } from '../db/index.ts'
 import type { InboundConfig } from '../lib/config.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { listenForSmtp, refuseUnknownParameters, SENDER_PARAMETERS } from '../lib/smtp/smtp-listener.ts'
 import { Refusal } from '../lib/smtp/smtp-refusal.ts'

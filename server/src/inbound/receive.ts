@@ -1,12 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
 import { findProjectOwner } from '../ledger/owner-sql.ts'
 import { createByteBudget } from '../lib/budget/byte-budget.ts'
-import { AppError } from '../lib/errors.ts'
-import type { Log } from '../lib/log.ts'
+import { AppError } from '../lib/errors/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
+import type { Log } from '../lib/process/log.ts'
 import { cutOffs } from '../lib/process/metrics.ts'
+import { createPaceByKey } from '../lib/smtp/pace.ts'
 import { Refusal } from '../lib/smtp/smtp-refusal.ts'
+import { KB, MB } from '../lib/text/units.ts'
 import { readRoom } from '../projects/caps.ts'
 import { handleMessage } from './handle-message.ts'
 import { createInboxQuota } from './inbox-quota.ts'
@@ -17,6 +20,8 @@ import { findRecipient, type Installation } from './recipient.ts'
 const BUSY = 'Try again in a moment'
 /** What one network may hold of the bytes that are received at once. */
 const SHARE = 1 / 2
+/** Bytes of the large messages of one network per second: reading them off the connection takes the main thread's time. Small ones never wait. */
+const INTAKE = { perSecond: 16 * MB, step: MB, free: 256 * KB }
 const OVER_CAP = 'This mailbox has reached its limit'
 /** Error codes of a connection that closed in the middle of a message. */
 const CLOSED = new Set(['ECONNECTION', 'ERR_STREAM_PREMATURE_CLOSE'])
@@ -32,6 +37,7 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
   const refusals = new WeakMap<SMTPServerSession, number>()
   const inProgress = new Set<Promise<void>>()
   const budget = createByteBudget(limits.heldBytes, limits.budget)
+  const paceOf = createPaceByKey(INTAKE)
 
   async function checkRecipient(given: SMTPServerAddress, session: SMTPServerSession) {
     const recipient = await findRecipient(db, installation, given.address)
@@ -66,7 +72,9 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
         stream.destroy(new Refusal(421, '4.4.2 The message came too slowly while others waited to send theirs'))
       },
     }
-    const held = budget.hold(networkOf(session.remoteAddress), [{ pool: budget.whole, share: SHARE }], arrival)
+    const network = networkOf(session.remoteAddress)
+    const pace = paceOf()
+    const held = budget.hold(network, [{ pool: budget.whole, share: SHARE }], arrival)
     try {
       // Read to the end even when refused: SMTP replies after the last byte.
       for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -78,6 +86,8 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
           chunks.length = 0
           held.release()
         } else chunks.push(chunk)
+        const ms = pace(network, chunk.length)
+        if (ms >= 1) await sleep(ms)
         isReading = true
       }
       isReading = false

@@ -14,7 +14,7 @@ import {
 import { type Pool, transact } from '../db/index.ts'
 import type { WhenReachable } from '../db/when-reachable.ts'
 import { every } from '../lib/concurrency/every.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 import type { Jobs } from './enqueue.ts'
 import { failExhausted } from './job.ts'
 import { shareSlots } from './job-shares.ts'

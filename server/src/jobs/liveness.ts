@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Pool, scalars, type Tx, transact } from '../db/index.ts'
-import { isGone } from '../db/presence.ts'
+import { isGone } from '../nodes/presence.ts'
 
 /** Repeated on every sweep: a process that lost its lock for a moment, and was taken for dead, must be recorded again. */
 const recordWorkers = (tx: Tx, { workerIds, livenessKey }: { workerIds: string[]; livenessKey: number }) =>

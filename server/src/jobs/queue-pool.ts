@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 
 type Connected = (err: Error | undefined, client: pg.PoolClient | undefined, done: (broken?: boolean | Error) => void) => void
 

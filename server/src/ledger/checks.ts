@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { isStatementTimeout } from '../db/errors/sql-state.ts'
 import { type Db, many, type Pool, scalars, type Tx, transact } from '../db/index.ts'
-import { isStatementTimeout } from '../db/sql-state.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 import type { Drift } from './repair.ts'
 
 /** What all ledgers have. */

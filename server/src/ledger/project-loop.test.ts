@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createLog } from '../lib/log.ts'
+import { createLog } from '../lib/process/log.ts'
 import { startProjectLoop } from './project-loop.ts'
 import type { WaitingWork } from './turns.ts'
 

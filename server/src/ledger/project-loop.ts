@@ -1,6 +1,6 @@
 import { createWakeSignal } from '../lib/concurrency/wake-signal.ts'
-import type { Log } from '../lib/log.ts'
-import { createRareWarning } from '../lib/rare-warning.ts'
+import type { Log } from '../lib/process/log.ts'
+import { createRareWarning } from '../lib/process/rare-warning.ts'
 import { createTurns, type WaitingWork, type WorkEnd } from './turns.ts'
 
 /** `more`: it waits again at once. `locked`: another process works on it. `restMs`: it is left alone for so long. The rest as in turns.ts. */

@@ -1,4 +1,4 @@
-import { createCache } from '../lib/cache.ts'
+import { createCache } from '../lib/collections/cache.ts'
 import { createCounts } from '../lib/concurrency/counts.ts'
 import { SECOND } from '../lib/text/units.ts'
 

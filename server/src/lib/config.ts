@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { ConfigError } from './errors/config-error.ts'
 import { isLocalHost, isLoopback } from './network/network.ts'
 import { readAddress, readDomain } from './text/address.ts'
 import { SECOND } from './text/units.ts'
@@ -209,9 +210,6 @@ const Environment = z.object({
 })
 
 export type Config = ReturnType<typeof loadConfig>
-
-/** A configuration that cannot work. Its message is shown to the operator without a stack trace. */
-export class ConfigError extends Error {}
 
 /** The only reader of the environment. Invalid values stop the start, with one line per mistake. */
 export function loadConfig(source: Record<string, string | undefined>) {

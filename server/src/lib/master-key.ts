@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from './config.ts'
+import { ConfigError } from './errors/config-error.ts'
 import { makeFolder } from './make-folder.ts'
 import { keyNumberOf } from './secrets.ts'
 

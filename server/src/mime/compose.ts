@@ -1,5 +1,5 @@
 import { MB } from '../lib/text/units.ts'
-import { BOUNDARY, base64Lines, encodeBody, filenameParameter, header, mailbox, nameParameter, plainHeader } from './encode.ts'
+import { BOUNDARY, base64Lines, encodeBody, filenameParameter, header, mailbox, nameParameter, plainHeader } from './encoding/encode.ts'
 
 type Mailbox = { name?: string | null; address: string }
 export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Uint8Array }

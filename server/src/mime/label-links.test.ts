@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readParts } from './compiled/compiled-html.ts'
-import { labelLinks, trackedTargets } from './label-links.ts'
+import { labelLinks, trackedTargets } from './html/label-links.ts'
 
 const UNTRACKED = ['https://mail.example/unsubscribe/']
 const label = (html: string) =>

@@ -1,8 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { Gauge, type Registry } from 'prom-client'
 import { countRows, type Pool, poolStates, scalar } from '../db/index.ts'
-import { HOLD_KINDS, readSendingHold } from '../db/nodes/sending-hold.ts'
-import { listPresent } from '../db/presence.ts'
 import type { Schema } from '../db/schema.ts'
 import { PRIORITIES } from '../delivery/outbox/streams/stream-of.ts'
 import { readPauses } from '../delivery/sender/limits/stored-pauses.ts'
@@ -10,6 +8,8 @@ import { listDrift } from '../ledger/checks.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
 import { atMostEvery } from '../lib/concurrency/every.ts'
 import { SECOND } from '../lib/text/units.ts'
+import { listPresent } from '../nodes/presence.ts'
+import { HOLD_KINDS, readSendingHold } from '../nodes/sending-hold.ts'
 
 /** However often somebody asks, the database is read this often. */
 const READ_EVERY_MS = 5 * SECOND

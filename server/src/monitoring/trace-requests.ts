@@ -1,4 +1,4 @@
-import type { App } from '../http/server.ts'
+import type { App } from '../http/core/types.ts'
 import { newSpanId, newTraceId, readTraceParent, recordSpan } from '../lib/process/tracing.ts'
 
 /** A span for each request, in the trace of the caller if it has one. */

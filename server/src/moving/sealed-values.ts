@@ -1,5 +1,5 @@
 import type { SealedColumn } from '../db/sealed-columns.ts'
-import { newDkimKey, newDkimSelector } from '../domains/dkim-key.ts'
+import { newDkimKey, newDkimSelector } from '../domains/sender-domains/dkim-key.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { newSigningSecret } from '../webhooks/sign.ts'
 

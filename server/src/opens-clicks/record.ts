@@ -8,7 +8,7 @@ import {
   type OpenClickCount,
   type TrackedEmail,
 } from '../delivery/feedback/count-opens-clicks.ts'
-import type { OpenedEmail } from '../delivery/message/tracking-token.ts'
+import type { OpenedEmail } from '../delivery/message/links/tracking-token.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { type Interaction, type JudgedInteraction, judgeInteractions, type RecentInteraction, toRecent } from './judge.ts'
 import { SUSPECT_MS } from './rules.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { readStorableJson } from '../http/json.ts'
-import type { App } from '../http/server.ts'
+import { readStorableJson } from '../http/core/json.ts'
+import type { App } from '../http/core/types.ts'
 import { KB } from '../lib/text/units.ts'
 
 export type Form = Record<string, unknown>

@@ -1,5 +1,5 @@
-import { setSubscription } from '../contacts/change.ts'
-import type { Source } from '../contacts/subscription.ts'
+import { setSubscription } from '../contacts/changes/change.ts'
+import type { Source } from '../contacts/record/subscription.ts'
 import { type Db, maybeOne, type Tx } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import type { LinkOwner } from './link.ts'

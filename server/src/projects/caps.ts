@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, one, orFail, prepared, scalars, type Tx } from '../db/index.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError } from '../lib/errors/errors.ts'
 import { countsOfSql, METERED, PERIOD_START, USAGE_CATEGORIES, type UsageCategory } from './email-counts.ts'
 
 const LIMIT_OF: Record<UsageCategory, ReturnType<typeof sql.ref>> = {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, transact } from '../db/index.ts'
+import { Id } from '../http/core/validate.ts'
 import type { createQuotaCounter } from '../http/limits/quotas.ts'
 import { NO_CONTENT, type PersonRoutes } from '../http/resource.ts'
-import { Id } from '../http/validate.ts'
-import { fail, notFound } from '../lib/errors.ts'
+import { fail, notFound } from '../lib/errors/errors.ts'
 import {
   changeRole,
   createInvitationLink,

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Tx } from '../db/index.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import type { Keys } from './keys.ts'
+import type { Keys } from './api-keys/keys.ts'
 import { createProject, ProjectChanges, ProjectName } from './project.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { type Db, maybeOne } from '../db/index.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 
 /** Operators look after the whole installation. The first account is one, and the command line makes others. */
 export const isOperator = async (db: Db, userId: string) =>

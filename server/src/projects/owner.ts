@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { ownerSql } from '../ledger/owner-sql.ts'
-import { createCache } from '../lib/cache.ts'
+import { createCache } from '../lib/collections/cache.ts'
 
 /** Projects whose owner is remembered: a few megabytes. */
 const MAX_REMEMBERED = 50_000

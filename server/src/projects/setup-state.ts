@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../db/index.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 
 export const SetupState = z.object({
   hasVerifiedDomain: z.boolean(),

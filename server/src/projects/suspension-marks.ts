@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, scalars, type Tx } from '../db/index.ts'
 import { dropRows } from '../db/wipe-rows.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 
 /** Time for which domains and owner of a suspended project stay marked. */
 const MARKED_DAYS = 30

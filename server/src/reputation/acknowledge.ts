@@ -1,5 +1,5 @@
 import { type Db, maybeOne, scalar, type Tx } from '../db/index.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 import { isOperator } from '../projects/operators.ts'
 import { BY_REPUTATION, enableProject, findInherited, liftMarks } from '../projects/suspensions.ts'
 import { lockAcknowledgement, startAnew } from './figures.ts'

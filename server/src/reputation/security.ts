@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, one } from '../db/index.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 import { DAY } from '../lib/text/units.ts'
 import { listSuspensions } from '../projects/suspensions.ts'
 import { readReputation } from './figures.ts'

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { readCondition } from '../conditions/schema.ts'
-import { GivenCondition } from '../contacts/segment-access.ts'
+import { GivenCondition } from '../contacts/selection/segment-access.ts'
 import { SENDS_NOTHING } from '../http/auth/declaration.ts'
+import type { App, Deps } from '../http/core/types.ts'
 import { routesOf } from '../http/resource.ts'
-import type { App, Deps } from '../http/server.ts'
-import { contactNotFound } from '../lib/errors.ts'
+import { contactNotFound } from '../lib/errors/errors.ts'
 import { ConditionMatch, explainCondition } from './explain.ts'
 
 /** Questions about a condition that is not stored. */

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { workflowsUsingSql } from '../db/in-use.ts'
 import { many, type Tx } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { fail } from '../lib/errors.ts'
-import { awaitSegmentsLock } from './limits.ts'
-import { getSegment } from './segment.ts'
+import { fail } from '../lib/errors/errors.ts'
+import { awaitSegmentsLock } from './definition/limits.ts'
+import { getSegment } from './definition/segment.ts'
 import { stopTracking } from './tracking/tracking.ts'
 
 type SegmentId = { projectId: string; segmentId: string }

@@ -1,4 +1,4 @@
-import { createCache } from '../lib/cache.ts'
+import { createCache } from '../lib/collections/cache.ts'
 import { withoutOtherAddresses } from '../lib/text/address.ts'
 import { escapeHtml } from '../lib/text/html.ts'
 import { MB } from '../lib/text/units.ts'
@@ -7,7 +7,7 @@ import { footerHtml, tokensOf, withFooter } from '../preferences/footer.ts'
 import { type Language, languageFor } from '../preferences/texts.ts'
 import { findBodyStart, readVisible } from '../preferences/visible.ts'
 import type { Recipient } from './language/variables.ts'
-import type { RenderedEmail } from './rendered-email.ts'
+import type { RenderedEmail } from './rendering/rendered-email.ts'
 import type { TYPES } from './template.ts'
 
 type From = { fromAddress: string; fromName: string | null; projectName: string }

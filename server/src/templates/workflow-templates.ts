@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { workflowsUsingSql } from '../db/in-use.ts'
 import { many, maybeOne, scalars, type Tx } from '../db/index.ts'
-import { invalid } from '../lib/errors.ts'
+import { invalid } from '../lib/errors/errors.ts'
 import { newId } from '../lib/id.ts'
 import { COPY_NAME } from './template.ts'
 import { VERSIONED_COLUMNS } from './versions.ts'

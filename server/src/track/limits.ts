@@ -1,5 +1,5 @@
 import { createWindowCounter } from '../lib/concurrency/window-counter.ts'
-import { fail } from '../lib/errors.ts'
+import { fail } from '../lib/errors/errors.ts'
 import { MINUTE } from '../lib/text/units.ts'
 
 /** Requests per minute that may set the subscription of one contact. */

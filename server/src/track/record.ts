@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Data } from '../contacts/data.ts'
+import { Data } from '../contacts/record/data.ts'
 import { maybeOne, one, type Pool, transact } from '../db/index.ts'
 import { EVENT_COLUMNS, type EventRow } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
 import { recordEvents } from '../events/record.ts'
-import { contactNotFound, notFound } from '../lib/errors.ts'
+import { contactNotFound, notFound } from '../lib/errors/errors.ts'
 
 /** An event alone: no contact is created or changed. */
 export const RecordBody = z.object({

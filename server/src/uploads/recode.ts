@@ -1,6 +1,6 @@
 import type { Sharp } from 'sharp'
 import { createSemaphore } from '../lib/concurrency/semaphore.ts'
-import { AppError, fail } from '../lib/errors.ts'
+import { AppError, fail } from '../lib/errors/errors.ts'
 import { MB } from '../lib/text/units.ts'
 import { countScans } from './jpeg-scans.ts'
 import type { Extension } from './key.ts'

@@ -1,5 +1,5 @@
 import { type Db, maybeOne, type Pool, scalar, type Tx, transact } from '../db/index.ts'
-import { fail, notFound } from '../lib/errors.ts'
+import { fail, notFound } from '../lib/errors/errors.ts'
 import { newId } from '../lib/id.ts'
 import { MB } from '../lib/text/units.ts'
 import { contentTypeOf, newImageKey } from './key.ts'

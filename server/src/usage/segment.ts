@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { allCounts } from '../events/counts.ts'
-import { entryEventOf, exitEventOf } from '../segments/segment.ts'
+import { entryEventOf, exitEventOf } from '../segments/definition/segment.ts'
 
 export const SegmentUses = z
   .object({

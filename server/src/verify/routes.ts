@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SENDS_NOTHING } from '../http/auth/declaration.ts'
+import type { App, Deps } from '../http/core/types.ts'
 import { routesOf } from '../http/resource.ts'
-import type { App, Deps } from '../http/server.ts'
 import { createDns } from '../lib/network/dns.ts'
 import { Verification, verifyAddress } from './verify.ts'
 

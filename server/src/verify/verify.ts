@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { selfAndParents } from '../domains/name.ts'
+import { selfAndParents } from '../domains/sender-domains/name.ts'
 import type { Dns, DnsOutcome } from '../lib/network/dns.ts'
 import { isForwarder, isPersonal, loadDisposable, loadSpelling } from '../lib/network/mailbox-providers.ts'
 import { readAddress } from '../lib/text/address.ts'

@@ -1,5 +1,5 @@
 import { many, type Pool, prepared } from '../db/index.ts'
-import { createCache } from '../lib/cache.ts'
+import { createCache } from '../lib/collections/cache.ts'
 import { MB, SECOND } from '../lib/text/units.ts'
 import { payloadOf, type WebhookMessage } from './payload.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EventRecord } from '../events/event.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 import { WebhookPayload, WebhookRecord } from './payload.ts'
 
 const Email = {

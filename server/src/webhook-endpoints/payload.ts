@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EventRecord } from '../events/event.ts'
-import { Timestamp } from '../http/validate.ts'
+import { Timestamp } from '../http/core/validate.ts'
 
 /** What a request says: an event with its contact, or, for a type that is no event, a record of the same form. */
 export const WebhookRecord = EventRecord.extend({

@@ -4,7 +4,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { columnsSql } from '../ledger/ledger-sql.ts'
 import { createRangePartition, dropTable, limitLockWait, listPartitions } from '../ledger/partitions.ts'
 import { lowestId } from '../lib/id.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/process/log.ts'
 import { DAY } from '../lib/text/units.ts'
 import { MESSAGE_JSON } from './payload.ts'
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { maybeOne, prepared, type Tx } from '../db/index.ts'
-import { groupBy } from '../lib/group-by.ts'
+import { groupBy } from '../lib/collections/group-by.ts'
 import type { SafeOutcome } from '../lib/network/safe-fetch.ts'
 import { HOUR, MINUTE, SECOND } from '../lib/text/units.ts'
 import { hasSucceeded, reasonOf, waitAfter } from '../webhooks/retry.ts'

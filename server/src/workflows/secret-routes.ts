@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { NO_KEYS } from '../http/auth/declaration.ts'
+import type { App, Deps } from '../http/core/types.ts'
+import { Id, Timestamp } from '../http/core/validate.ts'
 import { routesOf } from '../http/resource.ts'
-import type { App, Deps } from '../http/server.ts'
-import { Id, Timestamp } from '../http/validate.ts'
 import { getWebhookSecret, rotateWebhookSecret, type WebhookSecret } from './webhooks/webhook-secret.ts'
 
 const Secret = z.object({

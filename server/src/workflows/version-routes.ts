@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { App, Deps } from '../http/server.ts'
-import { notFound } from '../lib/errors.ts'
+import type { App, Deps } from '../http/core/types.ts'
+import { notFound } from '../lib/errors/errors.ts'
 import { maskedFor } from './definition/masked-steps.ts'
 import { findWorkflowVersion, listWorkflowVersions, WorkflowVersion, WorkflowVersionGraph } from './definition/versions.ts'
 import { SECRETS_MASKED, workflowResource } from './workflow-resource.ts'

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { Parts } from '../../src/app.ts'
 import { sendReset } from '../../src/auth/accounts.ts'
 import { many, transact } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { type Answer, useApp } from '../support/app.ts'
 
 /** An app, and the requests that a browser makes about accounts. Call at the top level, as `useApp`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contactLedger, countContacts } from '../../src/contacts/counts.ts'
+import { contactLedger, countContacts } from '../../src/contacts/record/counts.ts'
 import { useSharedApp } from '../support/app.ts'
 import { stayWithinDay, today } from '../support/clock.ts'
 

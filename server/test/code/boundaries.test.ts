@@ -2,30 +2,29 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { LAYERS } from './layers.ts'
+import { importsOf, type Rooms, type Source, unlistedRooms, upwardImports } from './support/rooms.ts'
 
-/** Lowest layer first. A folder may import from lower layers, never from its own layer or above. */
-const LAYERS = [
-  'lib',
-  'mime',
-  'db',
-  'ledger',
-  'webhooks',
-  'http jobs account-emails',
-  'events projects',
-  'contacts domains uploads',
-  'preferences conditions',
-  'templates',
-  'delivery',
-  'segments',
-  'track send verify opens-clicks inbound campaigns workflows',
-  'activity analytics usage billing reputation auth webhook-endpoints',
-  'doctor monitoring backup moving',
-].map((line) => line.split(' '))
-
-/** Lowest layer first, as above. */
-const ROOMS: Record<string, string[]> = {
-  delivery: ['transport', 'rules', 'outbox', 'message', 'feedback', 'emails', 'sender'],
+/** Files at the top of `server/src` are the composition root: they may import everything, and nothing may import them. */
+const ROOMS: Rooms = {
+  '': LAYERS,
   campaigns: ['draft', 'ledger', 'sending'],
+  conditions: ['text'],
+  contacts: ['record', 'fields', 'changes', 'selection', 'csv'],
+  db: ['errors', 'connections', 'embedded'],
+  delivery: ['transport', 'rules', 'outbox', 'message', 'feedback', 'emails', 'sender'],
+  'delivery/feedback': ['reports', 'ses'],
+  'delivery/message': ['links', 'stored'],
+  'delivery/outbox': ['streams', 'workers', 'contents', 'outcomes', 'refusals'],
+  'delivery/sender': ['limits', 'ledger', 'failover'],
+  domains: ['sender-domains', 'link-hosts'],
+  http: ['core', 'limits', 'auth', 'openapi'],
+  lib: ['text', 'errors', 'collections', 'calendar', 'process', 'concurrency', 'budget', 'threads', 'http-client', 'network', 'smtp'],
+  mime: ['encoding', 'html', 'compiled', 'raw'],
+  projects: ['csv', 'api-keys', 'audit'],
+  segments: ['definition', 'evaluation', 'tracking', 'members'],
+  send: ['acceptance', 'submission'],
+  templates: ['language', 'fast', 'rendering', 'design', 'starters'],
   workflows: ['steps', 'definition', 'recipes', 'executions', 'webhooks', 'insight'],
 }
 const DASHBOARD_LAYERS = [
@@ -89,7 +88,7 @@ const OWNERS: Record<string, string> = {
   former_addresses: 'contacts',
   held_refusals: 'delivery',
   idempotency_keys: 'http',
-  instance: 'db',
+  instance: 'nodes',
   invitations: 'projects',
   key_usage: 'http',
   ledger_checks: 'ledger',
@@ -157,8 +156,6 @@ const OWNERS: Record<string, string> = {
   workflows: 'workflows',
 }
 
-type Source = { file: string; code: string }
-
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 const DASHBOARD = fileURLToPath(new URL('../../../dashboard/src', import.meta.url))
 
@@ -169,23 +166,9 @@ const readSources = (folder: string): Source[] =>
 const sources = readSources(SRC)
 const pages = readSources(DASHBOARD)
 
-/** Files at the top of `server/src` are the composition root: they may import everything, and nothing may import them. */
-const ROOT_LAYER = LAYERS.length
 const folderOf = (path: string) => (path.includes('/') ? path.split('/')[0]! : '')
-const layerOf = (path: string) => (folderOf(path) === '' ? ROOT_LAYER : LAYERS.findIndex((layer) => layer.includes(folderOf(path))))
 
-const importsOf = ({ file, code }: Source) =>
-  [...code.matchAll(/(?: from |import\()'(\.\.?\/[^']+)'/g)].map(([, target]) => join(dirname(file), target!))
-
-/** Imports of a file in a layer that is not below its own. */
-const upwardImports = (files: Source[]) =>
-  files.flatMap((source) =>
-    importsOf(source)
-      .filter((target) => folderOf(target) !== folderOf(source.file) && layerOf(target) >= layerOf(source.file))
-      .map((target) => `${source.file} -> ${target}`),
-  )
-
-/** The same inside a folder with layers of its own. Ignores files outside `layers`. */
+/** Imports of a folder that is not below the own one. Ignores files outside `layers`. */
 function upwardWithin(files: Source[], root: string, layers: string[]) {
   const layerIn = (path: string) => layers.findIndex((layer) => path.startsWith(`${root}${layer}/`))
   return files
@@ -335,19 +318,12 @@ const poolWrites = (files: Source[]) =>
     return [...tables.flatMap((table) => (table ? `${file} ${table}` : [])), ...(misnamed ? [`${file} ${misnamed}`] : [])]
   })
 
-test('every folder has a layer', () => {
-  const unplaced = sources.filter(({ file }) => layerOf(file) === -1).map(({ file }) => file)
-  expect(unplaced).toEqual([])
+test('sub-folders have an order, at every depth', () => {
+  expect(unlistedRooms(sources, ROOMS)).toEqual([])
 })
 
-test('imports only point down', () => {
-  expect(upwardImports(sources)).toEqual([])
-})
-
-test.each(Object.entries(ROOMS))('imports inside %s/ only point down', (feature, layers) => {
-  const folders = new Set(sources.flatMap(({ file }) => new RegExp(`^${feature}/([^/]+)/`).exec(file)?.[1] ?? []))
-  expect([...folders].sort()).toEqual(layers.toSorted())
-  expect(upwardWithin(sources, `${feature}/`, layers)).toEqual([])
+test('imports only point down, at every depth', () => {
+  expect(upwardImports(sources, ROOMS)).toEqual([])
 })
 
 test('no file imports itself through others', () => {
@@ -382,7 +358,9 @@ test('a table is written only by its owner', () => {
 })
 
 test('advisory locks are those of one list', () => {
-  const takers = sources.filter(({ file, code }) => /pg_\w*advisory_\w*lock/.test(code) && folderOf(file) !== 'db').map(({ file }) => file)
+  const takers = sources
+    .filter(({ file, code }) => /pg_\w*advisory_\w*lock/.test(code) && !['db', 'nodes'].includes(folderOf(file)))
+    .map(({ file }) => file)
   expect(takers).toEqual(['ledger/locks.ts'])
 })
 
@@ -397,9 +375,9 @@ test('every table has an owner', () => {
 })
 
 test('the rules detect violations', () => {
-  expect(
-    upwardWithin([{ file: 'delivery/outbox/mark.ts', code: `import { x } from '../sender/gate.ts'` }], 'delivery/', ROOMS.delivery!),
-  ).toEqual(['delivery/outbox/mark.ts -> delivery/sender/gate.ts'])
+  expect(upwardWithin([{ file: 'ui/button.ts', code: `import { x } from '../data/keys.ts'` }], '', DASHBOARD_LAYERS)).toEqual([
+    'ui/button.ts -> data/keys.ts',
+  ])
   expect(
     importCycles([
       { file: 'a.ts', code: `import { x } from './b.ts'` },
@@ -426,14 +404,27 @@ test('the rules detect violations', () => {
     ]),
   ).toEqual(["a, 'one'", 'a', "'me'"])
   expect(crowdedFolders(Array.from({ length: MAX_FLAT_FILES + 1 }, (_, index) => ({ file: `ui/${index}.ts`, code: '' })))).toEqual(['ui'])
-  expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
-    'http/auth.ts -> projects/keys.ts',
+  const upward = (file: string, target: string) => upwardImports([{ file, code: `import { x } from '${target}'` }], ROOMS)
+  expect(upward('http/auth.ts', '../projects/keys.ts')).toEqual(['http/auth.ts -> projects/keys.ts'])
+  expect(upward('http/auth.ts', '../account-emails/account-email.ts')).toEqual(['http/auth.ts -> account-emails/account-email.ts'])
+  expect(upward('http/auth/auth.ts', '../../projects/keys.ts')).toEqual(['http/auth/auth.ts -> projects/keys.ts'])
+  expect(upward('auth/login.ts', '../http/server.ts')).toEqual([])
+  expect(upwardImports([{ file: 'auth/login.ts', code: `await import('../main.ts')` }], ROOMS)).toEqual(['auth/login.ts -> main.ts'])
+  expect(upward('delivery/outbox/mark.ts', '../sender/gate.ts')).toEqual(['delivery/outbox/mark.ts -> delivery/sender/gate.ts'])
+  expect(upward('http/limits/bounds.ts', '../server.ts')).toEqual(['http/limits/bounds.ts -> http/server.ts'])
+  expect(upward('http/limits/bounds.ts', '../auth/auth.ts')).toEqual(['http/limits/bounds.ts -> http/auth/auth.ts'])
+  expect(upward('http/auth/auth.ts', '../limits/bounds.ts')).toEqual([])
+  expect(upward('http/server.ts', './auth/auth.ts')).toEqual([])
+  const files = [
+    { file: 'ui/page/page.ts', code: '' },
+    { file: 'ui/form/field.ts', code: '' },
+  ]
+  expect(unlistedRooms(files, { '': ['ui'], ui: ['form', 'page'] })).toEqual([])
+  expect(unlistedRooms(files, { '': ['ui'], ui: ['form', 'text'] })).toEqual([`sub-folders of 'ui': form, page; listed: form, text`])
+  expect(unlistedRooms(files, { '': ['ui', 'data'] })).toEqual([
+    `sub-folders of '': ui; listed: data, ui`,
+    `sub-folders of 'ui': form, page; listed: none`,
   ])
-  expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../account-emails/account-email.ts'` }])).toEqual([
-    'http/auth.ts -> account-emails/account-email.ts',
-  ])
-  expect(upwardImports([{ file: 'auth/login.ts', code: `await import('../main.ts')` }])).toEqual(['auth/login.ts -> main.ts'])
-  expect(upwardImports([{ file: 'auth/login.ts', code: `import { x } from '../http/server.ts'` }])).toEqual([])
   expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`update projects set name = 1`' }])).toEqual(['auth/login.ts writes projects'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])

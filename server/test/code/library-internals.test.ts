@@ -17,7 +17,7 @@ const RELIED_ON = {
    * `_upgrading` and `_socket`: lib/smtp/smtp-sockets.ts ends connections.
    */
   'smtp-server': '3.21.1',
-  /** `connection.stream`: db/presence.ts drops a connection without a farewell. */
+  /** `connection.stream`: nodes/presence.ts drops a connection without a farewell. */
   pg: '8.23.1',
   /** `_private_jobs` and the channel `jobs:insert`: jobs/job.ts and jobs/liveness.ts. */
   'graphile-worker': '0.17.3',

@@ -17,7 +17,7 @@ const OWN_DATA: Record<string, string> = {
   'mime/raw/charset.ts': 'decoders of the platform',
   'moving/export-project.ts': 'rows of our database',
   'projects/moved-project.ts': 'rows of our database',
-  'segments/expressions.ts': 'conditions that were validated when they were stored',
+  'segments/definition/expressions.ts': 'conditions that were validated when they were stored',
   'webhook-endpoints/deliver.ts': 'payloads that were written by us',
   'webhook-endpoints/message-bodies.ts': 'payloads that were written by us',
 }

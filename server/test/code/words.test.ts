@@ -12,7 +12,7 @@ const FOLDERS = [
     (name) => `server/src/${name}`,
   ),
   // The texts of emails that users begin with.
-  ...['workflows/recipes', 'templates/design/starters'].map((name) => `server/src/${name}`),
+  ...['workflows/recipes', 'templates/starters'].map((name) => `server/src/${name}`),
 ]
 
 /** Phrases over which readers stumbled, and what to say instead. */

@@ -8,7 +8,7 @@ import { type Evaluation, evaluationOf, matchesExpression, matchesInTurns } from
 import { expressionSql, probeSql, type ScanSql, type SqlContext, scanSql } from '../../src/conditions/sql.ts'
 import { connect, many, type Pool } from '../../src/db/index.ts'
 import { lowestId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 
 export type World = {

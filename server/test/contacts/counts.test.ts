@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { contactLedger } from '../../src/contacts/counts.ts'
+import { contactLedger } from '../../src/contacts/record/counts.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { useSharedApp } from '../support/app.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
-import { searchContacts } from '../../src/contacts/search.ts'
+import { searchContacts } from '../../src/contacts/selection/search.ts'
 import { useSharedApp } from '../support/app.ts'
 import { until } from '../support/eventually.ts'
 

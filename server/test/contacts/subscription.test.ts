@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import { describe, expect, test, vi } from 'vitest'
-import { SOURCES } from '../../src/contacts/subscription.ts'
+import { SOURCES } from '../../src/contacts/record/subscription.ts'
 import { many } from '../../src/db/index.ts'
 import { statuses } from '../support/answers.ts'
 import { useSharedApp } from '../support/app.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { settleByEvidence } from '../../src/delivery/outbox/outcomes/evidence.ts'
 import { addresses, useSmtpSending } from '../support/delivery/smtp-sending.ts'
 import { until } from '../support/eventually.ts'
 

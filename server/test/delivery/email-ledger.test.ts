@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { many, one, type Tx, transact } from '../../src/db/index.ts'
 import { wipeEmailLedger } from '../../src/delivery/emails/wipe.ts'
-import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
+import { recordFeedbacks } from '../../src/delivery/feedback/reports/record.ts'
 import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.ts'
 import { cancelQueued } from '../../src/delivery/outbox/cancel.ts'
 import {
@@ -13,12 +13,12 @@ import {
   type EmailFolds,
   type EmailOutcome,
   recountSql,
-} from '../../src/delivery/outbox/email-ledger.ts'
-import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+} from '../../src/delivery/outbox/outcomes/email-ledger.ts'
+import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/outcomes/evidence.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { cancelStream } from '../../src/delivery/outbox/streams/streams.ts'
 import { newId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import type { Interaction } from '../../src/opens-clicks/judge.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
 import { foldEmails } from '../support/delivery/fold-emails.ts'

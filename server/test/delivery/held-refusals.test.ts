@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
-import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { settleByEvidence } from '../../src/delivery/outbox/outcomes/evidence.ts'
 import type { RefusalTiming } from '../../src/delivery/outbox/refusals/hold.ts'
 import { newId } from '../../src/lib/id.ts'
 import { startApp } from '../support/app.ts'

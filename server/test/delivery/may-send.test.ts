@@ -18,7 +18,7 @@ import {
 } from '../../src/delivery/rules/may-send.ts'
 import { passGate } from '../../src/delivery/sender/gate.ts'
 import { newId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { times } from '../support/times.ts'

@@ -7,7 +7,7 @@ import { createPauseStore, PAUSE_TIMING } from '../../src/delivery/sender/limits
 import { PROVIDER } from '../../src/delivery/sender/limits/stored-pauses.ts'
 import type { Disposition } from '../../src/delivery/transport/classify.ts'
 import { newId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 

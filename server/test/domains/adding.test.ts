@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
-import { newDkimKey } from '../../src/domains/dkim-key.ts'
+import { newDkimKey } from '../../src/domains/sender-domains/dkim-key.ts'
 import { type Answer, startApp } from '../support/app.ts'
 import { useDomains } from './use-domains.ts'
 

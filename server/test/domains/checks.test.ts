@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
-import { createCheckNow } from '../../src/domains/check.ts'
-import { findDomain } from '../../src/domains/domain.ts'
-import { findRecords, recordsFor } from '../../src/domains/records.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createCheckNow } from '../../src/domains/sender-domains/check.ts'
+import { findDomain } from '../../src/domains/sender-domains/domain.ts'
+import { findRecords, recordsFor } from '../../src/domains/sender-domains/records.ts'
 import { createDns } from '../../src/lib/network/dns.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { type Published, useDomains } from './use-domains.ts'
 
 const { dns, sterna, add, dkimOf, inStrings, publish, withdraw, ask, check, addVerified, list } = useDomains()

@@ -13,7 +13,7 @@ import {
 import { listenTo, reactToContacts, reactToProject, type Topic } from '../../src/events/listen.ts'
 import { recordEvents } from '../../src/events/record.ts'
 import { NIL_ID, newId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { HOUR } from '../../src/lib/text/units.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { until } from '../support/eventually.ts'

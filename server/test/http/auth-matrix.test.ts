@@ -9,7 +9,7 @@ import type { Caller, Role, RouteDeclaration } from '../../src/http/auth/declara
 import { missingScope, SCOPES, type Scope } from '../../src/http/auth/scopes.ts'
 import { newId } from '../../src/lib/id.ts'
 import { randomToken } from '../../src/lib/secrets.ts'
-import { newKeys, storeKeys } from '../../src/projects/keys.ts'
+import { newKeys, storeKeys } from '../../src/projects/api-keys/keys.ts'
 import { fewAtOnce } from '../support/api/few-at-once.ts'
 import { probe } from '../support/api/probe.ts'
 import { type Answer, useApp } from '../support/app.ts'

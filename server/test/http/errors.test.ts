@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { QUOTAS } from '../../src/http/limits/quotas.ts'
-import { ERRORS, FIELD_CODES } from '../../src/lib/errors.ts'
+import { ERRORS, FIELD_CODES } from '../../src/lib/errors/errors.ts'
 
 const page = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
 const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| (\d{3})/gm)].map(([, code, status]) => [code, Number(status)])
@@ -34,14 +34,14 @@ test.each<[string, [file: string, constant: string][]]>([
   ['received messages of one project (', [['inbound/limits.ts', 'messagesPerMinute: ']]],
   ['received messages of one project from one client network', [['inbound/limits.ts', 'messagesOfOneNetwork: ']]],
   ['unfinished imports', [['contacts/csv/import.ts', 'MAX_UNFINISHED = ']]],
-  ['`data` of one `/v1/send` times', [['send/body.ts', 'MAX_COPIES = ']]],
+  ['`data` of one `/v1/send` times', [['send/acceptance/body.ts', 'MAX_COPIES = ']]],
   ['stored data of one contact', [['db/migrations/0004_contacts.sql', 'pg_column_size(data) <= ']]],
   ['`excludeIds`', [['contacts/bulk.ts', 'excludeIds: z.array(z.string().max(100)).max(']]],
   [
     '`value` of a filter',
     [
-      ['contacts/list.ts', 'value: z.string().max('],
-      ['contacts/filter.ts', 'value: z.union([z.string().max('],
+      ['contacts/selection/list.ts', 'value: z.string().max('],
+      ['contacts/selection/filter.ts', 'value: z.union([z.string().max('],
     ],
   ],
   [
@@ -78,10 +78,10 @@ test.each<[string, [file: string, constant: string][]]>([
       ['inbound/limits.ts', 'connectionMs: '],
     ],
   ],
-  ['recipients of one', [['send/body.ts', 'MAX_RECIPIENTS = ']]],
+  ['recipients of one', [['send/acceptance/body.ts', 'MAX_RECIPIENTS = ']]],
   ['`body` with template tags', [['templates/language/limits.ts', 'MAX_SOURCE = ']]],
   ['subject', [['templates/language/limits.ts', 'MAX_SUBJECT = ']]],
-  ['own headers', [['send/body.ts', 'MAX_HEADERS = ']]],
+  ['own headers', [['send/acceptance/body.ts', 'MAX_HEADERS = ']]],
   [
     'attachments',
     [
@@ -93,15 +93,15 @@ test.each<[string, [file: string, constant: string][]]>([
   [
     'keys of `data`',
     [
-      ['contacts/data.ts', 'MAX_KEYS = '],
-      ['contacts/data.ts', 'MAX_KEY_BYTES = '],
-      ['contacts/data.ts', 'MAX_VALUE_LENGTH = '],
+      ['contacts/record/data.ts', 'MAX_KEYS = '],
+      ['contacts/record/data.ts', 'MAX_KEY_BYTES = '],
+      ['contacts/record/data.ts', 'MAX_VALUE_LENGTH = '],
     ],
   ],
   ['addresses of one', [['contacts/routes.ts', 'MAX_LOOKUP = ']]],
   ['ids of one bulk', [['contacts/bulk.ts', 'MAX_IDS = ']]],
   ['listed event names', [['events/counts.ts', 'MAX_EVENT_NAMES = ']]],
-  ['domains of one project', [['domains/add.ts', 'MAX_DOMAINS = ']]],
+  ['domains of one project', [['domains/sender-domains/add.ts', 'MAX_DOMAINS = ']]],
   ['images of one project', [['lib/config.ts', 'UPLOAD_QUOTA_MB: wholeNumber(0, 1_000_000_000).default(']]],
   ['messages kept by the sandbox', [['delivery/transport/sandbox.ts', 'MAX_MESSAGES = ']]],
   ['`Idempotency-Key`', [['lib/config.ts', 'IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(']]],

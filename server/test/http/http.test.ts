@@ -58,7 +58,7 @@ describe('requests and responses', () => {
   test('a route that does not declare itself as a whole prevents the start', async () => {
     const { createServer } = await import('../../src/http/server.ts')
     const { loadConfig } = await import('../../src/lib/config.ts')
-    const { createLog } = await import('../../src/lib/log.ts')
+    const { createLog } = await import('../../src/lib/process/log.ts')
     const app = await createServer({ config: loadConfig({}), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') })
     expect(() => app.get('/oops', () => 1)).toThrow('GET /oops does not declare: caller, role, scope, read')
     const { audit: _audit, senders: _senders, ...others } = OF_PROBES

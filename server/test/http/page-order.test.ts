@@ -1,8 +1,8 @@
 import { RawNode, sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Pool } from '../../src/db/index.ts'
-import { PAGE_BYTES, readPage } from '../../src/http/paging.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { PAGE_BYTES, readPage } from '../../src/http/core/paging.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { scalar } from '../../src/db/index.ts'
 import { runHousekeeping } from '../../src/housekeeping.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { startApp, useApp } from '../support/app.ts'
 
 const PROXY = '10.0.0.7'

@@ -5,7 +5,7 @@ import { findReturnPath, returnPathOf } from '../../src/delivery/message/return-
 import { sendRoundTrip } from '../../src/doctor/return-path.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { lowestId, newId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { outgoingEmail } from '../../src/worker.ts'
 import { eventually } from '../support/eventually.ts'
 import { complaint, exchange, exim, gmail, outOfOffice, postfix, qmail, type Reported, report } from '../support/files/reports.ts'

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrate.ts'
-import { ConfigError } from '../../src/lib/config.ts'
+import { ConfigError } from '../../src/lib/errors/config-error.ts'
 import { cloneDatabase } from '../support/database.ts'
 
 const TABLE =

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { startTracing } from '../../src/lib/process/tracing.ts'
 import { traceRequests } from '../../src/monitoring/trace-requests.ts'
 import { useApp } from '../support/app.ts'

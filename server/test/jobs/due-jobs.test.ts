@@ -5,7 +5,7 @@ import { connect, many, type Pool, transact } from '../../src/db/index.ts'
 import { enqueue } from '../../src/jobs/enqueue.ts'
 import { announceDueJobs } from '../../src/jobs/liveness.ts'
 import { newId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>

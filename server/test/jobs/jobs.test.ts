@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, maybeOne, one, type Pool, transact } from '../../src/db/index.ts'
 import { queuePool } from '../../src/jobs/queue-pool.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { type Running, startNode } from '../support/process.ts'
 

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { contactLedger } from '../../src/contacts/counts.ts'
+import { contactLedger } from '../../src/contacts/record/counts.ts'
 import type { Pool } from '../../src/db/index.ts'
 import { diagnoseRunning } from '../../src/doctor/doctor.ts'
 import { checkLedgers } from '../../src/ledger/checks.ts'
 import { FOLDED_LEDGERS, LEDGERS } from '../../src/ledgers.ts'
 import { loadConfig } from '../../src/lib/config.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { useApp } from '../support/app.ts'
 
 const sterna = useApp({ withWorker: false })

@@ -6,7 +6,7 @@ import { connect, many, one, type Pool, type Tx, transact } from '../../src/db/i
 import type { Schema } from '../../src/db/schema.ts'
 import { defineLedger, type Sums } from '../../src/ledger/ledger.ts'
 import type { RepairScope } from '../../src/ledger/repair.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>

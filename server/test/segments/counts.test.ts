@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { countStaleSegments } from '../../src/segments/counts.ts'
+import { countStaleSegments } from '../../src/segments/evaluation/counts.ts'
 import { outcome } from '../support/answers.ts'
 import { useSharedApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { toUpsert, upsertContacts } from '../../src/contacts/upsert.ts'
+import { toUpsert, upsertContacts } from '../../src/contacts/changes/upsert.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { MINUTE } from '../../src/lib/text/units.ts'
 import { useApp } from '../support/app.ts'

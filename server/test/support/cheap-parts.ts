@@ -1,6 +1,6 @@
 import { createPasswords } from '../../src/auth/passwords.ts'
 import { REFUSAL_TIMING } from '../../src/delivery/outbox/refusals/hold.ts'
-import { type DomainKey, newDkimKey } from '../../src/domains/dkim-key.ts'
+import { type DomainKey, newDkimKey } from '../../src/domains/sender-domains/dkim-key.ts'
 
 /** Distinct keys in a row: tests that compare the keys of domains add a few at a time. */
 const KEYS = 4

@@ -12,7 +12,7 @@ import { birthOf, findServer, killStrays, signalProcess } from '../../src/db/emb
 import { connect } from '../../src/db/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { createPartitions } from '../../src/events/partitions.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { createWebhookPartitions } from '../../src/webhook-endpoints/retention.ts'
 
 declare module 'vitest' {

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { joinSlots } from '../../src/mime/compiled/slotted-html.ts'
-import { compileFastPath } from '../../src/templates/language/fast/fast-path.ts'
+import { compileFastPath } from '../../src/templates/fast/fast-path.ts'
 import { MAX_FAST_PROCESSED } from '../../src/templates/language/limits.ts'
 import { prepare } from '../../src/templates/language/prepare.ts'
-import { renderEmails } from '../../src/templates/render.ts'
+import { renderEmails } from '../../src/templates/rendering/render.ts'
 import { isSimple, recipient, render, renderByEngine } from './rendering.ts'
 
 describe('the fast path', () => {

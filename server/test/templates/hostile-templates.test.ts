@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkTemplate, renderEmail, renderEmails } from '../../src/templates/render.ts'
+import { checkTemplate, renderEmail, renderEmails } from '../../src/templates/rendering/render.ts'
 import { startLoopClock } from '../support/faults/loop-clock.ts'
 import { recipient, render } from './rendering.ts'
 

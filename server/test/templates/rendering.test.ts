@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compile } from '../../src/templates/language/compile.ts'
 import { tokenize } from '../../src/templates/language/tokenize.ts'
 import { scopeOf } from '../../src/templates/language/variables.ts'
-import { textOf } from '../../src/templates/render.ts'
+import { textOf } from '../../src/templates/rendering/render.ts'
 import { anyCharacter } from '../support/any-character.ts'
 import { recipient, render, renderByEngine, renderSubject } from './rendering.ts'
 

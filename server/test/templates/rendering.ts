@@ -1,8 +1,8 @@
+import { compileFastPath } from '../../src/templates/fast/fast-path.ts'
 import { compile } from '../../src/templates/language/compile.ts'
-import { compileFastPath } from '../../src/templates/language/fast/fast-path.ts'
 import { prepare } from '../../src/templates/language/prepare.ts'
 import { type Recipient, scopeOf } from '../../src/templates/language/variables.ts'
-import { renderEmail } from '../../src/templates/render.ts'
+import { renderEmail } from '../../src/templates/rendering/render.ts'
 
 const DATA = {
   name: 'Ada',

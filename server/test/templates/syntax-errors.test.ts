@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkTemplate } from '../../src/templates/render.ts'
+import { checkTemplate } from '../../src/templates/rendering/render.ts'
 import { render } from './rendering.ts'
 
 describe('a syntax error has its position in the source', () => {

@@ -1,7 +1,7 @@
 import { filters, Liquid } from 'liquidjs'
 import { describe, expect, test } from 'vitest'
 import { FILTERS } from '../../src/templates/language/filters.ts'
-import { referencesIn } from '../../src/templates/references.ts'
+import { referencesIn } from '../../src/templates/rendering/references.ts'
 
 describe('the variables of a template', () => {
   const used = (body: string) =>

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterEach, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { startDeliveries } from '../../src/webhook-endpoints/deliver.ts'
 import { startFanOut } from '../../src/webhook-endpoints/fan-out.ts'
 import { createMessageBodies } from '../../src/webhook-endpoints/message-bodies.ts'

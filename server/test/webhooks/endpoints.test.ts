@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { disableProject, enableProject } from '../../src/projects/suspensions.ts'
 import { createWebhookPartitions, dropOldWebhooks } from '../../src/webhook-endpoints/retention.ts'
 import { checkBacklogs } from '../../src/webhook-endpoints/switch-off.ts'

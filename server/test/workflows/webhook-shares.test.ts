@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterEach, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { startWorkflowEngine } from '../../src/workflows/executions/engine.ts'
 import { startWebhooks } from '../../src/workflows/webhooks/webhooks.ts'
 import { useApp } from '../support/app.ts'

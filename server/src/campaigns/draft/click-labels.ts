@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../lib/text/html.ts'
-import { type LinkLabel, labelLinks, trackedTargets } from '../../mime/label-links.ts'
+import { type LinkLabel, labelLinks, trackedTargets } from '../../mime/html/label-links.ts'
 import { createVariesCheck } from './content-links.ts'
 import type { CampaignLinkJson } from './links.ts'
 

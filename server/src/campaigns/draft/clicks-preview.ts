@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Pool, transact } from '../../db/index.ts'
-import { untrackedPrefixes } from '../../delivery/message/tracking.ts'
+import { untrackedPrefixes } from '../../delivery/message/links/tracking.ts'
 import { FrameUrl } from '../../http/preview-frame.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { previewTemplate, sampleRecipient } from '../../templates/preview.ts'

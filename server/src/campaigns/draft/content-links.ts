@@ -1,5 +1,5 @@
-import { readHtml } from '../../mime/html-to-text.ts'
-import { trackableTarget } from '../../mime/rewrite-links.ts'
+import { readHtml } from '../../mime/html/html-to-text.ts'
+import { trackableTarget } from '../../mime/html/rewrite-links.ts'
 import type { CampaignLinkJson } from './links.ts'
 
 /** As many links of an email are tracked. */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
-import { lockSegments } from '../../segments/limits.ts'
+import { lockSegments } from '../../segments/definition/limits.ts'
 import { MAX_NAME } from '../../templates/template.ts'
 import { type Audience, resolveAudience, usesOfAudience } from './audience.ts'
 import type { CampaignContent } from './body.ts'

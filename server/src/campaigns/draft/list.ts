@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { FilterTime, readMoment } from '../../contacts/filter.ts'
+import { FilterTime, readMoment } from '../../contacts/selection/filter.ts'
 import { type Db, many, scalar } from '../../db/index.ts'
+import { choiceParam, PageQuery, pageInfo } from '../../http/core/paging.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
-import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 import { likePattern } from '../../lib/text/like-pattern.ts'
 import { CAMPAIGN_STATUSES, type CampaignRow, type CampaignStatus, LISTED_COLUMNS } from './campaign.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/process/log.ts'
 import { type CampaignKey, findCampaign } from '../draft/campaign.ts'
 import { readClickedLinks } from '../draft/links.ts'
 import { recountCampaign } from './counters.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
-import { readPage } from '../../http/paging.ts'
+import { readPage } from '../../http/core/paging.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob } from '../../jobs/job.ts'
 import { NIL_ID } from '../../lib/id.ts'

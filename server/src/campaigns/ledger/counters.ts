@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { toSnake } from '../../db/columns.ts'
 import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
-import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/email-ledger.ts'
+import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/outcomes/email-ledger.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { lock } from '../../ledger/locks.ts'
 import type { CampaignKey } from '../draft/campaign.ts'

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { withNames } from '../../contacts/name-fields.ts'
+import { withNames } from '../../contacts/fields/name-fields.ts'
 import type { Db } from '../../db/index.ts'
-import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
+import { CursorQuery, readKeysetPage } from '../../http/core/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { type CampaignRow, EXCLUSION_REASONS } from '../draft/campaign.ts'
 

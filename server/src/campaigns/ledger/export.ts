@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Tx } from '../../db/index.ts'
-import { ERROR_CODE_LIST } from '../../delivery/outbox/error-code.ts'
+import { ERROR_CODE_LIST } from '../../delivery/outbox/outcomes/error-code.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv/csv-export.ts'
 import type { CampaignRow } from '../draft/campaign.ts'

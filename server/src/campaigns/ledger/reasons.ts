@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Pool } from '../../db/index.ts'
-import { ERROR_CODE, ERROR_CODE_LIST } from '../../delivery/outbox/error-code.ts'
+import { ERROR_CODE, ERROR_CODE_LIST } from '../../delivery/outbox/outcomes/error-code.ts'
 import { searchWithin } from '../../http/limits/bounded-read.ts'
 import { LONG_SEARCH } from '../../http/limits/too-slow.ts'
 import type { CampaignRow } from '../draft/campaign.ts'

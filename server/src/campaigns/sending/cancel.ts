@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
 import { cancelStream, cancelStreamsOf } from '../../delivery/outbox/streams/streams.ts'
-import { nextRevision } from '../../http/if-match.ts'
+import { nextRevision } from '../../http/core/if-match.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, failByStatus, getCampaign } from '../draft/campaign.ts'
 import { lockCampaign } from '../draft/replace.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { isReadTimeout } from '../../db/errors/sql-state.ts'
 import { countRows, type Db, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
-import { isReadTimeout } from '../../db/sql-state.ts'
 import { type EmailType, maySendSql, SUPPRESSION_JOINS } from '../../delivery/rules/may-send.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { lockCaps, readRoom } from '../../projects/caps.ts'

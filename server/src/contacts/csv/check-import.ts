@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Db, scalar } from '../../db/index.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { tryLater } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors/errors.ts'
 import { isPersonal, loadSpelling } from '../../lib/network/mailbox-providers.ts'
 import { type CsvRow, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, toUtf8 } from './csv-encoding.ts'

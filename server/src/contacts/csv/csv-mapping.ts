@@ -1,4 +1,4 @@
-import { AppError, invalid } from '../../lib/errors.ts'
+import { AppError, invalid } from '../../lib/errors/errors.ts'
 import { isOptOutName } from './csv-columns.ts'
 
 /** What becomes of a column: `email`, `subscribed`, a field (`plan` or `data.plan`), or null to skip it. By the name in the header. */

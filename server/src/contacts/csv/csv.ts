@@ -1,6 +1,6 @@
-import { readStorableJson } from '../../http/json.ts'
+import { readStorableJson } from '../../http/core/json.ts'
 import { readAddress } from '../../lib/text/address.ts'
-import { type DataPatch, readData } from '../data.ts'
+import { type DataPatch, readData } from '../record/data.ts'
 import { findAddressColumn, optOutReader } from './csv-columns.ts'
 import { inPieces } from './csv-encoding.ts'
 import { type ColumnMapping, fieldOfTarget, findTarget, refuseUnknownColumns } from './csv-mapping.ts'

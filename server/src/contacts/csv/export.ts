@@ -5,9 +5,9 @@ import { NIL_ID } from '../../lib/id.ts'
 import { ownValue } from '../../lib/own-value.ts'
 import { csvCell } from '../../lib/text/csv-cell.ts'
 import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv/csv-export.ts'
-import { countContacts } from '../counts.ts'
-import { inIdRangeSql, JobFilter, rowMatchesSql, withNameFields } from '../filter.ts'
-import { type SegmentAccess, selectMembers } from '../segment-access.ts'
+import { countContacts } from '../record/counts.ts'
+import { inIdRangeSql, JobFilter, rowMatchesSql, withNameFields } from '../selection/filter.ts'
+import { type SegmentAccess, selectMembers } from '../selection/segment-access.ts'
 
 const MAX_COLUMNS = 1_000
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { isBadData } from '../../db/errors/sql-state.ts'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
-import { isBadData } from '../../db/sql-state.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import {
   advanceJob,
@@ -16,12 +16,12 @@ import {
   saveFile,
 } from '../../jobs/job.ts'
 import { createPacer } from '../../lib/concurrency/pacer.ts'
-import { fail, notFound } from '../../lib/errors.ts'
+import { fail, notFound } from '../../lib/errors/errors.ts'
 import { isId } from '../../lib/id.ts'
-import type { SegmentAccess } from '../segment-access.ts'
-import { jobSource } from '../source.ts'
-import type { Source } from '../subscription.ts'
-import { mergeUpserts, toUpsert, upsertAndCount, upsertContacts } from '../upsert.ts'
+import { mergeUpserts, toUpsert, upsertAndCount, upsertContacts } from '../changes/upsert.ts'
+import { jobSource } from '../record/source.ts'
+import type { Source } from '../record/subscription.ts'
+import type { SegmentAccess } from '../selection/segment-access.ts'
 import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
 import type { ColumnMapping } from './csv-mapping.ts'

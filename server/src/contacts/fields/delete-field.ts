@@ -4,9 +4,9 @@ import { countAffected, many, type Pool, type Tx, transact } from '../../db/inde
 import { reactToProject } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob, workInPieces } from '../../jobs/job.ts'
-import { tryLater } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors/errors.ts'
 import { NIL_ID } from '../../lib/id.ts'
-import { countContacts } from '../counts.ts'
+import { countContacts } from '../record/counts.ts'
 import { unregisterField } from './fields.ts'
 
 /** Contacts per transaction: few enough that a concurrent writer hardly waits. */

@@ -5,8 +5,8 @@ import { insertReactionsSql, reactToProject } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { lockSharedSql, tryLock } from '../../ledger/locks.ts'
 import { NIL_ID } from '../../lib/id.ts'
-import { countContacts } from '../counts.ts'
-import { type FieldType, inferType } from '../data.ts'
+import { countContacts } from '../record/counts.ts'
+import { type FieldType, inferType } from '../record/data.ts'
 
 const STANDARD = { createdAt: 'date', email: 'string', subscribed: 'boolean', updatedAt: 'date' } as const
 /** Up to this many contacts counting takes milliseconds; above, a job counts and the list shows its latest result. */

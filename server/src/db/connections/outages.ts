@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/process/log.ts'
 import { SECOND } from '../../lib/text/units.ts'
-import { isDatabaseUnavailable } from '../unavailable.ts'
+import { isDatabaseUnavailable } from '../errors/unavailable.ts'
 
 const RETRY_MS = 500
 /** Reasons of lines that have no error. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { ConfigError } from '../../lib/config.ts'
+import { ConfigError } from '../../lib/errors/config-error.ts'
 import { canReach, type UnixUser } from './home.ts'
 
 /** `folder` holds bin, lib and share. */

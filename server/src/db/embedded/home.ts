@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { ConfigError } from '../../lib/config.ts'
+import { ConfigError } from '../../lib/errors/config-error.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 
 export type UnixUser = { uid: number; gid: number }

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { ConfigError } from '../../lib/config.ts'
+import { ConfigError } from '../../lib/errors/config-error.ts'
 
 /** Held by the process that supervises the server, for as long as it lives: PostgreSQL releases it 4-12 ms after a kill -9. */
 const OWNER_LOCK = 7_357_003

@@ -3,7 +3,7 @@ import { closeSync, copyFileSync, lstatSync, mkdirSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigError } from '../../lib/config.ts'
+import { ConfigError } from '../../lib/errors/config-error.ts'
 import { type Cluster, dataFolder, ENVIRONMENT, give, whyNotRun } from './cluster.ts'
 import { birthOf, clusterName, isTaken, killStrays, signalProcess } from './processes.ts'
 

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { isId, lowestId } from '../../lib/id.ts'
 import { HOUR } from '../../lib/text/units.ts'
-import { FACT_TIMES } from '../outbox/email-ledger.ts'
+import { FACT_TIMES } from '../outbox/outcomes/email-ledger.ts'
 import { PRIORITIES, workflowStream } from '../outbox/streams/stream-of.ts'
 import { type EmailFact, type EmailFilter, type EmailStatus, emailMatchesSql, readsContent } from './filter.ts'
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Tx } from '../../db/index.ts'
 import { type CsvExport, type ExportedRow, queueCsvExport } from '../../projects/csv/csv-export.ts'
-import { SUPPRESSION_REASONS } from '../feedback/suppress.ts'
+import { SUPPRESSION_REASONS } from '../feedback/reports/suppress.ts'
 import { type SuppressionFilter, suppressionMatchesSql } from './suppressions.ts'
 
 /** Strict: a misspelt key must not export every suppression. */

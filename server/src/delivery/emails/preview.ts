@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'kysely'
 import { z } from 'zod'
-import { findContact } from '../../contacts/contact.ts'
+import { findContact } from '../../contacts/record/contact.ts'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { type Db, maybeOne, maybeScalar } from '../../db/index.ts'
+import { type Db, maybeOne } from '../../db/index.ts'
 import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
 import { findProjectOwner } from '../../ledger/owner-sql.ts'
 import { ownValue } from '../../lib/own-value.ts'
@@ -15,9 +16,10 @@ import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { resolveFromName } from '../../templates/outgoing-html.ts'
 import { findMissing, previewContent, sampleRecipient } from '../../templates/preview.ts'
-import { hasTags, inspectTemplate } from '../../templates/render.ts'
+import { hasTags, inspectTemplate } from '../../templates/rendering/render.ts'
 import { listHeaders } from '../message/list-headers.ts'
 import { readStored } from '../message/stored/read-stored.ts'
+import { findBytes } from '../outbox/contents/pieces.ts'
 import { type OwnVariables, variablesFor } from '../outbox/own-variables.ts'
 import type { EmailType } from '../rules/may-send.ts'
 
@@ -153,8 +155,8 @@ const asHtml = (text: string) => `<pre style="white-space:pre-wrap">${escapeHtml
 async function showSubmitted({ db, secrets }: Pick<Context, 'db' | 'secrets'>, projectId: string, email: Row) {
   const { subject, contentId } = email
   const owner = await findProjectOwner(db, projectId)
-  const load = () => maybeScalar<Buffer | null>(db)`select raw from contents where project_id = ${projectId} and id = ${contentId}`
-  const read = await readStored({ owner, secrets, isTracked: false, load: async () => (await load()) ?? undefined })
+  const row = sql`from contents where project_id = ${projectId} and id = ${contentId}`
+  const read = await readStored({ owner, secrets, isTracked: false, load: () => findBytes(db, { column: sql`raw`, row }) })
   if (!read) return { subject, html: '<p>The message is no longer stored.</p>', text: '', headers: [], requestDataCleared: true }
   const { html, text, headers } = read
   const ours = rebuildHeaders({ ...email, headers: {} }, subject, {}).filter(({ name }) => ADDED.test(name) && !hasName(headers, name))
@@ -188,9 +190,8 @@ function setValue(data: Record<string, unknown>, [key, ...rest]: string[]) {
 /** A message in the sandbox, as it would have been sent, without its tracking. Undefined when there is no such message. */
 export async function previewSandboxMessage({ db, secrets }: Pick<Context, 'db' | 'secrets'>, { projectId, id }: EmailId) {
   const owner = await findProjectOwner(db, projectId)
-  const load = async () =>
-    (await maybeOne<{ source: Buffer }>(db)`select source from sandbox_messages where project_id = ${projectId} and id = ${id}`)?.source
-  const read = await readStored({ owner, secrets, isTracked: true, load })
+  const row = sql`from sandbox_messages where project_id = ${projectId} and id = ${id}`
+  const read = await readStored({ owner, secrets, isTracked: true, load: () => findBytes(db, { column: sql`source`, row }) })
   if (!read) return undefined
   const { html, text, ...rest } = read
   const frameUrl = frameUrlOf(secrets, { kind: 'sandbox', projectId, id })

@@ -1,5 +1,5 @@
-import { GivenTime } from '../../http/validate.ts'
-import { invalid } from '../../lib/errors.ts'
+import { GivenTime } from '../../http/core/validate.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { DAY, SECOND } from '../../lib/text/units.ts'
 
 /** Clocks differ, and requests take time: up to this much in the past is now. */

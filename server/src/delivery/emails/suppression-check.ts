@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../../db/index.ts'
-import { SUPPRESSION_COLUMNS, type SuppressionRow } from '../feedback/suppress.ts'
+import { SUPPRESSION_COLUMNS, type SuppressionRow } from '../feedback/reports/suppress.ts'
 import { type EmailType, suppressesSql, verdict } from '../rules/may-send.ts'
 import { Suppression, showSuppression } from './suppressions.ts'
 

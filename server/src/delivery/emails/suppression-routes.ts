@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { transact } from '../../db/index.ts'
-import { DomainName } from '../../domains/name.ts'
+import { DomainName } from '../../domains/sender-domains/name.ts'
 import { SENDS_NOTHING } from '../../http/auth/declaration.ts'
-import { cursorList } from '../../http/paging.ts'
+import { cursorList } from '../../http/core/paging.ts'
+import type { App, Deps } from '../../http/core/types.ts'
+import { Address } from '../../http/core/validate.ts'
 import { NO_CONTENT, routesOf } from '../../http/resource.ts'
-import type { App, Deps } from '../../http/server.ts'
-import { Address } from '../../http/validate.ts'
-import { notFound } from '../../lib/errors.ts'
+import { notFound } from '../../lib/errors/errors.ts'
 import { CSV_FILE, csvExportRoutes, queueExportRoute, sendCsv } from '../../projects/csv/csv-export-routes.ts'
 import {
   parseEntry,
@@ -15,7 +15,7 @@ import {
   suppressManually,
   suppressManyManually,
   wholeDomain,
-} from '../feedback/suppress.ts'
+} from '../feedback/reports/suppress.ts'
 import { queueSuppressionExport, SuppressionExportBody, suppressionExport } from './export-suppressions.ts'
 import { checkAddress, SuppressionCheck } from './suppression-check.ts'
 import { listSuppressions, Suppression, SuppressionsQuery, showSuppression, streamSuppressions } from './suppressions.ts'

@@ -2,11 +2,11 @@ import { Readable } from 'node:stream'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Db, many } from '../../db/index.ts'
-import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
-import { Timestamp } from '../../http/validate.ts'
+import { CursorQuery, readKeysetPage } from '../../http/core/paging.ts'
+import { Timestamp } from '../../http/core/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { csvCell } from '../../lib/text/csv-cell.ts'
-import { SUPPRESSION_COLUMNS, SUPPRESSION_REASONS, type SuppressionRow } from '../feedback/suppress.ts'
+import { SUPPRESSION_COLUMNS, SUPPRESSION_REASONS, type SuppressionRow } from '../feedback/reports/suppress.ts'
 
 export const Suppression = z
   .object({

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne, one } from '../../db/index.ts'
-import { Timestamp } from '../../http/validate.ts'
+import { Timestamp } from '../../http/core/validate.ts'
 import { lowestId } from '../../lib/id.ts'
 import { HOUR } from '../../lib/text/units.ts'
 import { HELD } from '../outbox/refusals/hold.ts'

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { many, type Tx } from '../../db/index.ts'
-import type { OpenedEmail } from '../message/tracking-token.ts'
-import { CONTACT } from '../outbox/contact-id.ts'
-import { addEntries, type FactKind } from '../outbox/email-ledger.ts'
-import { FACTS } from '../outbox/ended.ts'
+import type { OpenedEmail } from '../message/links/tracking-token.ts'
+import { CONTACT } from '../outbox/outcomes/contact-id.ts'
+import { addEntries, type FactKind } from '../outbox/outcomes/email-ledger.ts'
+import { FACTS } from '../outbox/outcomes/ended.ts'
 
 const ROW = columns('emails', 'e', ['projectId', 'id', 'campaignId', 'test', 'opens', 'clicks'])
 /** An email whose opens and clicks are being counted. */

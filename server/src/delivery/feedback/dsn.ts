@@ -1,7 +1,7 @@
 import { classify } from '../transport/classify.ts'
 import type { MessageReport, ParsedMessage } from './inbound-message.ts'
-import { cleanReason } from './reason.ts'
-import type { EmailReport } from './report.ts'
+import { cleanReason } from './reports/reason.ts'
+import type { EmailReport } from './reports/report.ts'
 
 type ReportMessage = Pick<ParsedMessage, 'from' | 'text' | 'headers' | 'report'>
 

@@ -6,7 +6,7 @@ import { DAY, KB } from '../../lib/text/units.ts'
 import { findReturnPath } from '../message/return-path.ts'
 import { readReport } from './dsn.ts'
 import type { InboundMessage, InboundOutcome } from './inbound-message.ts'
-import { type ReportedEmail, storeAndApplyReport } from './report.ts'
+import { type ReportedEmail, storeAndApplyReport } from './reports/report.ts'
 
 /** Bytes of the message that are stored with its report. */
 const MAX_STORED = 64 * KB

@@ -5,7 +5,7 @@ import { maybeOne, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { newId } from '../../lib/id.ts'
 import { readAddress } from '../../lib/text/address.ts'
-import { addEntries } from '../outbox/email-ledger.ts'
+import { addEntries } from '../outbox/outcomes/email-ledger.ts'
 import type { InboundMessage, InboundOutcome } from './inbound-message.ts'
 
 /** Records a message to an address of a project as an email and an `email.received` event. Nothing is ever sent because of it. */

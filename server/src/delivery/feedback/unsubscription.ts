@@ -1,5 +1,5 @@
 import { many, type Tx } from '../../db/index.ts'
-import { addEntries, type LedgerEntry } from '../outbox/email-ledger.ts'
+import { addEntries, type LedgerEntry } from '../outbox/outcomes/email-ledger.ts'
 
 type Unsubscription = { projectId: string; contactId: string; emailId: string }
 

@@ -4,13 +4,13 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../lib/id.ts'
-import { createLog } from '../../lib/log.ts'
+import { createLog } from '../../lib/process/log.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
 import { bytesOf } from '../../mime/compose.ts'
 import { anyMime } from '../../mime/raw/mime-tree.arbitrary.ts'
 import type { RawContent } from '../outbox/contents/content.ts'
 import { type BuildRequest, createMessageBuilder } from './build.ts'
-import { readClickToken } from './tracking-token.ts'
+import { readClickToken } from './links/tracking-token.ts'
 
 const secrets = deriveSecrets('a master key of more than 32 characters')
 const build = createMessageBuilder({ secrets, publicUrl: 'https://mail.example', log: createLog('silent') })

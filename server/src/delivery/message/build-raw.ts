@@ -1,5 +1,5 @@
 import type { ComposedMessage } from '../../mime/compose.ts'
-import { plainHeader } from '../../mime/encode.ts'
+import { plainHeader } from '../../mime/encoding/encode.ts'
 import { changeBodyHtml } from '../../mime/raw/body-html.ts'
 import { hasField, readHead } from '../../mime/raw/head.ts'
 import { recodeTo7bit } from '../../mime/raw/recode.ts'

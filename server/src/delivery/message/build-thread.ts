@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
-import { createLog } from '../../lib/log.ts'
+import { createLog } from '../../lib/process/log.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
 import { lowerPriority } from '../../lib/threads/lower-priority.ts'
 import { noteThread } from '../../lib/threads/thread-progress.ts'

@@ -1,4 +1,4 @@
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/collections/cache.ts'
 import { KB, MB } from '../../lib/text/units.ts'
 import { type BodyTracking, type CompiledBody, compileBody, isSimpleValue, shapeOf } from '../../mime/compiled/compiled-body.ts'
 import { type CompiledHtml, compileHtml, readParts, unescapeHtml } from '../../mime/compiled/compiled-html.ts'
@@ -9,8 +9,8 @@ import type { FilledSkeleton, Skeleton } from '../../templates/outgoing-html.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, RawContent } from '../outbox/contents/content.ts'
 import { composeRaw } from './build-raw.ts'
-import { createTracking, isTracked, type TrackingSetting, untrackedPrefixes } from './tracking.ts'
-import { sharedEmailToken, sharedTargetToken, TOKEN_LENGTHS, tokensFor } from './tracking-token.ts'
+import { createTracking, isTracked, type TrackingSetting, untrackedPrefixes } from './links/tracking.ts'
+import { sharedEmailToken, sharedTargetToken, TOKEN_LENGTHS, tokensFor } from './links/tracking-token.ts'
 
 /** Input of a build, after rendering. Plain data, because it is sent to a thread. */
 export type BuildRequest = {

@@ -1,4 +1,4 @@
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/collections/cache.ts'
 import { MINUTE } from '../../lib/text/units.ts'
 
 /** Timeouts of one content after which its other emails are not tried. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
-import { insertEntriesSql } from './email-ledger.ts'
+import { insertEntriesSql } from './outcomes/email-ledger.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
 import type { StreamRef } from './streams/streams.ts'
 

@@ -6,22 +6,10 @@ import { type NewActivity, recordActivities } from '../../events/activities.ts'
 import { randomDigits, uuidFromHex } from '../../lib/id.ts'
 import { KB } from '../../lib/text/units.ts'
 import { METERED } from '../../projects/email-counts.ts'
-import type { EmailType } from '../rules/may-send.ts'
-import type { RawContent } from './contents/content.ts'
-import { insertAcceptedSql } from './email-ledger.ts'
+import type { NewContent } from './contents/new-content.ts'
+import { insertAcceptedSql } from './outcomes/email-ledger.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './streams/stream-of.ts'
 
-type ContentColumn = 'projectId' | 'id' | 'subject' | 'body' | 'fromAddress' | 'fromName' | 'replyTo' | 'templateId'
-export type NewContent = Pick<CamelRow<'contents'>, ContentColumn> & {
-  type: EmailType
-  /** Shown by inboxes beside the subject, hidden in the email. */
-  previewText?: string | null
-  headers: Record<string, string>
-  /** The version of the template. */
-  templateVersion?: number | null
-  /** A message that is sent as it is, instead of a body. */
-  raw?: RawContent & { bytes: Buffer }
-}
 export type NewAttachment = CamelRow<'attachments'>
 type EmailColumn = 'projectId' | 'id' | 'contentId' | 'contactId' | 'toAddress' | 'toName'
 export type NewEmail = EmailSource &

@@ -1,5 +1,5 @@
 import { scalars, type Tx } from '../../db/index.ts'
-import { settleByEvidence } from './evidence.ts'
+import { settleByEvidence } from './outcomes/evidence.ts'
 
 /** An email that was handed over: accepted by the provider, or without an outcome. */
 export type HandedOver = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { scalar, type Tx } from '../../db/index.ts'
-import { insertEntriesSql } from './email-ledger.ts'
+import { insertEntriesSql } from './outcomes/email-ledger.ts'
 
 /** Error codes of failures that a resend may overcome. The other failures are about the recipient or the content. */
 const RESENDABLE_CODES = ['transient', 'expired', 'domain_not_verified', 'provider_paused'] as const

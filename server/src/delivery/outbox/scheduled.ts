@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { maybeOne, type Tx } from '../../db/index.ts'
-import { insertEntriesSql } from './email-ledger.ts'
-import { notifyQueued } from './queue-notifications.ts'
+import { insertEntriesSql } from './outcomes/email-ledger.ts'
+import { notifyQueued } from './streams/queue-notifications.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
 
 /** The email `e` waits for the time that its request gave. */

@@ -1,23 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { isPermanent } from '../../db/errors/sql-state.ts'
 import { fixedStatement } from '../../db/fixed-statement.ts'
 import { many, type Pool, prepared, transact, transactAtOnce } from '../../db/index.ts'
-import { isPermanent } from '../../db/sql-state.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { newId } from '../../lib/id.ts'
 import { storable } from '../../lib/text/storable.ts'
-import type { ClaimedEmail } from './claim.ts'
-import { insertEntriesSql } from './email-ledger.ts'
-import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
-import type { EmailErrorCode } from './error-code.ts'
-import { settleByEvidence } from './evidence.ts'
 import { fewRows } from './keyed-plans.ts'
+import { insertEntriesSql } from './outcomes/email-ledger.ts'
+import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './outcomes/ended.ts'
+import { settleByEvidence } from './outcomes/evidence.ts'
+import type { Settlement } from './outcomes/settlement.ts'
 import {
   acceptedAfterCte,
   endStreaksSql,
-  type HeldRefusal,
   holdSql,
   type IsOnWire,
   REFUSAL_TIMING,
@@ -26,38 +24,6 @@ import {
 } from './refusals/hold.ts'
 import { insertRefusalsSql } from './refusals/refusal.ts'
 import { PRIORITIES } from './streams/stream-of.ts'
-
-/** Outcome of an attempt, as written to the row. */
-export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
-  /** Bulk waits longer for a larger batch. */
-  priority?: number
-  state: 'sent' | 'failed' | 'skipped' | 'deferred' | 'queued' | 'unknown'
-  error: string | null
-  code?: EmailErrorCode | null
-  /** The rendered subject, if it differs from the content's. */
-  subject?: string | undefined
-  providerId?: string | null
-  /** For `deferred`. */
-  waitSeconds?: number | null
-  /** Counts as a failure; after enough of them the email fails permanently. */
-  failed?: boolean
-  /** The address does not exist: a hard bounce. */
-  unknownRecipient?: boolean
-  /** The address that was tried. */
-  toAddress?: string
-  /** The email was not permitted to leave: not counted among the attempts that are shown. */
-  putBack?: boolean
-  /** Rendering or building it ran out of time. */
-  timedOut?: boolean
-  /** The sender domain. An accepted recipient ends its streaks of equal refusals. */
-  domain?: string
-  /** Its refusal was held: with any other outcome than a further refusal it is not any more. */
-  wasHeld?: boolean
-  /** A refusal that is held. */
-  refusal?: HeldRefusal
-  /** When the dialogue with the server began, by the monotonic clock of this process. */
-  beganAt?: number
-}
 
 /** How refusals are held. */
 type RefusalOptions = { timing: RefusalTiming; isOnWire?: IsOnWire }

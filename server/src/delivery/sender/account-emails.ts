@@ -10,7 +10,7 @@ import {
 } from '../../account-emails/queue.ts'
 import { type Pool, transact } from '../../db/index.ts'
 import { every } from '../../lib/concurrency/every.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/process/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { escapeHtml } from '../../lib/text/html.ts'
 import { DAY } from '../../lib/text/units.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
-import { END_COLUMNS, type EndedEmail, EXPIRES_AFTER_DAYS, recordEnds } from '../outbox/ended.ts'
+import { END_COLUMNS, type EndedEmail, EXPIRES_AFTER_DAYS, recordEnds } from '../outbox/outcomes/ended.ts'
 import { PRIORITIES } from '../outbox/streams/stream-of.ts'
 
 /**

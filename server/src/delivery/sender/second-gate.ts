@@ -2,7 +2,7 @@ import type { Pool } from '../../db/index.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Contents } from '../outbox/contents/content.ts'
-import type { Settlement } from '../outbox/settle.ts'
+import type { Settlement } from '../outbox/outcomes/settlement.ts'
 import { passGate } from './gate.ts'
 import { idOf, PUT_BACK, settlementOfRefused } from './settlements.ts'
 

@@ -1,5 +1,5 @@
 import type { Pool } from '../../db/index.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/process/log.ts'
 import type { ReadyEmail } from './build-email.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Health } from './limits/health.ts'

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { type Db, one } from '../../db/index.ts'
 import type { SenderDomain } from '../../domains/verified.ts'
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/collections/cache.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import type { DkimKey } from '../../mime/dkim.ts'
 

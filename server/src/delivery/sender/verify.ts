@@ -1,16 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { transact } from '../../db/index.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
+import { claimProbe, endProbe, isStillPaused, type Probe, reserveProbes, returnProbe, type VerifyingPause } from '../outbox/probes.ts'
 import type { RefusalTiming } from '../outbox/refusals/hold.ts'
-import {
-  claimProbe,
-  endProbe,
-  isStillPaused,
-  type Probe,
-  reserveProbes,
-  returnProbe,
-  type VerifyingPause,
-} from '../outbox/refusals/probes.ts'
 import { applyVerdicts, askAgain, hasHeldRefusals, pauseStreaks } from '../outbox/refusals/verdicts.ts'
 import type { ReadyEmail } from './build-email.ts'
 import type { Dispatcher } from './dispatch.ts'

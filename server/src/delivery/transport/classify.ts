@@ -45,10 +45,28 @@ const BLAMES_ACCOUNT_OR_DOMAIN: Means = { action: 'retry', about: 'recipient', r
 /** Enhanced codes by which a receiver says that an address does not exist. */
 const UNKNOWN_RECIPIENT_CODES = new Set(['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10'])
 
+type Words = { test(text: string): boolean }
+
+/** The longest phrase that `near` looks for, in words. */
+const PHRASE = 3
+
+/**
+ * A word that ends with `first`, and a phrase that begins with `then`, at most `apart` words behind it. An expression for both would try each
+ * start against each end.
+ */
+const near = (first: RegExp, then: RegExp, apart: number): Words => ({
+  test(text) {
+    const words = text.split(' ')
+    const phraseAt = (index: number) => words.slice(index, index + PHRASE).join(' ')
+    const follows = (index: number) => words.slice(index, index + apart + 1).some((_, after) => then.test(phraseAt(index + after)))
+    return words.some((word, index) => first.test(word) && follows(index + 1))
+  },
+})
+
 /** Texts that say the same without such a code. A bare 550 is not enough: as many servers use it for a message or for its origin. */
-const UNKNOWN_RECIPIENT_TEXTS = [
+const UNKNOWN_RECIPIENT_TEXTS: Words[] = [
   /\b(no such|unknown|non-?existent) (user|recipient|mailbox|address)\b/,
-  /\b(user|recipient|mailbox|address)( \S+){0,6}? (unknown|not found|does(n't| not) exist)\b/,
+  near(/\b(user|recipient|mailbox|address)$/, /^(unknown|not found|does(n't| not) exist)\b/, 6),
   /\bno (user|mailbox) here\b/,
   /\buser does(n't| not) have an? (\S+ )?account\b/,
 ]
@@ -56,8 +74,8 @@ const UNKNOWN_RECIPIENT_TEXTS = [
 const ABOUT_US = /\b(your|sender|client host|helo|ehlo|ip|authentication|quota|rate|relay|spf|dkim|dmarc|policy|blocked|blacklist(ed)?)\b/
 /** An account or a domain may be that of the recipient. Beside such a word it is ours. */
 const OUR_ACCOUNT_OR_DOMAIN = [
-  /\b(account|domain)\b[^\w\s]*( \S+){0,4}? [^\w\s]*(your|our|customer|sender|disabled|suspended|inactive)\b/,
-  /\b(your|our|customer|sender|disabled|suspended|inactive)\b[^\w\s]*( \S+){0,4}? [^\w\s]*(account|domain)\b/,
+  near(/\b(account|domain)[^\w\s]*$/, /^[^\w\s]*(your|our|customer|sender|disabled|suspended|inactive)\b/, 4),
+  near(/\b(your|our|customer|sender|disabled|suspended|inactive)[^\w\s]*$/, /^[^\w\s]*(account|domain)\b/, 4),
 ]
 const isAboutUs = (text: string) => ABOUT_US.test(text) || OUR_ACCOUNT_OR_DOMAIN.some((words) => words.test(text))
 
@@ -97,21 +115,27 @@ const ACCOUNT_RATE: Rule = {
   means: { action: 'retry', about: 'provider', throttled: true },
 }
 
+/** A permanent refusal that says one of these. */
+const permanent = (...said: Words[]): Words => ({ test: (text) => text.startsWith('5') && said.some((words) => words.test(text)) })
+
 /** Replies to RCPT TO, DATA and the final dot. The first rule that matches "code enhanced-code text" decides. */
 const RECIPIENT_RULES: Rule[] = [
   ACCOUNT_RATE,
   // Credentials or account.
   { when: /^(530|534|535|538)\b/, means: BLAMES_ACCOUNT_OR_DOMAIN },
   {
-    when: /^5.*(relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform)/i,
+    when: permanent(/relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform/i),
     means: BLAMES_ACCOUNT_OR_DOMAIN,
   },
-  { when: /^5.*(daily (\S+ ){0,4}(quota|limit) exceeded|submission ?quota ?exceeded)/i, means: BLAMES_ACCOUNT_OR_DOMAIN },
+  {
+    when: permanent(near(/daily$/i, /^(quota|limit) exceeded/i, 4), /submission ?quota ?exceeded/i),
+    means: BLAMES_ACCOUNT_OR_DOMAIN,
+  },
   { when: /^\d+ 5\.(1\.8 .*outbound|7\.25|7\.7\d\d)\b/, means: BLAMES_ACCOUNT_OR_DOMAIN },
   // The receiver requires authentication: SPF, DKIM or DMARC of the domain are wrong.
   { when: /^\d+ 5\.7\.(26|27|30|32|40|509|515)\b/, means: BLAMES_ACCOUNT_OR_DOMAIN },
   // The provider does not allow this from address.
-  { when: /^5.*(email address is not verified|sender address rejected: not owned by)/i, means: BLAMES_ACCOUNT_OR_DOMAIN },
+  { when: permanent(/email address is not verified|sender address rejected: not owned by/i), means: BLAMES_ACCOUNT_OR_DOMAIN },
   // Not for 4.2.x: a mailbox may be full or busy for its own reasons. Not for a daily quota, which a slower pace does not avoid.
   {
     when: /^4\d\d (?!4\.2\.)(?!.*\bdaily\b).*(throttl|rate.?limit|too many|too much mail|slow down|server busy|(thread|connections?) limit exceeded)/i,

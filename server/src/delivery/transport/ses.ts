@@ -1,7 +1,7 @@
 import type { SendEmailCommandInput } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from '../../lib/config.ts'
 import { crash } from '../../lib/crash-point.ts'
-import { createSesClient, isUnreached, refusalIn } from '../../lib/network/ses-client.ts'
+import { createSesClient, isUnreached, refusalIn } from '../../lib/ses-client.ts'
 import { SECOND } from '../../lib/text/units.ts'
 import { classifySesRefusal, type SesRefusal } from './classify-ses.ts'
 import { fitToServer } from './fit-server.ts'

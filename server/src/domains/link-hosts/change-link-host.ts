@@ -1,8 +1,8 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { type createQuotaCounter, QUOTAS, type Quota } from '../../http/limits/quotas.ts'
-import { fail } from '../../lib/errors.ts'
-import type { Log } from '../../lib/log.ts'
-import type { DomainRow } from '../domain.ts'
+import { fail } from '../../lib/errors/errors.ts'
+import type { Log } from '../../lib/process/log.ts'
+import type { DomainRow } from '../sender-domains/domain.ts'
 import { assertLinkHostName, type ReservedNames, refuseUnprovenDomain, setLinkHost } from './link-host.ts'
 
 type Deps = { db: Pool; log: Log; config: ReservedNames; attempts: ReturnType<typeof createQuotaCounter> }

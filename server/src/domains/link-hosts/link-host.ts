@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { isDuplicate } from '../../db/errors/sql-state.ts'
 import { countRows, type Db, many, maybeOne, type Tx } from '../../db/index.ts'
-import { isDuplicate } from '../../db/sql-state.ts'
 import { type Config, ownNamesOf } from '../../lib/config.ts'
-import { fail, invalid } from '../../lib/errors.ts'
+import { fail, invalid } from '../../lib/errors/errors.ts'
 import { recordFacts } from '../../webhooks/facts.ts'
-import { DOMAIN_COLUMNS, type DomainRow } from '../domain.ts'
-import { DomainName } from '../name.ts'
-import { isProven } from '../proof.ts'
+import { DOMAIN_COLUMNS, type DomainRow } from '../sender-domains/domain.ts'
+import { DomainName } from '../sender-domains/name.ts'
+import { isProven } from '../sender-domains/proof.ts'
 
 export const LinkHostBody = z.object({
   linkHost: DomainName.nullable()

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { ANYONE } from '../../http/auth/declaration.ts'
+import type { App, Deps } from '../../http/core/types.ts'
 import { linkHostsOf } from '../../http/link-host-guard.ts'
 import { routesOf } from '../../http/resource.ts'
-import type { App, Deps } from '../../http/server.ts'
-import { notFound } from '../../lib/errors.ts'
-import { DomainName } from '../name.ts'
+import { notFound } from '../../lib/errors/errors.ts'
+import { DomainName } from '../sender-domains/name.ts'
 import { mayHaveCertificate, PROOF_PATH } from './link-host.ts'
 
 const Host = z.object({ domain: z.string().max(1_000).optional() })

@@ -1,4 +1,4 @@
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 import { ANYONE } from './declaration.ts'
 
 /** Headers of responses that pages of other origins may read. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 
 export const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, orFail, prepared, type Tx } from '../../db/index.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError } from '../../lib/errors/errors.ts'
 import type { CallingProject } from './key-lookup.ts'
 
 /** The calling project, with its key as it was when the request arrived. */

@@ -1,6 +1,6 @@
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/collections/cache.ts'
 import { createWindowCounter } from '../../lib/concurrency/window-counter.ts'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 import { networkOf } from '../../lib/network/network.ts'
 import { MINUTE } from '../../lib/text/units.ts'
 

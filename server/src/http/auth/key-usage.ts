@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
-import { createCache } from '../../lib/cache.ts'
-import type { Log } from '../../lib/log.ts'
+import { createCache } from '../../lib/collections/cache.ts'
+import type { Log } from '../../lib/process/log.ts'
 import { MINUTE, SECOND } from '../../lib/text/units.ts'
 
 /** `keyId`: null for the pair of a project. */

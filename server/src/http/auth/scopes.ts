@@ -1,4 +1,4 @@
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 import type { RouteDeclaration } from './declaration.ts'
 
 /** What a secret key may do. docs/keys.md has the meaning of each. */

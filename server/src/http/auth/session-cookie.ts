@@ -1,7 +1,7 @@
 import { parse, type SerializeOptions, serialize } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { maybeOne } from '../../db/index.ts'
-import type { Deps } from '../server.ts'
+import type { Deps } from '../core/types.ts'
 
 /** On https the `__Host-` prefix makes browsers refuse the cookie from any other host, path or plain http. */
 function sessionCookie(publicUrl: string): { name: string; options: SerializeOptions } {

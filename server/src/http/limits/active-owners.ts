@@ -1,5 +1,5 @@
 import { SECOND } from '../../lib/text/units.ts'
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 
 /** An owner without a request for this long keeps nothing waiting. */
 const ACTIVE_MS = SECOND

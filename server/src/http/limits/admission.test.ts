@@ -1,8 +1,8 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import Fastify from 'fastify'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createLog } from '../../lib/log.ts'
-import type { App } from '../server.ts'
+import { createLog } from '../../lib/process/log.ts'
+import type { App } from '../core/types.ts'
 import { limitAdmission } from './admission.ts'
 
 /** A server whose requests to /held and /slow wait until the test ends them. A key that begins with `good` is accepted. */

@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/collections/cache.ts'
 import { createCounts } from '../../lib/concurrency/counts.ts'
-import { tryLater } from '../../lib/errors.ts'
-import type { Log } from '../../lib/log.ts'
+import { tryLater } from '../../lib/errors/errors.ts'
+import type { Log } from '../../lib/process/log.ts'
 import { overloadRefusals } from '../../lib/process/metrics.ts'
-import { createRareWarning } from '../../lib/rare-warning.ts'
+import { createRareWarning } from '../../lib/process/rare-warning.ts'
 import { SECOND } from '../../lib/text/units.ts'
-import { envelope } from '../errors.ts'
-import { isHealthPath } from '../health.ts'
-import type { App } from '../server.ts'
+import { envelope } from '../core/errors.ts'
+import { isHealthPath } from '../core/health-path.ts'
+import type { App } from '../core/types.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,13 +2,13 @@ import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Arrival, type ByteBudgetLimits, type ByteHold, createByteBudget, SMALL_BODY } from '../../lib/budget/byte-budget.ts'
 import type { Config } from '../../lib/config.ts'
-import { AppError, tryLater } from '../../lib/errors.ts'
+import { AppError, tryLater } from '../../lib/errors/errors.ts'
 import { networkOf } from '../../lib/network/network.ts'
 import { cutOffs } from '../../lib/process/metrics.ts'
 import { MB } from '../../lib/text/units.ts'
-import { maxFormBytes } from '../form-file.ts'
-import { createValueCounter } from '../json.ts'
-import type { App } from '../server.ts'
+import { maxFormBytes } from '../core/form-file.ts'
+import { createValueCounter } from '../core/json.ts'
+import type { App } from '../core/types.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

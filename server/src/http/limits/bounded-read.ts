@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { countRows, type Db, one, type Pool, type Tx } from '../../db/index.ts'
 import { withStatementTimeout } from '../../db/statement-timeout.ts'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 
 /** Runs a read whose cost depends on its filter. A read that takes too long is a 503 with advice, not a burden for others. */
 export const searchWithin = <T>(db: Pool, { ms, advice }: { ms: number; advice: string }, read: (tx: Tx) => Promise<T>): Promise<T> =>

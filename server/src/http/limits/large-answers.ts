@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/collections/cache.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { tryLater } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors/errors.ts'
 import { KB, MINUTE } from '../../lib/text/units.ts'
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 import { shareHandler } from './slow-reads.ts'
 
 /** Bytes from which a response counts as large. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
 import { KB } from '../../lib/text/units.ts'
-import { readJson } from '../json.ts'
+import { readJson } from '../core/json.ts'
 
 /** Bytes from which parsing may take milliseconds: 1 MB of small objects takes 40. */
 const LARGE = 128 * KB

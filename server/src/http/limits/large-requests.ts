@@ -1,8 +1,8 @@
 import type { Rests } from '../../lib/concurrency/rests.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { tryLater } from '../../lib/errors.ts'
+import { tryLater } from '../../lib/errors/errors.ts'
 import { KB, SECOND } from '../../lib/text/units.ts'
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 import { SLOW_READS_PER_OWNER } from './slow-reads.ts'
 
 /** Body bytes from which a request takes the database and this process noticeable time. */

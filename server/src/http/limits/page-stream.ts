@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { PAGE_BYTES } from '../paging.ts'
+import { PAGE_BYTES } from '../core/paging.ts'
 
 type Sized = { id: string; bytes: number }
 type Page<Item, Rest> = { portions: string[][]; read: (ids: string[]) => Promise<Item[]>; rest: Rest }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { one, type Pool, type Tx } from '../../db/index.ts'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { DAY, HOUR, SECOND } from '../../lib/text/units.ts'
 

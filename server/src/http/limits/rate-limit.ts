@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
+import { isMissingReference } from '../../db/errors/sql-state.ts'
 import { one, type Pool } from '../../db/index.ts'
-import { countPresent } from '../../db/presence.ts'
-import { isMissingReference } from '../../db/sql-state.ts'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
+import { countPresent } from '../../nodes/presence.ts'
 
 /** A lease is this fraction of the limit: all nodes together hold at most 5 % of it unspent. */
 const SHARES = 20

@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os'
 import type { FastifyRequest as Request, RouteOptions } from 'fastify'
 import type { Rests } from '../../lib/concurrency/rests.ts'
 import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
-import { fail, tryLater } from '../../lib/errors.ts'
-import type { App } from '../server.ts'
+import { fail, tryLater } from '../../lib/errors/errors.ts'
+import type { App } from '../core/types.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,4 +1,4 @@
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 
 /** Longest statement that evaluates a condition over all contacts of a project. */
 export const LONG_STATEMENT_MS = 10_000

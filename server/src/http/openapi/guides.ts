@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply } from 'fastify'
-import { notFound } from '../../lib/errors.ts'
+import { notFound } from '../../lib/errors/errors.ts'
 import { ANYONE } from '../auth/declaration.ts'
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 
 /** Beside the built server; from the sources, those of the last build. */
 const FOLDERS = ['./guides/', '../../../dist/guides/'].map((path) => fileURLToPath(new URL(path, import.meta.url)))

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Config } from '../../lib/config.ts'
-import { notFound } from '../../lib/errors.ts'
+import { notFound } from '../../lib/errors/errors.ts'
 import { ANYONE } from '../auth/declaration.ts'
 import { readSessionCookie } from '../auth/session-cookie.ts'
-import type { App } from '../server.ts'
+import type { App } from '../core/types.ts'
 
 const OURS = fileURLToPath(new URL('./reference-page/', import.meta.url))
 

@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
-import { ERRORS, type ErrorCode } from '../../lib/errors.ts'
+import { ERRORS, type ErrorCode } from '../../lib/errors/errors.ts'
 import type { Caller } from '../auth/declaration.ts'
-import { ErrorEnvelope, PlainError } from '../errors.ts'
+import { ErrorEnvelope, PlainError } from '../core/errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
 import { DAY, MINUTE } from '../text/units.ts'
-import { offsetReader } from '../timezone.ts'
+import { offsetReader } from './timezone.ts'
 
 const FIELDS = ['minute', 'hour', 'day of month', 'month', 'day of week']
 

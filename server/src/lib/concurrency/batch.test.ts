@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { AppError } from '../errors.ts'
+import { AppError } from '../errors/errors.ts'
 import { type BatchOutcome, createBatcher } from './batch.ts'
 
 type Item = { id: number; weight: number; guilty?: boolean }

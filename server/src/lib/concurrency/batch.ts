@@ -1,4 +1,4 @@
-import { tryLater } from '../errors.ts'
+import { tryLater } from '../errors/errors.ts'
 import { batchSize } from '../process/metrics.ts'
 
 /** Outcome of one item. The items of a batch may have different outcomes. */

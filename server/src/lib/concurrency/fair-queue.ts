@@ -1,4 +1,4 @@
-import { tryLater } from '../errors.ts'
+import { tryLater } from '../errors/errors.ts'
 import { createCounts } from './counts.ts'
 
 type Options = {

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../process/log.ts'
 
 /** Runs every step in order. A step that fails is logged and does not keep the later ones from running. */
 export async function runEach(steps: Record<string, () => Promise<unknown>>, log: Pick<Log, 'warn'>) {

@@ -1,4 +1,4 @@
-import { createCache } from '../cache.ts'
+import { createCache } from '../collections/cache.ts'
 
 /** Counts per key in fixed windows, in this process only. Bounded: under a flood of keys the oldest are dropped first. */
 export function createWindowCounter({ limit, windowMs, maxKeys = 50_000 }: { limit: number; windowMs: number; maxKeys?: number }) {

@@ -1,5 +1,5 @@
 import { type MxRecord, promises } from 'node:dns'
-import { createCache } from '../cache.ts'
+import { createCache } from '../collections/cache.ts'
 import { MINUTE } from '../text/units.ts'
 
 /**

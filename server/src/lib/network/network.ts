@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { createCache } from '../cache.ts'
+import { createCache } from '../collections/cache.ts'
 
 /** Key for limits by address. For IPv6 the /64 network: one customer has 2^64 addresses and can change between them. */
 export function networkOf(ip: string) {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { Log } from '../log.ts'
-import { createRareWarning } from '../rare-warning.ts'
 import { SECOND } from '../text/units.ts'
+import type { Log } from './log.ts'
+import { createRareWarning } from './rare-warning.ts'
 
 /** Where spans go: a collector that speaks OTLP over HTTP. `ratio`: the share of traces that is recorded. */
 export type TracingConfig = { endpoint: string; headers: Record<string, string>; ratio: number }

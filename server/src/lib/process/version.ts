@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { VERSION } from '../version.ts'
+import { VERSION } from './version-number.ts'
 
 /** The folder of the package: that of the repository, or of an installation. */
 function findRoot(): string | undefined {

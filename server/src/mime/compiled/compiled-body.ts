@@ -1,6 +1,6 @@
-import { BOUNDARY, LONGEST_PLAIN, normaliseLines } from '../encode.ts'
-import { boundOfQuoted, MAX_COLUMN, type QuotedWriter, writeQuoted } from '../quoted-printable.ts'
-import { backgroundPixel, hiddenLink, MAX_LINKS, pixel, trackableTarget } from '../rewrite-links.ts'
+import { BOUNDARY, LONGEST_PLAIN, normaliseLines } from '../encoding/encode.ts'
+import { boundOfQuoted, MAX_COLUMN, type QuotedWriter, writeQuoted } from '../encoding/quoted-printable.ts'
+import { backgroundPixel, hiddenLink, MAX_LINKS, pixel, trackableTarget } from '../html/rewrite-links.ts'
 import type { CompiledHtml, HtmlPiece } from './compiled-html.ts'
 import { type Filling, fill } from './slotted-html.ts'
 

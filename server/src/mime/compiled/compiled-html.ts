@@ -1,6 +1,6 @@
-import { isShort, type LayoutCalls, type LinkSpan, MAX_READ, readHtml, walkHtml } from '../html-to-text.ts'
-import { createLinkTracker, rewriteLinks, type TrackingUrls, trackableTarget } from '../rewrite-links.ts'
-import { collapseSpaces, TextLayout } from '../text-layout.ts'
+import { isShort, type LayoutCalls, type LinkSpan, MAX_READ, readHtml, walkHtml } from '../html/html-to-text.ts'
+import { createLinkTracker, rewriteLinks, type TrackingUrls, trackableTarget } from '../html/rewrite-links.ts'
+import { collapseSpaces, TextLayout } from '../html/text-layout.ts'
 import { type Filling, fill, fillingOf, hasFixedStructure, hasMark, joinSlots, markOf, markSlots } from './slotted-html.ts'
 
 /** A link, with its attribute as it is in the source. A target without values is checked once; undefined when it is never tracked. */

@@ -1,5 +1,5 @@
-import { base64Lines } from '../encode.ts'
-import { quotedPrintable } from '../quoted-printable.ts'
+import { base64Lines } from '../encoding/encode.ts'
+import { quotedPrintable } from '../encoding/quoted-printable.ts'
 import { fieldsOf } from './head.ts'
 import type { MimePart } from './parts.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { base64Lines } from '../encode.ts'
-import { quotedPrintable } from '../quoted-printable.ts'
+import { base64Lines } from '../encoding/encode.ts'
+import { quotedPrintable } from '../encoding/quoted-printable.ts'
 
 /** MIME messages of others, for tests: nested parts, odd encodings and boundaries, text in 8 bits, long lines. All lines end with CRLF. */
 

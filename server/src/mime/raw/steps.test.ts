@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Steps } from '../../lib/text/steps.ts'
-import { structuredTokens } from '../encode.ts'
+import { structuredTokens } from '../encoding/encode.ts'
 import { decodeWords } from './encoded-words.ts'
 import { splitComments } from './from-header.ts'
 import { MalformedMessage } from './head.ts'

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { maybeOne, transact } from '../../db/index.ts'
 import type { Schema } from '../../db/schema.ts'
+import type { Deps } from '../../http/core/types.ts'
+import { Id } from '../../http/core/validate.ts'
 import { NO_CONTENT, type PersonRoutes } from '../../http/resource.ts'
-import type { Deps } from '../../http/server.ts'
-import { Id } from '../../http/validate.ts'
-import { fail, notFound } from '../../lib/errors.ts'
+import { fail, notFound } from '../../lib/errors/errors.ts'
 import { isId } from '../../lib/id.ts'
-import { openKeys, readKeyUsage } from '../keys.ts'
 import {
   ApiKey,
   ApiKeyWithSecret,
@@ -19,6 +18,7 @@ import {
   rotateApiKey,
 } from './api-key.ts'
 import { KeyBody, KeyChanges, RotateBody, readKeySettings, readNewKey } from './key-settings.ts'
+import { openKeys, readKeyUsage } from './keys.ts'
 
 const KeyParam = z.object({ id: Id('project'), keyId: z.string() })
 /** Ids of the keys of the pair. */

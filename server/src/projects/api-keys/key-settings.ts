@@ -1,8 +1,8 @@
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
 import { SCOPES } from '../../http/auth/scopes.ts'
-import { GivenTime } from '../../http/validate.ts'
-import { invalid } from '../../lib/errors.ts'
+import { GivenTime } from '../../http/core/validate.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { parseCidr } from '../../lib/network/cidr.ts'
 
 const MAX_LIST = 50

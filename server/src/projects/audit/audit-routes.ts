@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { cursorList } from '../../http/paging.ts'
+import { cursorList } from '../../http/core/paging.ts'
+import type { Deps } from '../../http/core/types.ts'
 import type { PersonRoutes } from '../../http/resource.ts'
-import type { Deps } from '../../http/server.ts'
 import { sendCsv } from '../csv/csv-export-routes.ts'
 import { AuditQuery, listAuditEntries, ProjectAuditEntry, streamAuditEntries } from './audit.ts'
 

@@ -3,12 +3,12 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import { z } from 'zod'
 import { type Db, type Tx, transact } from '../../db/index.ts'
 import { SENDS_NOTHING } from '../../http/auth/declaration.ts'
-import { PlainError } from '../../http/errors.ts'
+import { PlainError } from '../../http/core/errors.ts'
+import type { App, Deps } from '../../http/core/types.ts'
 import { routesOf } from '../../http/resource.ts'
-import type { App, Deps } from '../../http/server.ts'
 import { findJob, type JobId, JobView, Queued } from '../../jobs/job.ts'
 import { readPiece } from '../../jobs/pieces.ts'
-import { type ErrorCode, fail, failPlainly, notFound } from '../../lib/errors.ts'
+import { type ErrorCode, fail, failPlainly, notFound } from '../../lib/errors/errors.ts'
 import { isId } from '../../lib/id.ts'
 
 type ExportedList = {

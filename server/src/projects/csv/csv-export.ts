@@ -1,10 +1,10 @@
 import type { RawBuilder } from 'kysely'
 import { type Db, type Pool, type Tx, transact } from '../../db/index.ts'
-import { readPage } from '../../http/paging.ts'
+import { readPage } from '../../http/core/paging.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { advanceJob, completeJob, countUnfinished, failJob, type JobId, lockJob, queueJob, type WatchedJob } from '../../jobs/job.ts'
 import { dropPiecesBeyond, savePiece } from '../../jobs/pieces.ts'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 import { csvCell } from '../../lib/text/csv-cell.ts'
 import { MB } from '../../lib/text/units.ts'
 

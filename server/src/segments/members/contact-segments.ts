@@ -4,9 +4,9 @@ import { evaluationOf, matchesInTurns } from '../../conditions/match.ts'
 import { type Db, many } from '../../db/index.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
-import { readContext } from '../evaluate.ts'
-import { resolveSegments } from '../expressions.ts'
-import { MAX_SEGMENTS, SEGMENT_TYPES } from '../segment.ts'
+import { resolveSegments } from '../definition/expressions.ts'
+import { MAX_SEGMENTS, SEGMENT_TYPES } from '../definition/segment.ts'
+import { readContext } from '../evaluation/evaluate.ts'
 
 export const ContactSegment = z.object({
   id: z.uuid(),

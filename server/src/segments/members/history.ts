@@ -2,13 +2,13 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, scalar } from '../../db/index.ts'
 import { allCounts } from '../../events/counts.ts'
-import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
-import { Timestamp } from '../../http/validate.ts'
-import { fail } from '../../lib/errors.ts'
+import { CursorQuery, readKeysetPage } from '../../http/core/paging.ts'
+import { Timestamp } from '../../http/core/validate.ts'
+import { fail } from '../../lib/errors/errors.ts'
 import { lowestId } from '../../lib/id.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { DAY } from '../../lib/text/units.ts'
-import { entryEventOf, exitEventOf, type SegmentRow } from '../segment.ts'
+import { entryEventOf, exitEventOf, type SegmentRow } from '../definition/segment.ts'
 
 const TYPES = ['entry', 'exit'] as const
 

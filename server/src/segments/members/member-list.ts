@@ -1,15 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../../contacts/contact.ts'
+import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../../contacts/record/contact.ts'
 import { type Db, many, type Pool, type Tx } from '../../db/index.ts'
+import { CursorQuery, PageQuery, pageInfo, readKeysetPage, writeCursor } from '../../http/core/paging.ts'
 import { pagePortions } from '../../http/limits/page-stream.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../../http/limits/too-slow.ts'
-import { CursorQuery, PageQuery, pageInfo, readKeysetPage, writeCursor } from '../../http/paging.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { scanContacts } from '../../projects/scans.ts'
-import { countForList } from '../counts.ts'
-import type { SegmentRow } from '../segment.ts'
-import { segmentSql } from '../selection.ts'
+import type { SegmentRow } from '../definition/segment.ts'
+import { countForList } from '../evaluation/counts.ts'
+import { segmentSql } from './selection.ts'
 
 /** `limit` is another name of `pageSize`, as in other lists by cursor. */
 export const MembersQuery = PageQuery.extend(CursorQuery.shape)

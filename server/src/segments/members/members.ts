@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { NO_DATA } from '../../contacts/data.ts'
-import type { Source } from '../../contacts/subscription.ts'
-import { toUpsert, upsertContacts } from '../../contacts/upsert.ts'
+import { toUpsert, upsertContacts } from '../../contacts/changes/upsert.ts'
+import { NO_DATA } from '../../contacts/record/data.ts'
+import type { Source } from '../../contacts/record/subscription.ts'
 import { many, maybeScalar, type Pool, scalars, type Tx, transact } from '../../db/index.ts'
-import { failPlainly, notFound } from '../../lib/errors.ts'
+import { failPlainly, notFound } from '../../lib/errors/errors.ts'
 import { readAddress } from '../../lib/text/address.ts'
 import { staticMembersChanged } from '../tracking/tracking.ts'
 

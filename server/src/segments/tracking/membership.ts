@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
-import { entryEventOf, exitEventOf } from '../segment.ts'
+import { entryEventOf, exitEventOf } from '../definition/segment.ts'
 
 type Named = { id: string; name: string; slug: string }
 /** A contact that is to enter or leave a tracked segment. */

@@ -1,6 +1,6 @@
 import { type Pool, transact } from '../../db/index.ts'
 import { every } from '../../lib/concurrency/every.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/process/log.ts'
 import { queueDue, queueLeftWindows } from './due.ts'
 
 /** Time windows are promised within a minute. */

@@ -3,7 +3,7 @@ import { eventWindowsOf, topicsOf } from '../../conditions/references.ts'
 import { maybeOne, type Tx } from '../../db/index.ts'
 import { listenTo, reactToContacts, type Topic } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
-import { findTrackedDependents, resolveSegments } from '../expressions.ts'
+import { findTrackedDependents, resolveSegments } from '../definition/expressions.ts'
 import { recordMembershipEvents } from './membership.ts'
 import { queueCompute } from './queue-compute.ts'
 

@@ -1,8 +1,8 @@
 import type { SMTPServerSession } from 'smtp-server'
 import { describe, expect, test } from 'vitest'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
-import { fail } from '../../lib/errors.ts'
-import { createLog } from '../../lib/log.ts'
+import { fail } from '../../lib/errors/errors.ts'
+import { createLog } from '../../lib/process/log.ts'
 import { createClients } from './clients.ts'
 import { SUBMISSION_LIMITS } from './limits.ts'
 

@@ -6,7 +6,7 @@ import { decodeWords } from '../../mime/raw/encoded-words.ts'
 import { type FromHeader, readFromHeader } from '../../mime/raw/from-header.ts'
 import { fieldsOf, fieldValue, type Head, type HeaderField, headerOf, MalformedMessage, readHead } from '../../mime/raw/head.ts'
 import { type MimePart, readMimeTree } from '../../mime/raw/parts.ts'
-import { RELAY_HEADER } from '../relay-headers.ts'
+import { RELAY_HEADER } from '../acceptance/relay-headers.ts'
 
 export type Submission = {
   /** The message without the headers that are removed. */

@@ -1,6 +1,6 @@
 import { RepeatedKey } from '../../http/idempotency.ts'
-import { AppError, type ErrorCode } from '../../lib/errors.ts'
-import type { Log } from '../../lib/log.ts'
+import { AppError, type ErrorCode } from '../../lib/errors/errors.ts'
+import type { Log } from '../../lib/process/log.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
 import { MalformedMessage } from '../../mime/raw/head.ts'
 

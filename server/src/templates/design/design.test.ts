@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { AppError } from '../../lib/errors.ts'
+import type { AppError } from '../../lib/errors/errors.ts'
 import { compile } from '../language/compile.ts'
 import { scopeOf } from '../language/variables.ts'
 import { contrast, paletteOf, readable } from './palette.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { parseAt } from '../../http/validate.ts'
-import { invalid } from '../../lib/errors.ts'
+import { parseAt } from '../../http/core/validate.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { KB } from '../../lib/text/units.ts'
 import { Brand, Color, ImageSource, LinkTarget } from '../../projects/brand.ts'
 import { BlockCondition, missingPart } from './block-condition.ts'

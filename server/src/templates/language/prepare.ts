@@ -1,6 +1,6 @@
+import { type Block as FastBlock, nestSteps, type Output, type Step, type TagStep } from './blocks.ts'
 import { isBlank } from './characters.ts'
 import { type Either, type LiquidExpression, type Operand, type Path, printExpression, printOperand } from './expression.ts'
-import { type Block as FastBlock, nestSteps, type Output, type Step, type TagStep } from './fast/blocks.ts'
 import { MAX_BLOCK_DEPTH } from './limits.ts'
 import { createReader, readAsName } from './read-expression.ts'
 import { refuse } from './syntax-error.ts'

@@ -1,4 +1,4 @@
-import { createCache } from '../../lib/cache.ts'
+import { createCache } from '../../lib/collections/cache.ts'
 import { fingerprint } from '../../lib/text/fingerprint.ts'
 
 /** LRU cache by template source, bounded by entries and by bytes as the caller estimates them. Sources with the same fingerprint replace each other. */

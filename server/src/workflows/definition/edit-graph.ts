@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Given } from '../../http/validate.ts'
-import { invalid } from '../../lib/errors.ts'
+import type { Given } from '../../http/core/validate.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { newId } from '../../lib/id.ts'
 import { kindOf } from '../steps/kinds.ts'
 import { type Graph, type GraphStep, type GraphTransition, triggerOf } from './graph.ts'

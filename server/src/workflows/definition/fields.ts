@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { FieldType } from '../../contacts/data.ts'
 import { listFields } from '../../contacts/fields/fields.ts'
+import type { FieldType } from '../../contacts/record/data.ts'
 import { many, type Pool } from '../../db/index.ts'
 
 /** Events of a name whose keys are looked at. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { parseAt } from '../../http/validate.ts'
-import { invalid } from '../../lib/errors.ts'
+import { parseAt } from '../../http/core/validate.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { KB } from '../../lib/text/units.ts'
 import { kindOf, type StepType } from '../steps/kinds.ts'
 import type { ConfigReading } from '../steps/step.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { parseAt } from '../../http/validate.ts'
+import { parseAt } from '../../http/core/validate.ts'
 import { readCron } from '../../lib/calendar/cron.ts'
-import { invalid } from '../../lib/errors.ts'
-import { isTimezone } from '../../lib/timezone.ts'
+import { isTimezone } from '../../lib/calendar/timezone.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { ListenedEvent } from '../steps/wait-for-event.ts'
 
 export const TRIGGER_TYPES = ['EVENT', 'MANUAL', 'SCHEDULE'] as const

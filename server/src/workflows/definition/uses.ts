@@ -1,6 +1,6 @@
 import { scalars, type Tx } from '../../db/index.ts'
-import { invalid } from '../../lib/errors.ts'
-import { loadLookup } from '../../segments/expressions.ts'
+import { invalid } from '../../lib/errors/errors.ts'
+import { loadLookup } from '../../segments/definition/expressions.ts'
 import { kindOf } from '../steps/kinds.ts'
 import type { StepUses } from '../steps/step.ts'
 import { awaitedBy, type Graph, type GraphStep } from './graph.ts'

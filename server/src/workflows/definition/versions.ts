@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne, type Tx } from '../../db/index.ts'
-import { Timestamp } from '../../http/validate.ts'
+import { Timestamp } from '../../http/core/validate.ts'
 import { MB } from '../../lib/text/units.ts'
 import type { Graph } from './graph.ts'
 import { showStep, showTransition, Transition, type WorkflowKey, WorkflowStep } from './workflow.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, one, scalar, type Tx } from '../../db/index.ts'
 import { recordActivities } from '../../events/activities.ts'
-import { fail } from '../../lib/errors.ts'
+import { fail } from '../../lib/errors/errors.ts'
 import { newId } from '../../lib/id.ts'
 import { IS_ACTIVE } from '../definition/listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from '../definition/workflow.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { FilterTime, readMoment } from '../../contacts/filter.ts'
+import { FilterTime, readMoment } from '../../contacts/selection/filter.ts'
 import { lowestId } from '../../lib/id.ts'
 import { DAY } from '../../lib/text/units.ts'
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, scalar } from '../../db/index.ts'
-import { choiceParam, PageQuery, pageInfo } from '../../http/paging.ts'
+import { choiceParam, PageQuery, pageInfo } from '../../http/core/paging.ts'
 import { likePattern } from '../../lib/text/like-pattern.ts'
 import { TRIGGER_TYPES } from '../definition/trigger.ts'
 import { WORKFLOW_COLUMNS, WORKFLOW_FIELDS, type WorkflowRow } from '../definition/workflow.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../db/index.ts'
-import { Timestamp } from '../../http/validate.ts'
+import { Timestamp } from '../../http/core/validate.ts'
 import { newId } from '../../lib/id.ts'
 import { Preview } from '../../templates/preview.ts'
 import { triggerOf } from '../definition/graph.ts'

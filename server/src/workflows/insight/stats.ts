@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, maybeScalar } from '../../db/index.ts'
-import { Timestamp } from '../../http/validate.ts'
+import { Timestamp } from '../../http/core/validate.ts'
 import { readGraph, type WorkflowRow } from '../definition/workflow.ts'
 import { readFigures, stepFigures } from '../executions/figures.ts'
 import { listFirings } from '../executions/fire.ts'

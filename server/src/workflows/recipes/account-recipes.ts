@@ -1,4 +1,4 @@
-import { button, field, heading, link, list, paragraph } from '../../templates/design/starters/build.ts'
+import { button, field, heading, link, list, paragraph } from '../../templates/starters/build.ts'
 import { exit, ifHappened, type Recipe, send, unless, wait } from './recipe.ts'
 
 const HELLO = [paragraph('Hi ', field('firstName', 'there'), ',')]

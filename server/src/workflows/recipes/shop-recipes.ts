@@ -1,4 +1,4 @@
-import { bold, button, divider, field, heading, loop, paragraph } from '../../templates/design/starters/build.ts'
+import { bold, button, divider, field, heading, loop, paragraph } from '../../templates/starters/build.ts'
 import { exit, ifHappened, type Recipe, send, unless, wait } from './recipe.ts'
 
 const ITEMS = [{ name: 'Tea, green', quantity: 2, price: '9.80' }]

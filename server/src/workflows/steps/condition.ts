@@ -3,10 +3,10 @@ import { readFacts } from '../../conditions/facts.ts'
 import type { ContactFacts, MatchContext } from '../../conditions/match.ts'
 import { eventsOf } from '../../conditions/references.ts'
 import type { Db } from '../../db/index.ts'
+import { groupBy } from '../../lib/collections/group-by.ts'
 import { createYield, type Pause } from '../../lib/concurrency/yield-to-loop.ts'
-import { groupBy } from '../../lib/group-by.ts'
-import { readContext } from '../../segments/evaluate.ts'
-import { loadLookup } from '../../segments/expressions.ts'
+import { loadLookup } from '../../segments/definition/expressions.ts'
+import { readContext } from '../../segments/evaluation/evaluate.ts'
 import { CONTACT_GONE, type Running, type StepBatch, type StepKind } from './step.ts'
 import {
   branchesOfCondition,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type Db, many } from '../../db/index.ts'
-import { parseAt } from '../../http/validate.ts'
-import { invalid } from '../../lib/errors.ts'
+import { parseAt } from '../../http/core/validate.ts'
+import { isTimezone } from '../../lib/calendar/timezone.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { DAY, HOUR, MINUTE } from '../../lib/text/units.ts'
-import { isTimezone } from '../../lib/timezone.ts'
 import { type DateDelay, dateOf, whenOfDate } from './delay-date.ts'
 import { arrivalAt, later, type Running, type StepBatch, type StepKind, type StepOutcome } from './step.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseAt } from '../../http/validate.ts'
+import { parseAt } from '../../http/core/validate.ts'
 import type { StepKind } from './step.ts'
 
 const ExitConfig = z.object({ reason: z.string().max(255).nullish() })

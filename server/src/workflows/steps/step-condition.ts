@@ -4,7 +4,7 @@ import { OPERATORS } from '../../conditions/operators.ts'
 import { referencesOf } from '../../conditions/references.ts'
 import { type ConditionFilter, type ConditionTree, readCondition } from '../../conditions/schema.ts'
 import type { Pause } from '../../lib/concurrency/yield-to-loop.ts'
-import { AppError, type FieldIssue, fail, invalid } from '../../lib/errors.ts'
+import { AppError, type FieldIssue, fail, invalid } from '../../lib/errors/errors.ts'
 
 /** What a CONDITION step asks: a tree with two branches, or one field with several. */
 export type StepCondition = ConditionTree | SingleCondition | MultiCondition

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Data, readData } from '../../contacts/data.ts'
-import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
+import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/changes/upsert.ts'
+import { Data, readData } from '../../contacts/record/data.ts'
 import { many } from '../../db/index.ts'
-import { parseAt } from '../../http/validate.ts'
-import { invalid } from '../../lib/errors.ts'
+import { parseAt } from '../../http/core/validate.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { CONTACT_GONE, type StepKind } from './step.ts'
 
 const UpdateConfig = z.object({

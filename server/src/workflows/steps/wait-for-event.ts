@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type FirstEvent, readFirstEvents } from '../../events/first-events.ts'
-import { parseAt } from '../../http/validate.ts'
+import { parseAt } from '../../http/core/validate.ts'
 import { SECOND } from '../../lib/text/units.ts'
 import { arrivalAt, later, type Running, type StepKind } from './step.ts'
 

@@ -1,4 +1,4 @@
-import { invalid } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors/errors.ts'
 import { MASK, maskQuery } from '../../lib/text/mask.ts'
 
 type Config = Record<string, unknown>

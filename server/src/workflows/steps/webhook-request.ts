@@ -1,6 +1,6 @@
 import { type Db, maybeOne } from '../../db/index.ts'
 import { refusalOfHeader } from '../../lib/network/webhook-target.ts'
-import { renderText } from '../../templates/render.ts'
+import { renderText } from '../../templates/rendering/render.ts'
 import { personOf } from './execution-variables.ts'
 import type { Running, SimulatedContact } from './step.ts'
 import { missingOfWebhook } from './webhook-mask.ts'

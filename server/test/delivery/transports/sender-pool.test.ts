@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, one, type Pool } from '../../../src/db/index.ts'
-import { createLog } from '../../../src/lib/log.ts'
+import { createLog } from '../../../src/lib/process/log.ts'
 import { startApp } from '../../support/app.ts'
 import { cloneDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'

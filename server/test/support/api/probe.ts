@@ -3,9 +3,9 @@ import { z } from 'zod'
 import type { Extend } from '../../../src/app.ts'
 import { transact } from '../../../src/db/index.ts'
 import { ANYONE, SENDS_NOTHING } from '../../../src/http/auth/declaration.ts'
+import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../../../src/http/core/paging.ts'
+import { Address } from '../../../src/http/core/validate.ts'
 import { claimKeys, explainRepeats, lockTimeoutFor, readIdempotencyKey } from '../../../src/http/idempotency.ts'
-import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../../../src/http/paging.ts'
-import { Address } from '../../../src/http/validate.ts'
 import { newId } from '../../../src/lib/id.ts'
 
 /** Of routes of tests. */

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { many, type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
 import { every } from '../../../lib/concurrency/every.ts'
 import { crash } from '../../../lib/crash-point.ts'
-import type { Log } from '../../../lib/log.ts'
-import { applyReports, emailKey, type LockedEmail, lockReportedEmails } from '../report.ts'
+import type { Log } from '../../../lib/process/log.ts'
+import { applyReports, emailKey, type LockedEmail, lockReportedEmails } from '../reports/report.ts'
 import { type Notification, type ParsedNotification, readNotification } from './read.ts'
 
 type DueNotification = { id: string; message: string; tries: number }

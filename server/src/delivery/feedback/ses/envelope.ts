@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
-import { createCache } from '../../../lib/cache.ts'
+import { createCache } from '../../../lib/collections/cache.ts'
 import { createWindowCounter } from '../../../lib/concurrency/window-counter.ts'
-import { fail } from '../../../lib/errors.ts'
+import { fail } from '../../../lib/errors/errors.ts'
 import { DAY, MINUTE } from '../../../lib/text/units.ts'
 import { isSnsCertificateUrl, type SnsClient } from './sns-client.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type RefusedByReceiver, readRefusal } from '../../outbox/refusals/refusal.ts'
-import { cleanReason } from '../reason.ts'
-import type { EmailReport, ReportedEmail } from '../report.ts'
+import { cleanReason } from '../reports/reason.ts'
+import type { EmailReport, ReportedEmail } from '../reports/report.ts'
 
 /** An email with its ids at the provider and in its header. One of them must match: see `apply.ts`. */
 type NotifiedEmail = ReportedEmail & { providerId: string; messageIds: string[] }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { isBadData } from '../../../db/errors/sql-state.ts'
 import { countAffected, type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
-import { isBadData } from '../../../db/sql-state.ts'
 import { createBatcher } from '../../../lib/concurrency/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import { MB } from '../../../lib/text/units.ts'

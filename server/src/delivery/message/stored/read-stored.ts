@@ -1,4 +1,4 @@
-import { AppError } from '../../../lib/errors.ts'
+import { AppError } from '../../../lib/errors/errors.ts'
 import type { Secrets } from '../../../lib/secrets.ts'
 import { createReadingThreads, READ_INLINE, type ReadingThreads, ReadingTimeout } from '../../../lib/threads/reading-threads.ts'
 import type { ReadMessage } from '../../../mime/raw/read-message.ts'
@@ -10,7 +10,7 @@ export type PreviewThreadData = { masters: Secrets['masters'] }
 type Reading = { owner: string; secrets: Secrets; isTracked: boolean; load: () => Promise<Buffer | undefined> }
 
 /**
- * Reads a stored message, large ones in threads. Loaded in the owner's turn, so that only a few are in memory. Undefined when it is no longer
+ * Reads a stored message, large ones in threads, to which their memory goes. Loaded in the owner's turn, so that only a few are in memory. Undefined when it is no longer
  * stored.
  */
 export async function readStored({ owner, secrets, isTracked, load }: Reading): Promise<ReadMessage | undefined> {
@@ -18,7 +18,7 @@ export async function readStored({ owner, secrets, isTracked, load }: Reading): 
   return threads.inTurn(owner, async () => {
     const message = await load()
     if (!message || message.length <= READ_INLINE) return message && showMessage(message, isTracked ? secrets : undefined)
-    return threads.run<ReadMessage>('show', { message, isTracked }).catch((err) => {
+    return threads.run<ReadMessage>('show', { message, isTracked, transfer: true }).catch((err) => {
       if (!(err instanceof ReadingTimeout)) throw err
       throw new AppError('SERVICE_UNAVAILABLE', { message: 'The message could not be read in time.', retryAfter: 1, cause: err })
     })

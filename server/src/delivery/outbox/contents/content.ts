@@ -1,14 +1,13 @@
 import { type CamelRow, columns, type RowOf } from '../../../db/columns.ts'
 import { type Db, many, prepared } from '../../../db/index.ts'
-import { createCache } from '../../../lib/cache.ts'
+import { createCache } from '../../../lib/collections/cache.ts'
 import { KB, MB } from '../../../lib/text/units.ts'
 import type { Attachment } from '../../../mime/compose.ts'
 import { resolveFromName } from '../../../templates/outgoing-html.ts'
 import type { findTemplate } from '../../../templates/template.ts'
 import type { EmailType } from '../../rules/may-send.ts'
-import type { ClaimedEmail } from '../claim.ts'
-import type { NewContent } from '../enqueue.ts'
 import { readLargeParts } from './large-content.ts'
+import type { NewContent } from './new-content.ts'
 
 const FROM = ['fromAddress', 'fromName', 'replyTo'] as const
 const COLUMNS = columns('contents', 'c', ['projectId', 'id', 'type', 'subject', 'previewText', ...FROM, 'headers', 'templateId'])
@@ -46,7 +45,7 @@ export function createContents(db: Db) {
 
   return {
     /** The contents of emails. Those that are large come without their body, attachments and message. */
-    async find(emails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) {
+    async find(emails: Pick<CamelRow<'emails'>, 'projectId' | 'contentId'>[]) {
       const found = new Map<string, Content>()
       const missing = new Map<string, string>()
       for (const { projectId, contentId } of emails) {
@@ -55,7 +54,7 @@ export function createContents(db: Db) {
         else missing.set(contentId, projectId)
       }
       for (const content of await loadContents(db, missing)) found.set(content.id, keep(content))
-      return (email: Pick<ClaimedEmail, 'contentId'>) => found.get(email.contentId)
+      return (email: Pick<CamelRow<'emails'>, 'contentId'>) => found.get(email.contentId)
     },
     /** The same content with its body, attachments and message. */
     async complete(content: Content): Promise<Content> {

@@ -1,19 +1,10 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne } from '../../../db/index.ts'
-import { MB } from '../../../lib/text/units.ts'
 import type { Attachment } from '../../../mime/compose.ts'
 import type { Content, RawContent } from './content.ts'
+import { readPieces } from './pieces.ts'
 
 type Key = Pick<Content, 'projectId' | 'id'>
-/** Where bytes are stored: a column of one row. */
-type Place = { column: ReturnType<typeof sql>; row: ReturnType<typeof sql>; size: number }
-
-/**
- * Bytes per query. The driver gets them as text of twice the size and decodes it on the main thread: 40 MB at once would take 300 MB of memory,
- * and all requests would wait. The columns are stored uncompressed, so that reading a piece does not read what is before it.
- */
-const PIECE = MB
-
 /** The body, the attachments and the message of a large content. */
 export async function readLargeParts(db: Db, key: Key): Promise<Pick<Content, 'body' | 'attachments' | 'raw'>> {
   const row = sql`from contents where project_id = ${key.projectId} and id = ${key.id}`
@@ -22,7 +13,7 @@ export async function readLargeParts(db: Db, key: Key): Promise<Pick<Content, 'b
   `
   if (!content) throw new Error('the content was deleted')
   const { body, size, form, isTracked } = content
-  const raw = size === null ? null : { bytes: await readPieces(db, { column: sql`raw`, row, size }), form, isTracked }
+  const raw = size === null ? null : { bytes: await requirePieces(db, { column: sql`raw`, row, size }), form, isTracked }
   return { body, attachments: await readAttachments(db, key), raw }
 }
 
@@ -34,17 +25,13 @@ async function readAttachments(db: Db, { projectId, id }: Key) {
   const attachments: Attachment[] = []
   for (const { position, size, ...file } of files) {
     const row = sql`from attachments where project_id = ${projectId} and content_id = ${id} and position = ${position}`
-    attachments.push({ ...file, content: await readPieces(db, { column: sql`bytes`, row, size }) })
+    attachments.push({ ...file, content: await requirePieces(db, { column: sql`bytes`, row, size }) })
   }
   return attachments
 }
 
-async function readPieces(db: Db, { column, row, size }: Place) {
-  const bytes = Buffer.alloc(size)
-  for (let at = 0; at < size; at += PIECE) {
-    const found = await maybeOne<{ piece: Buffer }>(db)`select substring(${column} from ${at + 1}::int for ${PIECE}::int) as piece ${row}`
-    if (!found) throw new Error('the content was deleted')
-    found.piece.copy(bytes, at)
-  }
+async function requirePieces(...place: Parameters<typeof readPieces>) {
+  const bytes = await readPieces(...place)
+  if (!bytes) throw new Error('the content was deleted')
   return bytes
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { storable } from '../../../lib/text/storable.ts'
 import { HOUR, MINUTE, SECOND } from '../../../lib/text/units.ts'
-import type { Settlement } from '../settle.ts'
+import type { Settlement } from '../outcomes/settlement.ts'
 
 /**
  * `holdMs`: how long a plain refusal waits for an accepted recipient. `pauseMs`: the first pause of a sender domain after equal refusals; each
@@ -21,12 +21,6 @@ export const HELD = 'verifying_refusal'
 
 /** A held email `e` that waits. */
 export const IS_HELD = sql`e.state = 'deferred' and e.error_code = ${sql.lit(HELD)}`
-
-/**
- * A refusal whose consequences are written once it is known that it is not about us. `plain`: its words leave no doubt (`plain-refusal.ts`).
- * `acceptedBefore`: another recipient of the sender domain was accepted within the minute before.
- */
-export type HeldRefusal = { fingerprint: string; reply: string; unknownRecipient: boolean; plain: boolean; acceptedBefore: boolean }
 
 /** Whether emails of a sender domain are on the wire: their outcomes may end its streaks. */
 export type IsOnWire = (sender: { projectId: string; domain: string }) => boolean

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, scalar, type Tx } from '../../../db/index.ts'
-import { addEntries } from '../email-ledger.ts'
-import { END_COLUMNS, type EndedEmail, EXPIRES_AFTER_DAYS, recordEnds } from '../ended.ts'
+import { addEntries } from '../outcomes/email-ledger.ts'
+import { END_COLUMNS, type EndedEmail, EXPIRES_AFTER_DAYS, recordEnds } from '../outcomes/ended.ts'
 import { HELD, IS_HELD, MAX_EQUAL_REPLIES, markFrequentSql, type RefusalTiming, seconds, VERIFIES_INSTEAD } from './hold.ts'
 import { insertRefusalsSql } from './refusal.ts'
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { WAITING_UP_TO } from '../../../db/nodes/sending-hold.ts'
-import { isProven } from '../../../domains/proof.ts'
+import { isProven } from '../../../domains/sender-domains/proof.ts'
+import { WAITING_UP_TO } from '../../../nodes/sending-hold.ts'
 import { PRIORITIES } from './stream-of.ts'
 
 /** Time that a rate may leave unused and use later, in one go: intakes poll once a second. For slow rates, the time of one email. */

@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import { columns, type RowOf } from '../../../db/columns.ts'
 import { countAffected, type Db, maybeOne, scalar, type Tx } from '../../../db/index.ts'
-import { isProven } from '../../../domains/proof.ts'
+import { isProven } from '../../../domains/sender-domains/proof.ts'
 import { NIL_ID } from '../../../lib/id.ts'
-import { notifyQueued } from '../queue-notifications.ts'
+import { notifyQueued } from './queue-notifications.ts'
 import { PRIORITIES, workflowStream } from './stream-of.ts'
 
 /** The stream of a campaign has the id of the campaign. */

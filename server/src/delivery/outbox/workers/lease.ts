@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { one, prepared, type Tx } from '../../../db/index.ts'
-import { type FailoverMode, holdAfterSilence, type ServerIdentity, serverTimelineOf } from '../../../db/nodes/failover.ts'
-import { holdPartially } from '../../../db/nodes/sending-hold.ts'
-import { CURRENT_TIMELINE, lockKnownServer, recordLeaving, SERVER_IDENTITY } from '../../../db/nodes/server-identity.ts'
-import { isPresent } from '../../../db/presence.ts'
+import { type FailoverMode, holdAfterSilence, type ServerIdentity, serverTimelineOf } from '../../../nodes/failover.ts'
+import { isPresent } from '../../../nodes/presence.ts'
+import { holdPartially } from '../../../nodes/sending-hold.ts'
+import { CURRENT_TIMELINE, lockKnownServer, recordLeaving, SERVER_IDENTITY } from '../../../nodes/server-identity.ts'
 import type { RateSlowdown } from '../streams/slowdowns.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { MINUTE } from '../../../lib/text/units.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
+import type { Settlement } from '../../outbox/outcomes/settlement.ts'
 import type { HandedOver } from '../../outbox/repeat.ts'
-import type { Settlement } from '../../outbox/settle.ts'
 
 /** `isMade`: of a campaign or workflow, which makes an email again if its row is lost. */
 export type JournalEntry = HandedOver & { isMade: boolean }

@@ -1,4 +1,4 @@
-import { type Cache, createCache } from '../../../lib/cache.ts'
+import { type Cache, createCache } from '../../../lib/collections/cache.ts'
 import { MINUTE, SECOND } from '../../../lib/text/units.ts'
 import type { Disposition } from '../../transport/classify.ts'
 

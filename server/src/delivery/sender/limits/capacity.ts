@@ -1,5 +1,5 @@
+import { groupBy } from '../../../lib/collections/group-by.ts'
 import type { Counts } from '../../../lib/concurrency/counts.ts'
-import { groupBy } from '../../../lib/group-by.ts'
 import { MB } from '../../../lib/text/units.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Pool } from '../../../db/index.ts'
-import { createLog } from '../../../lib/log.ts'
+import { createLog } from '../../../lib/process/log.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import type { Disposition } from '../../transport/classify.ts'
 import { createHealth } from './health.ts'

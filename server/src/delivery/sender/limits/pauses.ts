@@ -1,6 +1,6 @@
 import { type Pool, transact } from '../../../db/index.ts'
 import { createSemaphore } from '../../../lib/concurrency/semaphore.ts'
-import type { Log } from '../../../lib/log.ts'
+import type { Log } from '../../../lib/process/log.ts'
 import { MINUTE } from '../../../lib/text/units.ts'
 import {
   MAX_PAUSES,

@@ -1,4 +1,4 @@
-import { createCache } from '../../../lib/cache.ts'
+import { createCache } from '../../../lib/collections/cache.ts'
 import { MINUTE, SECOND } from '../../../lib/text/units.ts'
 import { MAX_EQUAL_REPLIES } from '../../outbox/refusals/hold.ts'
 

@@ -1,4 +1,4 @@
-import { createCache } from '../../../lib/cache.ts'
+import { createCache } from '../../../lib/collections/cache.ts'
 import { KB, MB } from '../../../lib/text/units.ts'
 import { type Content, filesSizeOf } from '../../outbox/contents/content.ts'
 

@@ -1,4 +1,4 @@
-import { createCache } from '../../../lib/cache.ts'
+import { createCache } from '../../../lib/collections/cache.ts'
 import { MINUTE, SECOND } from '../../../lib/text/units.ts'
 
 /** Emails per second to a domain right after it throttled. */

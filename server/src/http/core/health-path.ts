@@ -1,0 +1,1 @@
+export const isHealthPath = (url: string | undefined) => url === '/health' || url === '/ready'
