@@ -1,7 +1,7 @@
 import { startEmbedded } from '../../src/db/embedded/embedded.ts'
 import { many, maybeOne, type Pool } from '../../src/db/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { destroyTestFolder, newTestFolder } from '../../test/support/postgres.ts'
 import { spawnNode } from '../../test/support/process.ts'
 import { startPooler } from '../../test/support/servers/pooler.ts'

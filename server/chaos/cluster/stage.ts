@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { connect, many, one, type Pool } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import type { ReceivedMessage } from '../../test/support/servers/smtp-server.ts'
 import { judgeSend, type SendAck, type SendCall } from '../mail/mail.ts'
 import { type KeptNode, keepNode } from '../nodes/nodes.ts'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, one, type Pool } from '../../src/db/index.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { createLog } from '../../src/lib/process/log.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { poolerOptionsOfIni } from '../support/pgbouncer-ini.ts'
