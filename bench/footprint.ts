@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { load } from './load.ts'
 import { startScript } from './node.ts'
-import { cpuSplit } from './process.ts'
-import { connectToBench, scaled } from './seed.ts'
 import { CAMPAIGN } from './paths/campaign.ts'
 import { type Product, type Timing, timeImport } from './paths/contacts.ts'
 import { DOMAIN, drain, ownDomain, type Sink } from './paths/drain.ts'
 import { trackTarget } from './paths/track.ts'
+import { cpuSplit } from './process.ts'
+import { connectToBench, scaled } from './seed.ts'
 
 const COUNT = 20_000
 const POLL_MS = 100
