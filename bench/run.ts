@@ -5,6 +5,7 @@ import { keepSection } from '../server/chaos/sections.ts'
 import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { PUBLIC_KEY, TOPIC } from '../server/test/support/servers/sns-server.ts'
 import { keptDataFolder } from './data-folder.ts'
+import { timeFootprint } from './footprint.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { freePort, type Node, startScript } from './node.ts'
 import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
@@ -64,6 +65,7 @@ const PARTS = {
   webhooks: timeWebhooks,
   running: async () => void timings.push(...(await timeRunning({ quick }))),
   rendering: async () => void timings.push(...(await timeRendering())),
+  footprint: timeFootprintParts,
 }
 type Part = keyof typeof PARTS
 
@@ -274,6 +276,12 @@ async function timeWebhooks() {
   })
   receiver.stop()
   await sink.stop()
+}
+
+/** In an installation of its own. */
+async function timeFootprintParts() {
+  const sink = await startSink()
+  timings.push(...(await timeFootprint(sink, newProject, dataScale).finally(sink.stop)))
 }
 
 /** By one worker that does nothing else. */

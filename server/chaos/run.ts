@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { campaignUnderFaults } from './campaign/campaign.ts'
+import { runClusterParts } from './cluster/cluster.ts'
+import { mergeLines, readLines, skippedWithTools, writeLines } from './cluster/parts.ts'
 import { feedbackUnderFaults } from './feedback/feedback.ts'
 import { type IdleTimes, timesAtIdle } from './idle.ts'
 import { mailUnderFaults } from './mail/mail.ts'
@@ -14,7 +16,7 @@ import { SIEGE_NAMES } from './neighbours/sieges.ts'
 import { overload } from './overload/overload.ts'
 import { relayUnderFaults } from './relay/relay.ts'
 import { rollingRestarts } from './rolling.ts'
-import { keepSection } from './sections.ts'
+import { keepSection, readSections } from './sections.ts'
 import { largeBacklog, largeSubmissions, submissionUnderFaults } from './submission/submission.ts'
 import { readSeed } from './support/random.ts'
 import { trackUnderFaults } from './track/track.ts'
@@ -27,7 +29,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,rolling,overload,idle,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,submission,rolling,cluster,overload,idle,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
@@ -43,6 +45,8 @@ const { values, positionals } = parseArgs({
     requests: { type: 'string', default: '1000' },
     // One attack or siege of the neighbours, by name.
     attack: { type: 'string' },
+    // Parts of the suite `cluster`, by number.
+    parts: { type: 'string', default: '' },
     // Leaves results.md as it is, as `--attack` does.
     'no-results': { type: 'boolean', default: false },
   },
@@ -58,6 +62,7 @@ const SUITES = {
   relay: runRelay,
   submission: runSubmission,
   rolling: runRolling,
+  cluster: runCluster,
   overload: runOverload,
   idle: runIdle,
   neighbours: runNeighbours,
@@ -73,6 +78,8 @@ const WORKFLOW = { perSecond: 40, delaySeconds: 1, waitSeconds: 2, calmMs: 1_000
 const STUCK_SECONDS = 60
 /** Requests per second, and restarts of each node. */
 const ROLLING = { perSecond: 200, rounds: 5 }
+/** Requests per second while the primary changes. */
+const CLUSTER = { perSecond: 40 }
 /** How long ten times the capacity is offered. */
 const OVERLOAD = { seconds: 120 }
 /** Emails that leave an idle node, one after the other. */
@@ -289,6 +296,21 @@ ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${run.problems.map((problem) => `\n- ${problem}`).join('')}`
 }
 
+async function runCluster() {
+  const committed = readLines(readSections(RESULTS).get('cluster') ?? '')
+  const outcomes = await runClusterParts({ ...CLUSTER, seed, say: console.log, named: values.parts.split(',').filter(Boolean) })
+  const problems = [
+    ...outcomes.flatMap(({ part, result }) => (result?.problems ?? []).map((problem) => `${part}: ${problem}`)),
+    ...skippedWithTools(committed, outcomes),
+  ]
+  process.exitCode ||= problems.length ? 1 : 0
+  return `${machine()}
+\`npm run chaos -- cluster\`: two API nodes and three workers on PostgreSQL from npm, a primary and a standby behind a TCP proxy, while ${CLUSTER.perSecond} requests a second arrive, each repeated until it is answered. A line that was not run this time is of the commit in its last column.
+
+${writeLines(mergeLines(committed, outcomes, commitNow()))}
+${problems.map((problem) => `\n- ${problem}`).join('')}`
+}
+
 async function runOverload() {
   const { capacity, idle, over, offeredPerSecond, peakMb, recoveredMs, problems } = await overload({ ...OVERLOAD, say: console.log })
   process.exitCode ||= problems.length ? 1 : 0
@@ -417,7 +439,10 @@ ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${run.problems.map((problem) => `\n- ${problem}`).join('')}`
 }
 
+function commitNow() {
+  return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+}
+
 function machine() {
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
-  return `${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.`
+  return `${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commitNow()}, ${new Date().toISOString().slice(0, 10)}.`
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { ConfigError } from '../lib/errors/config-error.ts'
+import { limitsInTransactions } from './connections/limits.ts'
 import { type ClientOptions, withClient } from './with-client.ts'
 
 /** A pooler between a node and PostgreSQL: none, one that gives each client a connection of its own, or one that gives it another per transaction. */
@@ -61,8 +62,9 @@ async function holding<T>(url: string, pid: number, work: () => Promise<T>, dept
 /** A pooler that does not know a setting refuses the connection. */
 const REFUSED_SETTING = '08P01'
 
+/** Time limits in the URL are not sent: behind a pooler they are part of transactions. */
 const connecting = <T>(url: string, options: ClientOptions, work: (client: pg.Client) => Promise<T>) =>
-  withClient(url, 'sterna-check', work, options).catch((err: NodeJS.ErrnoException) => {
+  withClient(limitsInTransactions(url).url, 'sterna-check', work, options).catch((err: NodeJS.ErrnoException) => {
     if (err.code === REFUSED_SETTING && /startup parameter/.test(err.message)) throw new ConfigError(refusedSetting(err.message))
     throw err
   })

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { readPgBouncerIni } from '../support/pgbouncer-ini.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
@@ -65,4 +66,18 @@ test('no page installs a package from the registry, which has none yet', () => {
   const pages = ['README.md', 'Dockerfile', 'deploy/sterna.service', 'docs/docker.md', 'docs/operating.md', 'docs/guides/first-send.md']
   const wrong = [...pages, 'docs/guides/upgrading.md'].filter((name) => /npm install[^\n]* sterna(@\w+)?\b(?!-)/.test(read(name)))
   expect(wrong).toEqual([])
+})
+
+// One that older versions refuse is commented out.
+test('the configuration of PgBouncer has every setting that the documentation explains, with that value', () => {
+  const [, section = ''] = /^### Connection poolers\n([\s\S]*?)^\*\*Session mode/m.exec(read('docs/operating.md')) ?? []
+  const explained = [...section.matchAll(/^\| `(\w+)(?: = (\w+))?` \|/gm)]
+  expect(explained.length).toBeGreaterThanOrEqual(3)
+  const { databases, pgbouncer } = readPgBouncerIni()
+  for (const [, name, value] of explained) {
+    const isNamed = databases!.sterna!.includes(`${name}=`) || new RegExp(`^; ${name} = \\d`, 'm').test(read('deploy/pgbouncer.ini'))
+    const found = pgbouncer![name!] ?? (isNamed ? 'in the line of the database, or commented out' : undefined)
+    expect(found, name).toBeDefined()
+    if (value) expect(found, name).toBe(value)
+  }
 })
