@@ -5,7 +5,7 @@ type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? 
 /** A row of a table, by the names in code. */
 export type CamelRow<Table extends keyof Schema> = { [Name in keyof Schema[Table] & string as Camel<Name>]: Schema[Table][Name] }
 
-/** The row that a select list gives. What the schema does not know is added: `RowOf<typeof COLUMNS> & { type: EmailType }`. */
+/** The row that a select list gives. Columns that the schema does not know are added: `RowOf<typeof COLUMNS> & { type: EmailType }`. */
 export type RowOf<List> = List extends RawBuilder<infer Row> ? Row : never
 
 /** The name of a column, by its name in code. */

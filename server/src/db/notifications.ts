@@ -28,7 +28,7 @@ export function listenForNotifications({ url, channel, onNotified, log }: Subscr
 
 function startListener(url: string, log: Log) {
   const subscribed = new Set<Subscribed>()
-  /** Those whose channel the present connection listens to. */
+  /** Subscribers whose channel the present connection listens to. */
   let heard = new Set<Subscribed>()
   let client: pg.Client | undefined
   let working: Promise<unknown> = Promise.resolve()

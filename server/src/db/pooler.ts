@@ -13,7 +13,7 @@ const TRIES = 5
  * A pooler makes up the process id of a connection. In transaction mode another client gets the connection of one that is between two
  * transactions.
  */
-export const detectPooler = (url: string, options: ClientOptions = {}): Promise<Pooler> =>
+const detectPooler = (url: string, options: ClientOptions = {}): Promise<Pooler> =>
   connecting(url, options, async (client) => {
     const first = await backendOf(client)
     if (first === (client as unknown as { processID: number }).processID) return 'none'

@@ -40,7 +40,7 @@ async function checkStandbys(db: Pool): Promise<Check[]> {
   return [warn('standby', `${problem}; set synchronous_standby_names, or the synchronous mode of what manages the servers`)]
 }
 
-/** What a connection through a pooler in transaction mode has, which statements outside of transactions depend on. */
+/** Settings of a connection through a pooler in transaction mode, which statements outside of transactions depend on. */
 export async function checkPooler({ pooledUrl }: Database): Promise<Check[]> {
   if (!pooledUrl) return []
   const names = (await keepsPreparedStatements(pooledUrl)) ? 'with' : 'without'

@@ -45,7 +45,7 @@ type Options = {
 /** Jobs at a time, besides one of an owner that has none of them. */
 const SLOTS = 4
 const CONCURRENCY = SLOTS + 1
-/** Of each slot. A sweep announces jobs that come due, so this is for what was never announced. */
+/** Poll interval of each slot. A sweep announces jobs that come due, so this is for what was never announced. */
 const POLL_MS = 10_000
 const SWEEP_MS = 500
 /** Time between two sweeps without a job. */

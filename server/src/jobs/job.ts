@@ -55,7 +55,7 @@ export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: 
   `
 }
 
-/** Of any type, or of one of these. */
+/** `types`: only jobs of one of these. */
 export async function findJob(db: Db, { projectId, jobId }: JobId, types?: string[]) {
   const ofType = types ? sql`and type = any(${types})` : sql``
   const row = await maybeOne<JobRow>(db)`select ${COLUMNS} from jobs where project_id = ${projectId} and id = ${jobId} ${ofType}`

@@ -14,7 +14,7 @@ export const findProjectOwner = (db: Db, projectId: string) => scalar<string>(db
 const MAX_ROWS = 1_000
 
 /**
- * Of rows with the columns `project_id` and `due_at` those that are first in turn, with the column `owner`: the first row of each owner,
+ * Selects from rows with `project_id` and `due_at` those that are first in turn, with the column `owner`: the first row of each owner,
  * then the second ones, and so on. Projects of an owner take turns too. So an owner with many rows hides no row of another owner.
  */
 export const inTurnSql = (rows: RawBuilder<unknown>) => sql`

@@ -125,7 +125,7 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   return {
     /** Looks for work now. */
     wake: () => signal.wake(),
-    /** Starts no more, and waits for the work under way. */
+    /** Stops starting work, and waits for the work in progress. */
     async stop() {
       stopped = true
       signal.wake()

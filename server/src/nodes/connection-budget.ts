@@ -9,7 +9,7 @@ const OF_WORKER = 6 + 6 + 1
 
 export type ConnectionBudget = { needed: number; available: number; nodes: number; perNode: number }
 
-/** What all running nodes may need, if each has the settings of this one, and what the server allows. A pooler keeps those of the pools for itself. */
+/** Connections that all running nodes may need, if each has the settings of this one, and those that the server allows. A pooler keeps those of the pools for itself. */
 export async function readConnectionBudget(db: Pool, { poolSize, directUrl, role }: Config): Promise<ConnectionBudget> {
   const nodes = Math.max(1, (await listPresent(db)).length)
   const available = await scalar<number>(db)`

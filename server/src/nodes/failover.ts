@@ -1,4 +1,4 @@
-// What a node concludes when it meets another database server than before. Pure.
+// Conclusion of a node when it meets another database server than before. Pure.
 
 /** `auto`: by what workers know. `hold`: a person decides after each failover. `continue`: a failover never holds sending. */
 export type FailoverMode = 'auto' | 'hold' | 'continue'

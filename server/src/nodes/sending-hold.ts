@@ -21,7 +21,7 @@ export type SendingHold = {
 }
 export const HOLD_KINDS = ['full', 'partial'] as const
 
-/** What holds sending, if anything does: a person, or a database that may be older than what was sent. */
+/** The reason why sending is held, if it is: a person, or a database that may be older than what was sent. */
 export const readSendingHold = (db: Db) =>
   maybeOne<SendingHold>(db)`
     select case when sending_held_at is null then 'partial' else 'full' end as kind, coalesce(sending_held_at, sending_waits_before) as since,

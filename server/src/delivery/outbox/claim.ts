@@ -19,7 +19,7 @@ import { type DeadWorker, hasCompared, holdForSilent, leaseOf } from './workers/
 
 /**
  * `followsContact`: goes to the address that the contact has when it is handed over, which the gate reads; until its first mark. `onlyVars`: the
- * variables are `vars` alone. `test`: sent by a person to see it: no contact, no consent, no tracking, no events. `timeouts`: how often rendering
+ * variables are `vars` alone. `test`: sent by a person to see it, without contact, consent, tracking and events. `timeouts`: how often rendering
  * or building it ran out of time.
  */
 const ROW = columns('emails', 'e', [
@@ -33,7 +33,7 @@ export type ClaimedEmail = RowOf<typeof ROW> & {
   priority: number
   vars: Record<string, unknown>
   sourceType: EmailSource['sourceType']
-  /** Of a scheduled email the time that it was scheduled for. */
+  /** For a scheduled email the time that it was scheduled for. */
   createdAt: Date
   /** Its refusal is held: it is sent again to find out what the refusal is about. */
   wasHeld: boolean

@@ -67,7 +67,7 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
 
 /** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
 async function settle(db: Pool, settlements: Settlement[], { timing, isOnWire }: RefusalOptions) {
-  // Of several attempts of one email, the accepted one counts: the statement would take any.
+  // The accepted one of several attempts of one email counts: the statement would take any.
   const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
   const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
   const ended = ending.length ? await many(db, settleSql(partsFor(ending)).with({ rows: rowsOf(ending), count: ending.length })) : []
@@ -97,7 +97,7 @@ const rowsOf = (settlements: Settlement[]) =>
     eventId: newId(),
   }))
 
-/** What a settlement has beside columns of its email. */
+/** Fields of a settlement that are no columns of its email. */
 const GIVEN = {
   ...({
     code: 'text',

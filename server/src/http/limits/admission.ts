@@ -50,7 +50,7 @@ const RETRY_SECONDS = 1
 type Options = {
   log: Log
   requestIdOf: (req: IncomingMessage) => string
-  /** Of every response. */
+  /** Headers of every response. */
   headers: Record<string, string>
 }
 

@@ -26,7 +26,7 @@ export type HoldBody = (owner: string, arrival: Arrival) => ByteHold
 /** Larger bodies are refused while they arrive if they contain too many values: kept, they would cost memory and garbage collection. */
 const LARGE = MB
 /**
- * What one owner may hold of the budget. Public keys are visible in web pages: requests with them, like those of strangers, who have no key and no
+ * Shares of the budget. Public keys are visible in web pages: requests with them, like those of strangers, who have no key and no
  * session, must not starve a project's servers. Strangers share one part of the budget, and one network has at most half of that.
  */
 const SHARES = { owner: 1 / 2, public: 1 / 8, strangers: 1 / 8, network: 1 / 2 }

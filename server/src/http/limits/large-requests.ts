@@ -9,7 +9,7 @@ import { SLOW_READS_PER_OWNER } from './slow-reads.ts'
 const LARGE = 16 * KB
 /** From this size on the owner rests for as long as the request took; after a smaller one for the same share of it. */
 const FULL_REST = 128 * KB
-/** Of one owner, for each processor that one owner may occupy. Several, because requests that are written together take less time. */
+/** Requests of one owner for each processor that one owner may occupy. Several, because requests that are written together take less time. */
 const AT_ONCE = 4
 /** More than the budget of body bytes lets in. */
 const MAX_WAITING = 2_000

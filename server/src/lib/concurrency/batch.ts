@@ -5,7 +5,7 @@ import { batchSize } from '../process/metrics.ts'
 export type BatchOutcome<Result> = { value: Result } | { error: unknown }
 
 type Options<Item, Result> = {
-  /** Of its sizes in metrics. */
+  /** The name of its sizes in metrics. */
   name: string
   /** Processes all items at once and returns their outcomes in order. When it throws, nothing was written. */
   run: (items: Item[]) => Promise<BatchOutcome<Result>[]>

@@ -103,7 +103,7 @@ export function createSmtpSockets({ connectionMs, connections, connectionsOfOne,
       found.connection = connection
       bySession.set(connection.session, found)
     },
-    /** STARTTLS takes the listeners off the socket, so its end is told by the library. */
+    /** STARTTLS takes the listeners off the socket, so the library reports its end. */
     ended(session: SMTPServerSession) {
       const found = bySession.get(session)
       if (found) end(found)
@@ -152,7 +152,7 @@ function chooseDropped(open: Open[], added: Open, { freshMs, ownerOf }: Choice):
   return oldestOfLargest(settled, added, now) ?? oldestOfLargest(clients, added, now) ?? oldestOfLargest(strangers, added, now)
 }
 
-/** Of equal ones first that with the oldest connection. */
+/** Among equal ones first that with the oldest connection. */
 const largestFirst = (open: Open[], keyOf: (each: Open) => string) => [...groupBy(open, keyOf).values()].sort((a, b) => b.length - a.length)
 
 function oldestOfLargest(groups: Open[][], added: Open, now: number): Open | undefined {

@@ -44,5 +44,3 @@ export async function startForwarder(first?: Target, { port = 0 } = {}) {
     },
   }
 }
-
-export type Forwarder = Awaited<ReturnType<typeof startForwarder>>

@@ -28,7 +28,7 @@ export type IsOnWire = (sender: { projectId: string; domain: string }) => boolea
 
 /**
  * Holds refusals: their emails wait, equal replies are counted, and the one that is too many pauses the sender domain, unless other emails of the
- * domain are on the wire: refusals of RCPT TO come before the replies to messages that were sent beside them. `pauseStreaks` pauses it later.
+ * domain are on the wire. Refusals of RCPT TO come before the replies to messages that were sent beside them. `pauseStreaks` pauses it later.
  * The count is in the database, since the emails of a sender domain are sent by several workers. Two statements of one transaction.
  */
 export function holdSql(settlements: Settlement[], timing: RefusalTiming, isOnWire: IsOnWire = () => false) {
@@ -61,7 +61,7 @@ const holdRowsSql = (given: RawBuilder<unknown>, { pauseMs }: RefusalTiming) => 
   ), held as (
     insert into held_refusals as h (project_id, email_id, domain, fingerprint, reply, unknown_recipient, plain, accepted_before)
     select "projectId", id, domain, fingerprint, reply, "unknownRecipient", plain, "acceptedBefore" from waiting order by counts, "order"
-    -- A probe, or an email that was asked again. Another reply begins anew, but its email is asked less and less often.
+    -- A probe, or an email that was asked again. Another reply starts again, but its email is asked less and less often.
     on conflict (project_id, email_id) do update set domain = excluded.domain, fingerprint = excluded.fingerprint, reply = excluded.reply,
       unknown_recipient = excluded.unknown_recipient, plain = excluded.plain, accepted_before = excluded.accepted_before, place = default,
       held_at = now(), frequent = h.frequent and ${IS_ALIKE}, accepted_after = case when ${IS_ALIKE} then h.accepted_after end,
@@ -105,7 +105,7 @@ export const markFrequentSql = (streaks: RawBuilder<unknown>) => sql<{ id: strin
       select from sending_pauses p where p.project_id = t.project_id and p.domain = t.domain and p.verifies))
 `
 
-/** A pause `p` for another reason starts anew as one that verifies. */
+/** A pause `p` for another reason starts again as one that verifies. */
 export const VERIFIES_INSTEAD = sql`verifies = true, fingerprint = excluded.fingerprint, reason = excluded.reason, cause = null, failed_probes = 0,
   probed_alone = 0,  until = excluded.until, probe_until = null, since = now(), escalated = false where not p.verifies`
 

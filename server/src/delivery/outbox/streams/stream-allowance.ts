@@ -35,7 +35,7 @@ export const allowanceSql = ({ stream, priority, limit }: Options) => sql`(
       else coalesce((
         select case
             when ${isStopped} then 0
-            -- After a failover that lost commits, a campaign from before it would send again what is recorded no more.
+            -- After a failover that lost commits, a campaign from before it would send again what is no longer recorded.
             when t.id < ${WAITING_UP_TO} then 0
             when not exists (select from domains d where d.project_id = t.project_id and d.domain = t.from_domain and ${isProven}) then 0
             else least(

@@ -18,13 +18,13 @@ const KEEP_MS = 10 * MINUTE
 type Limits = { maxEntries?: number; keepMs?: number; now?: () => number }
 
 /**
- * What this worker has handed over lately, in memory: a standby that takes over the database may not know it. Bounded; emails that were not handed over
+ * Emails that this worker has handed over lately, in memory: a standby that takes over the database may not know it. Bounded; emails that were not handed over
  * after all, or refused, are not in it, as they may be sent again.
  */
 export function createJournal({ maxEntries = MAX_ENTRIES, keepMs = KEEP_MS, now = () => performance.now() }: Limits = {}) {
   /** By email, the one that was handed over last at the end. */
   const entries = new Map<string, Kept>()
-  /** Of everything committed after this time the journal has an entry. */
+  /** The journal has an entry for everything committed after this time. */
   let completeSince = Number.NEGATIVE_INFINITY
 
   function drop({ id, writtenAt }: Kept) {

@@ -11,7 +11,7 @@ type LedgerRoom = Room & ReturnType<ReturnType<typeof createLingering>['streamsF
 export type Ledger<Built extends BuiltMessage & { email: LedgerEmail }> = ReturnType<typeof createLedger<Built>>
 
 /**
- * What this worker does with each email it has claimed, and how much room that leaves. Book-keeping only: no clock, no database.
+ * Emails that this worker has claimed, what it does with each, and how many more it may claim. Book-keeping only: no clock, no database.
  *
  * Invariants:
  * 1. An email is held from its claim until it is settled or given up. The database row of an email that is not held is released to other

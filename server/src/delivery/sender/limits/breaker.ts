@@ -14,7 +14,7 @@ const REMEMBERED = { maxEntries: 10_000 }
 /** `owner` of the project: one person must not stop others, with however many projects. */
 export type Attempt = { projectId: string; owner: string; domain: string; disposition: Disposition }
 
-/** What to pause after an attempt. `fingerprint` is set when identical refusals in a row were the reason. */
+/** The pause to begin after an attempt. `fingerprint` is set when identical refusals in a row were the reason. */
 export type BreakerDecision =
   | { pause: 'provider'; reason: string }
   | { pause: 'sender-domain'; reason: string; fingerprint?: string }

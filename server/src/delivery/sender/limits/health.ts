@@ -125,7 +125,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: Parameters<type
   }
 
   function settleProbe(paused: Paused, finding: 'works' | 'refused' | undefined, disposition: Disposition | undefined) {
-    // A pause that has ended meanwhile is not begun anew: `attempted` has dealt with the refusal like with any other.
+    // A pause that has ended in the meantime is not begun again: `attempted` has dealt with the refusal like with any other.
     if (finding === 'refused' && !pauses.isPaused(paused)) return
     if (finding === 'refused')
       pauses.pause(paused, disposition?.reason ?? '', { fingerprint: pauses.fingerprintOf(paused), cause: causeOf(disposition) })

@@ -17,7 +17,7 @@ type Refusals = { count: number; longSince: number }
 const keyOf = ({ projectId, domain }: Sender) => `${projectId} ${domain}`
 
 /**
- * What this worker knows of sender domains from the replies to its own emails. After a refusal that may be about us few emails of the domain leave at
+ * Knowledge of this worker about sender domains, from the replies to its own emails. After a refusal that may be about us few emails of the domain leave at
  * once, and after as many as would pause it one at a time: those on the wire show whether it has to be paused. In memory.
  */
 export function createRefusedDomains(now: () => number = () => performance.now()) {

@@ -10,7 +10,7 @@ import { storable } from '../../../lib/text/storable.ts'
 export type Paused = { projectId: string; domain: string }
 export const PROVIDER: Paused = { projectId: NIL_ID, domain: '' }
 
-/** What a pause is known to come from; null if only a reply is known. `unknown`: outcomes in a row that were unknown. */
+/** The known cause of a pause; null if only a reply is known. `unknown`: outcomes in a row that were unknown. */
 export type PauseCause = 'quota' | 'unknown' | null
 
 /** `verifies`: for equal refusals; `verify.ts` chooses the probes and ends the pause, in the database. A worker only keeps emails back. */
