@@ -1,7 +1,6 @@
-import { given } from '../../db/prepared.ts'
-import { recordset } from '../../db/rows.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, one, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import type { WipeScope } from '../../db/wipe-rows.ts'
 import { defineLedger } from '../../ledger/ledger.ts'
 

@@ -1,8 +1,8 @@
-import { recordset } from '../../../db/rows.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { isStatementTimeout } from '../../../db/errors/sql-state.ts'
 import { isDatabaseUnavailable } from '../../../db/errors/unavailable.ts'
 import { many, type Pool, type Tx, transact } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { skipScanCte } from '../../../ledger/skip-scan.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import type { Log } from '../../../lib/process/log.ts'
@@ -100,7 +100,8 @@ export async function addEntries(tx: Tx, entries: LedgerEntry[]) {
   const rows = entries.map(({ projectId, id, kind, n = 1, source, campaignId, test = false, countedAt }) => {
     return { projectId, id, kind, n, source, campaignId, test, countedAt }
   })
-  const given = recordset('email_ledger', rows, ['projectId', 'id', 'kind', 'n', 'source', 'campaignId'], {
+  const given = recordset('email_ledger', rows, ['projectId', 'kind', 'n', 'source', 'campaignId'], {
+    id: 'uuid',
     test: 'boolean',
     countedAt: 'timestamptz',
   })

@@ -56,7 +56,7 @@ async function fill() {
     await sql`
       insert into ${sql.table(table)}
       select (jsonb_populate_record(t, jsonb_build_object('project_id', ${id}::uuid, 'id', gen_random_uuid()) || ${unique})).*
-      from ${sql.table(table)} as t, generate_series(1, 10000) as n where t.id = ${source}
+      from ${sql.table(table)} as t, generate_series(1, 4000) as n where t.id = ${source}
     `.execute(sterna.db)
   }
   await sql`analyze`.execute(sterna.db)
