@@ -49,7 +49,7 @@ const READ = prepared<Record<WorkerTask, boolean>>`
 /** Else a plan that was made while a table was small would read all of it, four times a second. */
 const SETTINGS = alongIndexes()
 
-/** What a worker may have to do: one statement per second while it is idle, instead of one per task and interval. */
+/** Tasks that are due for a worker: one statement per second while it is idle, instead of one per task and interval. */
 export const startWorkerAgenda = (db: Pool, intervals = INTERVALS) =>
   startAgenda<WorkerTask>({
     read: async () => (await transactAtOnce(db, [SETTINGS, READ]))[1][0]!,

@@ -7,7 +7,7 @@ import { defineLedger } from '../ledger/ledger.ts'
 import { lowestId, newId } from '../lib/id.ts'
 import { type Days, inDaysSql } from './day.ts'
 
-/** What happens and is no event. The activity feed has both. */
+/** Activities that are no events. The activity feed has both. */
 export const RECORDED_ACTIVITIES = [
   'workflow.started',
   'workflow.completed',
@@ -91,7 +91,7 @@ export async function dropOldActivities(tx: Tx, { months, limit, now = new Date(
   return remove(tx, keys)
 }
 
-/** What an activity is about, if it was deleted. Activities written after the wipe was requested go with it. */
+/** The subject of an activity, if it was deleted. Activities written after the wipe was requested go with it. */
 const isGone = (key: string, table: string) => sql`t.data ? ${key} and not exists (
   select from ${sql.table(table)} o where o.project_id = t.project_id and o.id = (t.data ->> ${key})::uuid)`
 

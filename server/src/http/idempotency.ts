@@ -95,7 +95,7 @@ export type Original = {
   emails: object[] | null
   createdAt: Date
   bodyHash: string | null
-  /** Of the event of the first request. */
+  /** The contact of the event of the first request. */
   contactId: string | null
 }
 

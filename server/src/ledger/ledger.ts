@@ -36,7 +36,7 @@ const BATCH = 20_000
 const MAX_ROUNDS = 20
 
 /**
- * Defines counts. What happens changes them by deltas, which are folded into sums. The sum over both is exact at any time, whatever is written,
+ * Defines counts. Writers append deltas, which are folded into sums. The sum over both is exact at any time, whatever is written,
  * folded or repaired meanwhile.
  */
 export function defineLedger<Deltas extends Table, Names extends Table>({ name, deltas, sums, batch = BATCH }: Definition<Deltas, Names>) {
@@ -54,7 +54,7 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
   return {
     name,
     deltas,
-    /** Counts the facts of a project anew, and corrects the sums. */
+    /** Recounts the facts of a project, and corrects the sums. */
     repair: createRepair(name, described),
 
     async append(tx: Tx, rows: Delta[]) {

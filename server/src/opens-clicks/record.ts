@@ -22,7 +22,7 @@ const MAX_EVENTS = 100
 const MAX_MACHINE_EVENTS = 50
 const MAX_RECENT = 100
 
-/** What is counted when it happens to an email for the first time. */
+/** Counted when it happens to an email for the first time. */
 const FIRSTS = ['opened', 'clicked', 'machineOpened', 'machineClicked'] as const
 
 const MEMORY_COLUMNS = [

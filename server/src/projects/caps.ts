@@ -26,7 +26,7 @@ const countedSql = (category: UsageCategory) => sql`(
 const RESERVED = sql`coalesce((
   select sum(r.reserved) from campaigns r where r.project_id = p.id and r.status = 'SENDING' and r.frozen_at is null and r.reserved > 0), 0)`
 
-/** What a cap is compared with. */
+/** The usage that a cap is compared with. */
 const usedSql = (category: UsageCategory) =>
   category === 'campaigns' ? sql`(${countedSql(category)} + ${RESERVED})` : countedSql(category)
 
@@ -40,7 +40,7 @@ const hasCap = (category: UsageCategory) => sql<boolean>`(${LIMIT_OF[category]} 
 export const hasCapSql = (projectId: string, category: UsageCategory) =>
   sql<boolean>`(select ${hasCap(category)} from projects p where p.id = ${projectId})`
 
-/** Those of the projects that have a cap, with the key of its lock. */
+/** Selects the projects that have a cap, with the key of its lock. */
 const cappedSql = (projectIds: string[], category: UsageCategory) => sql`
   select p.id, hashtextextended(${`cap ${category} `} || p.id, 0) as key
   from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap(category)}`
@@ -169,7 +169,7 @@ export async function readUsage(
   return { usage, start: row.start, end: row.end, currency: row.currency }
 }
 
-/** Sets the given caps; null removes one. Owners are told again when usage reaches the new ones. */
+/** Sets the given caps; null removes one. Owners are notified again when usage reaches the new ones. */
 export async function changeCaps(tx: Tx, projectId: string, limits: Partial<Record<UsageCategory, number | null>>) {
   const given = USAGE_CATEGORIES.filter((category) => limits[category] !== undefined)
   if (!given.length) return

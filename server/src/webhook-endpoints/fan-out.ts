@@ -4,8 +4,8 @@ import { prepared } from '../db/prepared.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { type LoopDeps, startProjectLoop } from '../ledger/project-loop.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
-import type { WaitingWork } from '../ledger/turns.ts'
 import { crash } from '../lib/crash-point.ts'
+import type { WaitingWork } from '../lib/fair/work-slots.ts'
 import { selectorsOfSql, takeFactsSql } from '../webhooks/facts.ts'
 
 type Deps = LoopDeps & { db: Pool; onFannedOut: () => void; pollMs?: number | undefined }

@@ -77,7 +77,7 @@ type Read = { total: number; counted: Counters; stored: Counters; waiting: Parti
 export type Recount = { total: number; counted: Counters; pending: number }
 
 /**
- * Counts the emails of a campaign anew and corrects its counters by the difference. What is counted, the counters and the entries that are
+ * Recounts the emails of a campaign and corrects its counters by the difference. What is counted, the counters and the entries that are
  * not yet added to them are read in one statement: their sum is the same, whatever other workers add meanwhile. One recount of a campaign at a
  * time. Counters that are closed stay as they are: their emails are being removed.
  */

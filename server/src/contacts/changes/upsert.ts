@@ -1,7 +1,7 @@
-import { prepared } from '../../db/prepared.ts'
-import { fewRows, recordset } from '../../db/rows.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { many, one, type Tx } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { fewRows, recordset } from '../../db/rows.ts'
 import { hasListenersSql, insertReactionsSql } from '../../events/listen.ts'
 import { recordEventsCte } from '../../events/record.ts'
 import { newId } from '../../lib/id.ts'
@@ -189,7 +189,7 @@ const CREATED_CONTACTS = sql`(
     jsonb_build_object('subscribed', subscribed, 'source', by) as data
   from upserted where is_new)`
 
-/** What changed, by the keys of the request. Without a listener the topics, which take longer than the rest, are not even collected. */
+/** Changes by the keys of the request. Without a listener the topics, which take longer than the rest, are not even collected. */
 const CHANGED_CONTACTS = sql`
   select project_id, id as contact_id, array['contact']
     || case when is_new then array['contact:created', 'contact:email', 'contact:subscribed']

@@ -159,7 +159,7 @@ async function listCustomValues(db: Db, { projectId, key, limit }: { projectId: 
     select distinct value::jsonb as value from unnest(${[...found]}::text[]) as text(value) order by value limit ${limit}`
 }
 
-/** `values`: as JSON text. `last`: of the contacts read; null when there are no more. */
+/** `values`: as JSON text. `last`: of the contacts read; null at the end. */
 type ValuesPage = { values: string[]; last: string | null }
 
 const valuesPage = ({ projectId, key, before, limit }: { projectId: string; key: string; before: string | null; limit: number }) =>

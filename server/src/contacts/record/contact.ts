@@ -1,7 +1,7 @@
-import { prepared } from '../../db/prepared.ts'
 import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { Timestamp } from '../../http/core/validate.ts'
 import { contactNotFound, invalid } from '../../lib/errors/errors.ts'
 import { isId } from '../../lib/id.ts'

@@ -4,7 +4,7 @@ import { recordset } from '../../db/rows.ts'
 import type { WipeScope } from '../../db/wipe-rows.ts'
 import { defineLedger } from '../../ledger/ledger.ts'
 
-/** Of contacts that were created before their origin was stored. */
+/** The source of contacts that were created before their origin was stored. */
 const UNKNOWN_SOURCE = 'unknown'
 
 /** The UTC day of the transaction, as `created_at` of the rows it writes. */
@@ -12,7 +12,7 @@ export const TODAY = sql`(now() at time zone 'utc')::date`
 /** The UTC day of a row. */
 const DAY_OF = sql`(created_at at time zone 'utc')::date`
 
-/** What contacts and their consents say about the days, by day and source. A contact started with the opposite of its first change, or as it is. */
+/** Counts by day and source, from contacts and their consents. A contact started with the opposite of its first change, or as it is. */
 const daysOf = (projectId: string, contacts: RawBuilder<unknown>, ofThese: RawBuilder<unknown>) => sql`
   select ${DAY_OF} as day, coalesce(created_by, ${UNKNOWN_SOURCE}) as source, count(*) as created,
     count(*) filter (where coalesce(not first.subscribed, c.subscribed)) as created_subscribed, 0 as opted_in, 0 as opted_out
@@ -25,7 +25,7 @@ const daysOf = (projectId: string, contacts: RawBuilder<unknown>, ofThese: RawBu
   from consents where project_id = ${projectId} ${ofThese} group by 1, 2`
 
 const DAY_VALUES = ['created', 'created_subscribed', 'opted_in', 'opted_out'] as const
-/** Of contacts that were deleted since. */
+/** Sums of contacts that were deleted since. */
 const GONE_VALUES = DAY_VALUES.map((value) => `gone_${value}` as const)
 const ofDelta = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, sql.ref(`d.${column}`)]))
 
@@ -71,7 +71,7 @@ export type RemovedContact = { id: string; subscribed: boolean; createdAt: Date;
 type Removal = {
   projectId: string
   contacts: RemovedContact[]
-  /** Nothing of them stays counted. Otherwise the days keep what happened, with a note, since it cannot be counted anew. */
+  /** Nothing of them stays counted. Otherwise the days keep what happened, with a note, since it cannot be counted again. */
   isReset?: boolean
 }
 

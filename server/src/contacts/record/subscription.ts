@@ -1,7 +1,7 @@
-import { recordset } from '../../db/rows.ts'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Db, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { recordEvents } from '../../events/record.ts'
 import { type CursorQuery, readKeysetPage } from '../../http/core/paging.ts'
 import { Timestamp } from '../../http/core/validate.ts'

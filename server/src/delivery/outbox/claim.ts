@@ -3,7 +3,9 @@ import { columns, type RowOf } from '../../db/columns.ts'
 import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { given, prepared } from '../../db/prepared.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
+import { backoffSql } from '../../lib/concurrency/backoff.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { MINUTE, SECOND } from '../../lib/text/units.ts'
 import { isGone, isPresent, isSteady } from '../../nodes/presence.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
 import { alongIndexes } from './keyed-plans.ts'
@@ -174,9 +176,10 @@ const CLAIM = prepared<ClaimedEmail & Looked, ClaimValues>`
     from (select count(*)::int as streams from waiting) as served
   ) as looked left join claimed on true`
 
-/** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
+const SUSPECT_REST_MS = { first: SECOND, longest: MINUTE }
+/** Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
-  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))
+  and updated_at < now() - ${backoffSql(sql`crashes - ${sql.lit(SUSPECT_CRASHES)}`, SUSPECT_REST_MS)}
   and not exists (select from streams t where t.project_id = emails.project_id and t.id = emails.stream_id and ${isStopped})`
 
 /** With "order by", or the planner may scan all emails in the hope to find one early. */

@@ -18,7 +18,7 @@ export type SkipReason = Exclude<(typeof REASONS)[number], 'topic_unsubscribed'>
 type Holds<Truth> = { [Reason in (typeof REASONS)[number]]?: Truth | undefined }
 const inOrder = (holds: Holds<unknown>) => REASONS.filter((reason): reason is SkipReason => Boolean(holds[reason]))
 
-/** What is known about a recipient. A fact that is not given is not asked: suppression, for example, only when an email is sent. */
+/** Facts about a recipient. A fact that is not given is not asked: suppression, for example, only when an email is sent. */
 export type RecipientFacts = { hasContact?: boolean; invalid?: boolean; suppressed?: boolean; subscribed?: boolean }
 
 /**

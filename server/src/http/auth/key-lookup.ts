@@ -11,7 +11,7 @@ export type CallingProject = {
   disabled: boolean
   /** The API key of the request; null for the pair of the project, and for a session. */
   keyId: string | null
-  /** Of the key, or of the pair. */
+  /** The version of the key, or of the pair. */
   keyVersion: number
   /** When the key ends, by its expiry or by the grace period after a rotation. */
   keyUntil: Date | null
@@ -23,7 +23,7 @@ export type CallingProject = {
 
 const PROJECT = sql`p.id, ${ownerSql(sql`p.id`)} as owner, p.disabled`
 
-/** Of the pair, and of sessions. */
+/** Columns for the pair, and for sessions. */
 export const WITHOUT_LIMITS = sql`${PROJECT}, null::uuid as "keyId", p.key_version as "keyVersion", null::timestamptz as "keyUntil",
   null::text[] as scopes, null::text[] as "senderDomains", null::text[] as networks`
 

@@ -1,9 +1,9 @@
-import { prepared } from '../../db/prepared.ts'
 import { type Expression, type ReferencedSegment, type SegmentLookup, toExpression } from '../../conditions/expression.ts'
 import { referencesOf } from '../../conditions/references.ts'
 import type { ConditionTree } from '../../conditions/schema.ts'
 import { dependentSegmentsCte } from '../../db/in-use.ts'
 import { type Db, many, scalars } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { createCache } from '../../lib/collections/cache.ts'
 import { MB } from '../../lib/text/units.ts'
 

@@ -13,7 +13,7 @@ import { type DueCheck, mayBecomeDue, saveDue } from './due.ts'
 import { changeMemberships, type MembershipChange } from './membership.ts'
 import { queueCompute } from './queue-compute.ts'
 
-/** What one contact is to be checked against. */
+/** Segments that one contact is checked against. */
 type Check = { contactId: string; segmentIds: string[] }
 
 /**

@@ -1,8 +1,8 @@
-import { prepared } from '../../db/prepared.ts'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../../contacts/changes/upsert.ts'
 import type { DataPatch } from '../../contacts/record/data.ts'
 import type { Source } from '../../contacts/record/subscription.ts'
 import { type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import type { NewContent } from '../../delivery/outbox/contents/new-content.ts'
 import {
   enqueueCte,

@@ -73,7 +73,7 @@ const cancel = (tx: Tx, projectId: string, which: RawBuilder<unknown>, reason: s
 export const failExecution = (tx: Tx, projectId: string, { id, reason }: { id: string; reason: string }) =>
   endExecutions(tx, projectId, sql`e.id = ${id}`, { status: 'FAILED', reason })
 
-/** Of deleted contacts. */
+/** Cancels the executions of deleted contacts. */
 export async function cancelExecutionsOf(tx: Tx, projectId: string, { contactIds, reason }: { contactIds: string[]; reason: string }) {
   if (!contactIds.length) return
   while ((await cancel(tx, projectId, sql`e.contact_id = any(${contactIds}::uuid[])`, reason)) === CHUNK);

@@ -69,7 +69,7 @@ async function readEventData(tx: Tx, projectId: string, ids: string[]) {
   return (id: string) => found.get(id) ?? {}
 }
 
-/** Of an execution `e` and the events `h` of its contact: one of them is what it waits for. */
+/** One of the events `h` of its contact is what an execution `e` waits for. */
 const ENDS_WAIT = sql`exists (
   select from jsonb_to_recordset(h.events) as v(name text, at timestamptz, id uuid)
   where v.name = e.awaits and (v.at, v.id) > (e.arrived_at, coalesce(e.arrived_event_id, ${NIL_ID}::uuid))

@@ -5,8 +5,8 @@ import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import type { LoopDeps } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
-import type { WaitingWork } from '../../ledger/turns.ts'
 import { crash } from '../../lib/crash-point.ts'
+import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import type { SafeFetch } from '../../lib/network/safe-fetch.ts'
 import { createRareWarning } from '../../lib/process/rare-warning.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -75,7 +75,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isD
 const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 
 /**
- * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. Of each host one request at a time
+ * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. One request of each host at a time
  * is taken, so that hosts take turns.
  */
 function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {

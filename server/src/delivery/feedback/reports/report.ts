@@ -1,15 +1,15 @@
-import { prepared } from '../../../db/prepared.ts'
-import { recordset } from '../../../db/rows.ts'
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../../db/columns.ts'
 import { many, type Tx } from '../../../db/index.ts'
+import { prepared } from '../../../db/prepared.ts'
+import { recordset } from '../../../db/rows.ts'
 import { failByEvidence, settleByEvidence } from '../../outbox/outcomes/evidence.ts'
 import type { Feedback } from '../../transport/transport.ts'
 import { recordFeedbacks } from './record.ts'
 
 export type ReportedEmail = { projectId: string; emailId: string }
 
-/** What a provider or receiver says about one email. */
+/** The statement of a provider or receiver about one email. */
 export type EmailReport = {
   kind: string
   /** With the provider's own id of the email, where the report has it. */

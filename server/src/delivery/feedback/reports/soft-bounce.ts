@@ -1,6 +1,6 @@
-import { recordset } from '../../../db/rows.ts'
 import { sql } from 'kysely'
 import { countAffected, maybeOne, scalar, type Tx } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { lock } from '../../../ledger/locks.ts'
 
 /** Consecutive soft bounces within these days after which an address is suppressed as if it had bounced hard. */

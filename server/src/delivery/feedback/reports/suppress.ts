@@ -1,7 +1,7 @@
-import { recordset } from '../../../db/rows.ts'
 import { sql } from 'kysely'
 import { setSubscription } from '../../../contacts/changes/change.ts'
 import { countAffected, many, one, type Tx } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { recordActivities, recordActivitiesCte } from '../../../events/activities.ts'
 import { groupBy } from '../../../lib/collections/group-by.ts'
 import { newId } from '../../../lib/id.ts'

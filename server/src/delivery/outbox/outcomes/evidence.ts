@@ -1,5 +1,5 @@
-import { recordset } from '../../../db/rows.ts'
 import { many, type Tx } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { addEntries } from './email-ledger.ts'
 import { END_COLUMNS, type EndedEmail, OPEN_TO_EVIDENCE, recordEnds } from './ended.ts'
 
