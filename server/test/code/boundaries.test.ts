@@ -222,6 +222,7 @@ const foreignWrites = (files: Source[]) =>
  */
 const POOL_WRITES = [
   'delivery/outbox/mark.ts emails',
+  'delivery/outbox/settle.ts emails',
   'http/limits/quotas.ts attempts',
   'http/limits/quotas.ts attempts',
   'http/limits/rate-limit.ts rate_windows',
