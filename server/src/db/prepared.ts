@@ -65,6 +65,17 @@ function valueAt(parameter: unknown, values: object | undefined) {
   return parameter.isJson ? JSON.stringify(value) : value
 }
 
+/** A constant statement that has few forms: each is made once. */
+export function variants<Parts extends object, Made>(make: (parts: Parts) => Made) {
+  const made = new Map<string, Made>()
+  return (parts: Parts): Made => {
+    const key = JSON.stringify(parts)
+    const known = made.get(key) ?? make(parts)
+    made.set(key, known)
+    return known
+  }
+}
+
 /** By text: a hash of it. A pooler in transaction mode knows a statement by its name, whichever process prepared it. */
 const names = new Map<string, string>()
 

@@ -222,6 +222,7 @@ const foreignWrites = (files: Source[]) =>
  */
 const POOL_WRITES = [
   'delivery/outbox/mark.ts emails',
+  'delivery/outbox/settle.ts emails',
   'http/limits/quotas.ts attempts',
   'http/limits/quotas.ts attempts',
   'http/limits/rate-limit.ts rate_windows',
@@ -388,7 +389,7 @@ test('the rules detect violations', () => {
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `insertRows('sessions', rows, ['id'])` }])).toEqual(['http/auth.ts writes sessions'])
-  expect(poolWrites([{ file: 'a.ts', code: "many(db, prepared`${updateFrom('emails', rows, keys)}`)" }])).toEqual(['a.ts emails'])
+  expect(poolWrites([{ file: 'a.ts', code: `many(db, updateFrom('emails', rows, keys))` }])).toEqual(['a.ts emails'])
   expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
   expect(poolWrites([{ file: 'a.ts', code: `one<{ a: x; b: () => y }>(db)\`\${a ? sql\`b\` : c} update emails set x = 1\`` }])).toEqual([

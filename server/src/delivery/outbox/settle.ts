@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { isPermanent } from '../../db/errors/sql-state.ts'
 import { many, type Pool, transact, transactAtOnce } from '../../db/index.ts'
-import { given, prepared } from '../../db/prepared.ts'
+import { given, prepared, variants } from '../../db/prepared.ts'
 import { fewRows, recordset } from '../../db/rows.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
@@ -122,15 +122,8 @@ const settling = given<Settling>()
 /** Few batches need these parts: an empty one costs time too. */
 type SettleParts = { hasSkipped: boolean; wereHeld: boolean }
 
-const partsFor = (settlements: Settlement[]): SettleParts => ({
-  hasSkipped: settlements.some(({ state }) => state === 'skipped'),
-  wereHeld: settlements.some(({ wasHeld }) => wasHeld),
-})
-
-const statements: Record<string, ReturnType<typeof prepared<{ id: string }, Settling>>> = {}
-
-const settleSql = ({ hasSkipped, wereHeld }: SettleParts) =>
-  (statements[`${hasSkipped} ${wereHeld}`] ??= prepared<{ id: string }, Settling>`
+const settleSql = variants(
+  ({ hasSkipped, wereHeld }: SettleParts) => prepared<{ id: string }, Settling>`
     with settled as (
       update emails e set
         state = case when ${KEEPS_COMING_BACK} then 'deferred' else s.state end,
@@ -173,4 +166,10 @@ const settleSql = ({ hasSkipped, wereHeld }: SettleParts) =>
     ), ended_streaks as (
       ${endStreaksSql}
     )${hasSkipped ? recordSkippedCte : sql``}${wereHeld ? releaseHeldCtes : sql``}${acceptedAfterCte({ wereHeld })}
-    select id from settled`)
+    select id from settled`,
+)
+
+const partsFor = (settlements: Settlement[]): SettleParts => ({
+  hasSkipped: settlements.some(({ state }) => state === 'skipped'),
+  wereHeld: settlements.some(({ wasHeld }) => wasHeld),
+})

@@ -101,7 +101,8 @@ export async function addEntries(tx: Tx, entries: LedgerEntry[]) {
   const rows = entries.map(({ projectId, id, kind, n = 1, source, campaignId, test = false, countedAt }) => {
     return { projectId, id, kind, n, source, campaignId, test, countedAt }
   })
-  const given = recordset('email_ledger', rows, ['projectId', 'id', 'kind', 'n', 'source', 'campaignId'], {
+  const given = recordset('email_ledger', rows, ['projectId', 'kind', 'n', 'source', 'campaignId'], {
+    id: 'uuid',
     test: 'boolean',
     countedAt: 'timestamptz',
   })
