@@ -17,7 +17,7 @@ function of(names: string[], part: Part) {
   return Object.fromEntries(names.map((name) => [name, part]))
 }
 
-export const CLUSTER_PARTS = Object.keys(PARTS).sort()
+const CLUSTER_PARTS = Object.keys(PARTS).sort()
 
 /** Runs the parts whose names begin with one of `named`, or all. A part that lacks a program of this machine is skipped. */
 export async function runClusterParts({ named, ...load }: Load & { named: string[] }): Promise<Outcome[]> {

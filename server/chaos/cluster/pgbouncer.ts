@@ -43,7 +43,7 @@ export async function startPgBouncer(databaseUrl: string, mode: 'transaction' | 
 type Run = { databaseUrl: string; port: number; mode: string; folder: string }
 
 /** The file with the server, the port and the paths of this run in place of its own. Everything else stays as it is. */
-export function iniFor(ini: string, { databaseUrl, port, mode, folder }: Run) {
+function iniFor(ini: string, { databaseUrl, port, mode, folder }: Run) {
   const { username, password, searchParams } = new URL(databaseUrl.replace('@/', '@localhost/'))
   const own: Record<string, string> = {
     listen_addr: '127.0.0.1',

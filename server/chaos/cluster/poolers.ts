@@ -12,7 +12,7 @@ import { SESSION_IGNORES, startPgBouncer } from './pgbouncer.ts'
 import { type Stage, startStage } from './stage.ts'
 
 /** A pooler in front of a server. */
-export type Pooler = { url: string; stop(): Promise<unknown> }
+type Pooler = { url: string; stop(): Promise<unknown> }
 type StartPooler = (databaseUrl: string, mode: 'transaction' | 'session') => Promise<Pooler>
 
 export const POOLERS: Record<string, StartPooler> = {

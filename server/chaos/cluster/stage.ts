@@ -185,7 +185,7 @@ const sendCall = ({ secret, domain }: { secret: string; domain: string }, n: num
 const accepted = (sent: ReadonlyMap<string, { ack?: SendAck }>) => [...sent.values()].flatMap(({ ack }) => ack?.emails ?? [])
 
 /** Compares the answers, the rows, and the messages that arrived. */
-export function judge(acknowledged: string[], rows: Row[], arrived: { id: string }[]): Verdict {
+function judge(acknowledged: string[], rows: Row[], arrived: { id: string }[]): Verdict {
   const byId = new Map(rows.map((row) => [row.id, row]))
   const copies = new Map<string, number>()
   for (const { id } of arrived) copies.set(id, (copies.get(id) ?? 0) + 1)
