@@ -13,7 +13,7 @@ const LATER = [
   'jobs/export-list',
   'ui/table/(?:data-table|searched-list|table|bounded-list)',
   'ui/dialog/(?:peek-panel|create-dialog|popover)',
-  'ui/form/(?:zoned-time|choices|checkbox|command-search)',
+  'ui/form/(?:zoned-time|choices|checkbox|command-search|suggestions)',
   'ui/message/message-tabs',
   'ui/page/(?:first-run|link-tabs)',
 ].join('|')

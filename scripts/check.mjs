@@ -6,7 +6,7 @@ const ONE_THREAD = ['--singleThreaded']
 /** The compiler is a Go program: with five times its heap before it collects garbage it takes two thirds of the CPU, and 1.4 GB. */
 const ENV = { ...process.env, GOGC: '400' }
 
-/** What `npm test` needs besides the tests, longest first. One after the other, a core would be idle for half of the time. */
+/** Checks of `npm test` besides the tests, longest first. One after the other, a core would be idle for half of the time. */
 const CHECKS = [
   // The tests would build it anyway.
   ['build', process.execPath, 'scripts/build.mjs'],

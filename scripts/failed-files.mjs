@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 
-/** What fast-check writes about a counterexample. */
+/** The lines of fast-check about a counterexample. */
 const COUNTEREXAMPLE = /Property failed after|Counterexample:/
 
 /** A reporter of vitest that writes the files in which a test failed to the file that `FAILED_FILES` names. */

@@ -3,9 +3,9 @@ import { SignInPage } from './features/account/sign-in.tsx'
 import { SignUpPage } from './features/account/sign-up.tsx'
 import { OpenProjectPage } from './features/onboarding/open-project.tsx'
 import { listSearch } from './list/list-search.ts'
-import { ownPath, parseSearch, type Search, stringifySearch, text } from './search.ts'
 import { BrokenPage, NotFoundPage } from './shell/fallbacks.tsx'
 import { RequireSession } from './shell/require-session.tsx'
+import { ownPath, parseSearch, type Search, stringifySearch, text } from './ui/page/search.ts'
 
 const root = createRootRoute()
 const top = () => root
@@ -130,13 +130,13 @@ const campaign = createRoute({
 const campaignRecipients = createRoute({
   getParentRoute: inProject,
   path: '/campaigns/$campaignId/recipients',
-  component: lazyRouteComponent(() => import('./features/campaigns/recipients/recipients-page.tsx'), 'RecipientsPage'),
+  component: lazyRouteComponent(() => import('./features/campaigns/report/recipients-page.tsx'), 'RecipientsPage'),
   validateSearch: listSearch('outcome', 'reason', 'activity', 'link'),
 })
 const campaignExcluded = createRoute({
   getParentRoute: inProject,
   path: '/campaigns/$campaignId/excluded',
-  component: lazyRouteComponent(() => import('./features/campaigns/recipients/excluded-page.tsx'), 'ExcludedPage'),
+  component: lazyRouteComponent(() => import('./features/campaigns/report/excluded-page.tsx'), 'ExcludedPage'),
   validateSearch: listSearch('reason'),
 })
 const campaignAudience = createRoute({

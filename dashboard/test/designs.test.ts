@@ -146,7 +146,7 @@ describe('the editor of a design', () => {
     expect(body).toContain(ATTACK)
     expect(await page.evaluate(() => (window as unknown as { attacked?: number }).attacked)).toBeUndefined()
     expect(await findPageProblems(page, 'design')).toEqual([])
-    // What the frame of the preview refused. Its document has no origin, and may load nothing of ours.
+    // Requests that the frame of the preview refused. Its document has no origin, and may load nothing of ours.
     expect(
       takeErrors().filter(
         (error) => !/^Blocked script execution in .*\/preview\/page\/|NotSameOrigin GET .*\/preview\/page\/x$/.test(error),
@@ -442,7 +442,7 @@ describe('the HTML of a design in a browser', () => {
   })
 })
 
-/** Of all texts in the page, each against the nearest background behind it. Runs in the browser. */
+/** The lowest contrast of a text in the page against the nearest background behind it. Runs in the browser. */
 function lowestContrast(): number {
   const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number)
   const luminance = (color: string) => {

@@ -92,7 +92,7 @@ test('an email that waits says why, and a failed one is sent again as a new one'
   expect(page.url()).not.toContain(failed)
   await page.getByRole('link', { name: failed }).click()
   await page.waitForURL(new RegExp(failed))
-  // What could not be rendered for sending cannot be rendered for looking at it either.
+  // An email that could not be rendered for sending cannot be previewed either.
   await heading(page, 'Could not render this email')
   expect(new Set(takeErrors().map((error) => error.replace(/\/[0-9a-f-]{36}\//, '/*/')))).toEqual(new Set(['422 GET /emails/*/preview']))
 })

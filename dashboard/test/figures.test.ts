@@ -70,7 +70,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await button(page, '7 days').click()
   await page.waitForURL(/days=7/)
   await page.getByRole('tab', { name: 'Deliverability' }).click()
-  // Figures are counted a few seconds later, and a page keeps those that it has for a while.
+  // Figures are counted a few seconds later, and a page caches its figures for a while.
   const figures = async () => (await (await request.get('/analytics/summary', { headers })).json()).current
   await expect.poll(figures).toMatchObject({ emails: 2, bounces: 1 })
   await page.reload()

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 type Chunk = { file: string; imports?: string[]; css?: string[]; assets?: string[] }
 
 const DIST = join(import.meta.dirname, '../dist')
-/** What a browser loads to show the overview: the start page, the shell, the page and its chart. */
+/** The files that a browser loads to show the overview: the start page, the shell, the page and its chart. */
 const FIRST_PAGE = ['index.html', 'src/shell/shell.tsx', 'src/features/overview/overview-page.tsx', 'src/ui/chart/time-series.tsx']
 /** Loaded only by a page that shows letters outside English. */
 const NOT_FOR_ENGLISH = /inter-latin/

@@ -147,7 +147,7 @@ function reportConflicts(steps: Step[], force: boolean) {
   process.exitCode = 1
 }
 
-/** What is wrong, and where, without a stack. */
+/** The mistake and its place, without a stack. */
 function explain(error: unknown): string {
   if (!(error instanceof SternaError)) return error instanceof Error ? error.message : String(error)
   return [error.message, ...error.errors.map(({ field, message }) => `  ${field}: ${message}`)].join('\n')

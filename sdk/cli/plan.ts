@@ -32,10 +32,10 @@ function judge(local: LocalTemplate, remote: Template, last: Synced | undefined)
   return changedHere ? 'update' : changedThere ? 'behind' : 'unchanged'
 }
 
-/** What `pull` writes. A template whose source is rendered is not written: HTML cannot be turned back into it. */
+/** Whether `pull` writes it. A template whose source is rendered is not written: HTML cannot be turned back into it. */
 export const isPulled = ({ action, local, remote }: Step, force: boolean): boolean =>
   action === 'only-there' || ((action === 'behind' || (force && action === 'conflict')) && canBePulled(local!, remote!))
 
-/** What `push` writes. */
+/** Whether `push` writes it. */
 export const isPushed = ({ action }: Step, force: boolean): boolean =>
   action === 'create' || action === 'update' || (force && (action === 'conflict' || action === 'behind'))

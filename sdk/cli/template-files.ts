@@ -6,7 +6,7 @@ import { RENDERED, renderSource } from './render.ts'
 
 type Created = Body<'POST /templates'>
 
-/** What a template has besides its content, kept in `<name>.json`. */
+/** Settings of a template besides its content, kept in `<name>.json`. */
 const SETTINGS = ['name', 'subject', 'type', 'description', 'previewText', 'from', 'fromName', 'replyTo'] as const
 export type Settings = Pick<Template, (typeof SETTINGS)[number]>
 export type Content = { body: string } | { design: NonNullable<Created['design']> }
@@ -14,7 +14,7 @@ export type Content = { body: string } | { design: NonNullable<Created['design']
 /** A template of the folder. `hash` is that of its settings and its content as it would be sent to the server. */
 export type LocalTemplate = { key: string; source: string; settings: Settings; content: Content; hash: string }
 
-/** What a template was when it was last equal to the server's, kept in `sterna.json` by project and name of the file. */
+/** The state of a template when it was last equal to the server's, kept in `sterna.json` by project and name of the file. */
 export type Synced = { id: string; updatedAt: string; hash: string }
 export type State = Record<string, Record<string, Synced>>
 

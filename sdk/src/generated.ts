@@ -28,7 +28,7 @@ export type Activity = {
   timestamp: string
   contactId: string | null
   contactEmail: string | null
-  /** What is known about it: the data of an event, or the ids and names of the workflow, campaign or email. An `event.triggered` has `eventName` and `data`. Bodies of emails are left out. */
+  /** Details: the data of an event, or the ids and names of the workflow, campaign or email. An `event.triggered` has `eventName` and `data`. Bodies of emails are left out. */
   metadata: Record<string, unknown>
 }
 
@@ -208,7 +208,7 @@ export type AuditEntry = {
     id: string | null
     name: string | null
   }
-  /** What was changed, and how: `template.update`. */
+  /** The action: `template.update`. */
   action: string
   target: {
     type: string
@@ -1749,7 +1749,7 @@ export type Security = {
   }
   isDisabled: boolean
   disabledReason: string | null
-  /** Of all time, whatever was acknowledged. */
+  /** Figures of all time, whatever was acknowledged. */
   history: ReputationFigures
   thresholds: {
     bounce7Day: {
@@ -2645,7 +2645,7 @@ export type Workflow = {
   updatedAt: string
   steps: WorkflowStep[]
   transitions: WorkflowTransition[]
-  /** What keeps the workflow from doing what it should. It can be enabled nevertheless. */
+  /** Problems that keep the workflow from doing what it should. It can be enabled nevertheless. */
   problems: {
     stepId: string | null
     code:
@@ -2941,7 +2941,7 @@ export interface Operations {
   /**
    * Count activities
    *
-   * Of whole UTC days, including those of `startDate` and `endDate`; without dates of all time.
+   * By whole UTC days, including those of `startDate` and `endDate`; without dates of all time.
    */
   'GET /activity/stats': {
     params: undefined
@@ -2979,7 +2979,7 @@ export interface Operations {
         | 'campaign.sent'
         | 'email.skipped'
         | 'contact.suppressed')[]
-      /** Those that have happened in this project. */
+      /** Types that have happened in this project. */
       seen: (
         | 'event.triggered'
         | 'email.sent'
@@ -3042,7 +3042,7 @@ export interface Operations {
   /**
    * Get the time from acceptance to delivery
    *
-   * Of emails whose delivery was reported on these UTC days.
+   * For emails whose delivery was reported on these UTC days.
    */
   'GET /analytics/delivery-times': {
     params: undefined
@@ -3085,7 +3085,7 @@ export interface Operations {
   /**
    * Get new, unsubscribed and deleted contacts by day and source
    *
-   * Of UTC days.
+   * By UTC day.
    */
   'GET /analytics/growth': {
     params: undefined
@@ -3125,7 +3125,7 @@ export interface Operations {
   /**
    * Get the figures of a period and of the one before
    *
-   * Of UTC days.
+   * By UTC day.
    */
   'GET /analytics/summary': {
     params: undefined
@@ -3195,7 +3195,7 @@ export interface Operations {
   /**
    * List the most frequent events
    *
-   * Of events that API clients track, on UTC days.
+   * Events that API clients track, by UTC day.
    */
   'GET /analytics/top-events': {
     params: undefined
@@ -3661,7 +3661,7 @@ export interface Operations {
   /**
    * List what was done to a campaign
    *
-   * Who started, scheduled, paused, resumed, cancelled or resent it, newest first.
+   * Starts, schedules, pauses, resumes, cancellations and resends, each with its author, newest first.
    */
   'GET /campaigns/{id}/audit': {
     params: {
@@ -3946,7 +3946,7 @@ export interface Operations {
   /**
    * Check a campaign before sending it
    *
-   * Who will get it and who will not, what is missing, and how long it will take. Sending does not need it.
+   * Recipients, excluded contacts, missing values, and the time it will take. Sending does not need it.
    */
   'GET /campaigns/{id}/preflight': {
     params: {
@@ -3978,7 +3978,7 @@ export interface Operations {
   /**
    * Count the recipients of a campaign by reason
    *
-   * Those that failed, were skipped or are open. Sent emails have no reason.
+   * Recipients whose email failed, was skipped or is open. Sent emails have no reason.
    */
   'GET /campaigns/{id}/reasons': {
     params: {
@@ -4683,7 +4683,7 @@ export interface Operations {
   /**
    * List the segments of a contact
    *
-   * Those that the contact is in now, newest segment first.
+   * Segments that the contact is in now, newest segment first.
    */
   'GET /contacts/{id}/segments': {
     params: {
@@ -5601,9 +5601,9 @@ export interface Operations {
     body: {
       kind: 'secret' | 'public'
       name: string
-      /** Of a secret key; `full` by default. */
+      /** Only for a secret key; `full` by default. */
       scopes?: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
-      /** Of a secret key: the domains it may send from. */
+      /** Only for a secret key: the domains it may send from. */
       senderDomains?: string[] | null
       /** IP addresses and CIDRs that the key works from. */
       networks?: string[] | null
@@ -5627,9 +5627,9 @@ export interface Operations {
     headers: undefined
     body: {
       name?: string
-      /** Of a secret key; `full` by default. */
+      /** Only for a secret key; `full` by default. */
       scopes?: ('full' | 'send' | 'events' | 'contacts' | 'templates' | 'campaigns' | 'workflows' | 'read')[] | null
-      /** Of a secret key: the domains it may send from. */
+      /** Only for a secret key: the domains it may send from. */
       senderDomains?: string[] | null
       /** IP addresses and CIDRs that the key works from. */
       networks?: string[] | null
@@ -6442,7 +6442,7 @@ export interface Operations {
   /**
    * Remove a suppression
    *
-   * Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed.
+   * By address or domain. A contact that the suppression unsubscribed stays unsubscribed.
    */
   'DELETE /suppressions/{address}': {
     params: {
@@ -7843,7 +7843,7 @@ export interface Operations {
       end: 'COMPLETED' | 'EXITED' | 'FAILED' | 'WAITING'
       reason: string | null
       endsAt: string
-      /** What the step at `inspect` of the path sees, as earlier steps have left it. */
+      /** The data that the step at `inspect` of the path sees, as earlier steps have left it. */
       inspected: {
         contact: {
           email: string
@@ -7903,7 +7903,7 @@ export interface Operations {
         /** So far, also by executions that were deleted by age. */
         taken: number
       }[]
-      /** Of a SCHEDULE that is enabled. */
+      /** Only for a SCHEDULE that is enabled. */
       nextFiringAt: string | null
       /** The last firings of a SCHEDULE, newest first. */
       firings: {
@@ -8120,7 +8120,7 @@ export interface Operations {
   /**
    * Call a webhook
    *
-   * Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. 409 while an operator has held sending.
+   * Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Returns only the status of the reply. At most 60 an hour and project. 409 while an operator has held sending.
    */
   'POST /workflows/{id}/webhook-test': {
     params: {
@@ -8183,7 +8183,7 @@ export class ActivityApi extends Resource {
   readonly recentCount = (query: Query<'GET /activity/recent-count'> = {}, options: CallOptions = {}): Promise<Result<'GET /activity/recent-count'>> =>
     this.call('GET /activity/recent-count', { query }, options)
 
-  /** Count activities. Of whole UTC days, including those of `startDate` and `endDate`; without dates of all time. */
+  /** Count activities. By whole UTC days, including those of `startDate` and `endDate`; without dates of all time. */
   readonly stats = (query: Query<'GET /activity/stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /activity/stats'>> =>
     this.call('GET /activity/stats', { query }, options)
 
@@ -8205,7 +8205,7 @@ export class AnalyticsApi extends Resource {
   readonly campaignStats = (query: Query<'GET /analytics/campaign-stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/campaign-stats'>> =>
     this.call('GET /analytics/campaign-stats', { query }, options)
 
-  /** Get the time from acceptance to delivery. Of emails whose delivery was reported on these UTC days. */
+  /** Get the time from acceptance to delivery. For emails whose delivery was reported on these UTC days. */
   readonly deliveryTimes = (query: Query<'GET /analytics/delivery-times'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/delivery-times'>> =>
     this.call('GET /analytics/delivery-times', { query }, options)
 
@@ -8217,7 +8217,7 @@ export class AnalyticsApi extends Resource {
   readonly allDomains = (query: Query<'GET /analytics/domains'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/domains'>[number]> =>
     iterateWhole(() => this.domains(query, options), { max })
 
-  /** Get new, unsubscribed and deleted contacts by day and source. Of UTC days. */
+  /** Get new, unsubscribed and deleted contacts by day and source. By UTC day. */
   readonly growth = (query: Query<'GET /analytics/growth'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/growth'>> =>
     this.call('GET /analytics/growth', { query }, options)
 
@@ -8229,7 +8229,7 @@ export class AnalyticsApi extends Resource {
   readonly allLeaders = (query: Query<'GET /analytics/leaders'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/leaders'>[number]> =>
     iterateWhole(() => this.leaders(query, options), { max })
 
-  /** Get the figures of a period and of the one before. Of UTC days. */
+  /** Get the figures of a period and of the one before. By UTC day. */
   readonly summary = (query: Query<'GET /analytics/summary'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/summary'>> =>
     this.call('GET /analytics/summary', { query }, options)
 
@@ -8249,7 +8249,7 @@ export class AnalyticsApi extends Resource {
   readonly allTopCampaigns = (query: Query<'GET /analytics/top-campaigns'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/top-campaigns'>[number]> =>
     iterateWhole(() => this.topCampaigns(query, options), { max })
 
-  /** List the most frequent events. Of events that API clients track, on UTC days. */
+  /** List the most frequent events. Events that API clients track, by UTC day. */
   readonly topEvents = (query: Query<'GET /analytics/top-events'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/top-events'>> =>
     this.call('GET /analytics/top-events', { query }, options)
 
@@ -8369,7 +8369,7 @@ export class CampaignsApi extends Resource {
       { max, pageSize: query.limit },
     )
 
-  /** List what was done to a campaign. Who started, scheduled, paused, resumed, cancelled or resent it, newest first. */
+  /** List what was done to a campaign. Starts, schedules, pauses, resumes, cancellations and resends, each with its author, newest first. */
   readonly audit = (id: string, query: Query<'GET /campaigns/{id}/audit'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/audit'>> =>
     this.call('GET /campaigns/{id}/audit', { params: { id }, query }, options)
 
@@ -8433,7 +8433,7 @@ export class CampaignsApi extends Resource {
   readonly pause = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/pause'>> =>
     this.call('POST /campaigns/{id}/pause', { params: { id } }, options)
 
-  /** Check a campaign before sending it. Who will get it and who will not, what is missing, and how long it will take. Sending does not need it. */
+  /** Check a campaign before sending it. Recipients, excluded contacts, missing values, and the time it will take. Sending does not need it. */
   readonly preflight = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/preflight'>> =>
     this.call('GET /campaigns/{id}/preflight', { params: { id } }, options)
 
@@ -8441,7 +8441,7 @@ export class CampaignsApi extends Resource {
   readonly changeRate = (id: string, body: Body<'PUT /campaigns/{id}/rate'>, options: CallOptions = {}): Promise<Result<'PUT /campaigns/{id}/rate'>> =>
     this.call('PUT /campaigns/{id}/rate', { params: { id }, body }, options)
 
-  /** Count the recipients of a campaign by reason. Those that failed, were skipped or are open. Sent emails have no reason. */
+  /** Count the recipients of a campaign by reason. Recipients whose email failed, was skipped or is open. Sent emails have no reason. */
   readonly reasons = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/reasons'>> =>
     this.call('GET /campaigns/{id}/reasons', { params: { id } }, options)
 
@@ -8577,7 +8577,7 @@ export class ContactsApi extends Resource {
       { max, pageSize: query.limit },
     )
 
-  /** List the segments of a contact. Those that the contact is in now, newest segment first. */
+  /** List the segments of a contact. Segments that the contact is in now, newest segment first. */
   readonly segments = (id: string, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}/segments'>> =>
     this.call('GET /contacts/{id}/segments', { params: { id } }, options)
 
@@ -9121,7 +9121,7 @@ export class SuppressionsApi extends Resource {
   readonly exportFile = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /suppressions/export/{jobId}/file'>> =>
     this.call('GET /suppressions/export/{jobId}/file', { params: { jobId } }, options)
 
-  /** Remove a suppression. Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed. */
+  /** Remove a suppression. By address or domain. A contact that the suppression unsubscribed stays unsubscribed. */
   readonly remove = (address: string, options: CallOptions = {}): Promise<Result<'DELETE /suppressions/{address}'>> =>
     this.call('DELETE /suppressions/{address}', { params: { address } }, options)
 }
@@ -9441,7 +9441,7 @@ export class WorkflowsApi extends Resource {
   readonly previewWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-preview'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-preview'>> =>
     this.call('POST /workflows/{id}/webhook-preview', { params: { id }, body }, options)
 
-  /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. 409 while an operator has held sending. */
+  /** Call a webhook. Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Returns only the status of the reply. At most 60 an hour and project. 409 while an operator has held sending. */
   readonly testWebhook = (id: string, body: Body<'POST /workflows/{id}/webhook-test'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/webhook-test'>> =>
     this.call('POST /workflows/{id}/webhook-test', { params: { id }, body }, options)
 }

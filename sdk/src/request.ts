@@ -28,7 +28,7 @@ export type IdempotentOptions = CallOptions & { idempotencyKey?: string | undefi
 /** `ifMatch`: the `updatedAt` of the revision to change. The call fails with a `ConflictError` if there is a newer one. */
 export type RevisionOptions = CallOptions & { ifMatch?: string | undefined }
 
-/** What the resources of a client call. */
+/** The function that the resources of a client call. */
 export type Call = <K extends Operation>(operation: K, parts: Parts, options?: CallOptions) => Promise<Result<K>>
 
 export type Connection = {

@@ -1,6 +1,6 @@
 import type { WebhookOwnEvent, WebhookPayload, WebhookSegment, WebhookTrackedEvent } from './generated.ts'
 
-/** What a webhook says. `id` is the same for every attempt and replay: ignore one that you have handled. */
+/** The payload of a webhook. `id` is the same for every attempt and replay: ignore one that you have handled. */
 export type WebhookEvent = { id: string } & (
   | WebhookOwnEvent
   | (Omit<WebhookSegment, 'type'> & { type: `segment.${string}` })

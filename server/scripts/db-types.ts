@@ -44,8 +44,14 @@ export async function printSchema(url: string) {
   const tables = new Map<string, Column[]>()
   for (const row of rows) tables.set(row.table, [...(tables.get(row.table) ?? []), row])
   const body = [...tables].map(([table, columns]) => printTable(table, columns.map(printColumn)))
+  const types = [...tables].map(
+    ([table, columns]) => `  ${table}: { ${columns.map(({ name, type }) => `${name}: '${type}'`).join(', ')} },`,
+  )
   return `${HEADER}/** Rows by table, as a select returns them. */
-export interface Schema {\n${body.join('\n')}\n}\n`
+export interface Schema {\n${body.join('\n')}\n}
+
+/** Types of the columns in SQL. */
+export const SQL_TYPES: { [Table in keyof Schema]: { [Column in keyof Schema[Table]]: string } } = {\n${types.join('\n')}\n}\n`
 }
 
 /** On one line if it fits, as the formatter would keep it. */

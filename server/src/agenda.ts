@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
-import { one, type Pool, prepared } from './db/index.ts'
+import { type Pool, transactAtOnce } from './db/index.ts'
 import { hearsNotifications } from './db/notifications.ts'
+import { prepared } from './db/prepared.ts'
+import { alongIndexes } from './delivery/outbox/keyed-plans.ts'
 import { type Agenda, startAgenda } from './lib/concurrency/agenda.ts'
 
 /** The first row that a task of a worker may have to do something about. In the order of an index: else PostgreSQL may scan the whole table. */
@@ -41,9 +43,16 @@ export const EVERYTHING_DUE: WorkerAgenda = { isDue: () => true }
 
 const INTERVALS = { idleMs: 1_000, busyMs: 250 }
 
-const READ = sql<Record<WorkerTask, boolean>>`${prepared}
+const READ = prepared<Record<WorkerTask, boolean>>`
   select ${sql.join(Object.entries(TASKS).map(([task, rows]) => sql`(select true from ${rows} limit 1) is not null as ${sql.ref(task)}`))}`
 
-/** What a worker may have to do: one statement per second while it is idle, instead of one per task and interval. */
+/** Else a plan that was made while a table was small would read all of it, four times a second. */
+const SETTINGS = alongIndexes()
+
+/** Tasks that are due for a worker: one statement per second while it is idle, instead of one per task and interval. */
 export const startWorkerAgenda = (db: Pool, intervals = INTERVALS) =>
-  startAgenda<WorkerTask>({ read: () => one(db, READ), ...intervals, hearsSignals: hearsNotifications })
+  startAgenda<WorkerTask>({
+    read: async () => (await transactAtOnce(db, [SETTINGS, READ]))[1][0]!,
+    ...intervals,
+    hearsSignals: hearsNotifications,
+  })

@@ -31,8 +31,8 @@ import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi/openapi.ts'
 import { createServer, refuseUnknown } from './http/server.ts'
-import type { ByteBudgetLimits } from './lib/budget/byte-budget.ts'
-import type { HoldBack } from './opens-clicks/collect.ts'
+import type { ByteBudgetLimits } from './lib/fair/byte-budget.ts'
+import type { DelayRelease } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
 import { jobRoutes } from './projects/job-routes.ts'
@@ -71,7 +71,7 @@ export type Extend = (app: App, deps: Deps) => void
 export type Parts = {
   extend?: Extend | undefined
   sns?: SnsClient | undefined
-  holdBack?: HoldBack | undefined
+  delayRelease?: DelayRelease | undefined
   passwords?: Passwords | undefined
   newDkimKey?: (() => Promise<DomainKey>) | undefined
   onUnaudited?: ((route: string) => void) | undefined
@@ -83,7 +83,7 @@ type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 /** All HTTP routes, in one list. Tests `extend` it with routes that exercise the HTTP layer. */
 export async function buildApp(
   deps: Deps,
-  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey, ...others }: Options = {},
+  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, delayRelease, passwords, newDkimKey, ...others }: Options = {},
 ): Promise<App> {
   const app = await createServer(deps, { readiness, ...others })
   await describeApi(app, deps.config, WEBHOOK_REQUESTS)
@@ -136,7 +136,7 @@ export async function buildApp(
   workflowWebhookTestRoutes(app, deps)
   webhookSecretRoutes(app, deps)
   webhookEndpointRoutes(app, deps)
-  openClickRoutes(app, deps, holdBack)
+  openClickRoutes(app, deps, delayRelease)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)
   reputationRoutes(app, deps)

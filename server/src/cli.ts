@@ -42,7 +42,7 @@ class UsageError extends Error {}
 
 const USAGE = `Usage: ${STERNA} <command>
 
-  start                                               run this node, as its settings say (see README.md)
+  start                                               run this node, as its settings say (see docs/configuration.md)
   claim-code                                          print the code that the first sign-up needs
   user create --email <address> [--password <text>]   create an account (generates a password if none is given)
   user operator --email <address> [--off]             make an account an operator of this installation, or no longer

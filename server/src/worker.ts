@@ -256,7 +256,7 @@ export async function startWorker(
 /** Counters of campaigns and roll-ups are this far behind. Checks of caps read what is not added up yet, so this must not be much. */
 const ADD_UP_MS = 1_000
 
-/** Whoever adds up what happens to emails, in one list. */
+/** Consumers of the email ledger, in one list. */
 const emailFoldsFor = (deps: Deps): EmailFolds => ({
   rollups: addToRollups,
   counts: createCountsFold([addToReputations, addToMeters, createUsageWarner(accountEmailDeps(deps))]),

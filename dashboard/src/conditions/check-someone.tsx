@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { conditionExplanationQuery, segmentNamesQuery } from '../data/segments.ts'
 import { PersonPicker } from '../people/person-picker.tsx'
 import { useProject } from '../projects/current.ts'
-import { explain } from '../ui/text/explain.ts'
+import { explain } from '../ui/notice/explain.ts'
 import { Explanation } from './explanation.tsx'
 
 /** Whether one contact matches the condition as it is now, line by line. */

@@ -6,15 +6,15 @@ import { useProject } from '../projects/current.ts'
 import { Field } from '../ui/form/field.tsx'
 import { TextArea } from '../ui/form/input.tsx'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
-import { Banner } from '../ui/page/banner.tsx'
+import { Banner } from '../ui/notice/banner.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import { ViewTabs } from '../ui/page/view-tabs.tsx'
-import { explain } from '../ui/text/explain.ts'
 import { ConditionBuilder, type Problems } from './builder/condition-builder.tsx'
+import { printCondition, readConditionText, readTreeText } from './builder/condition-text.ts'
 import { filterPathIn, type Tree } from './builder/tree.ts'
 import { useFieldCatalog } from './builder/use-catalog.ts'
-import { ConditionSentence } from './condition-sentence.tsx'
-import { printCondition, readConditionText, readTreeText } from './condition-text.ts'
 import { Matches } from './matches.tsx'
+import { ConditionSentence } from './sentence/condition-sentence.tsx'
 
 const PREVIEW_AFTER_MS = 400
 const VIEWS = { builder: 'Builder', json: 'JSON' }
@@ -76,7 +76,7 @@ function useTree(text: string, onText: (text: string) => void) {
 
 type Refusal = { byFilter: Problems; general: string | undefined }
 
-/** Who matches the text once it stands still, and what the server has against it. */
+/** Debounced preview of matches and validation errors. */
 function useMatches(text: string) {
   const project = useProject()
   const settled = useDebouncedValue(text, PREVIEW_AFTER_MS)
@@ -102,7 +102,7 @@ function useMatches(text: string) {
   return { aside, refusal }
 }
 
-/** Errors of a condition name their places, such as `condition.groups.0.filters.1.value`. Those of no line are general. */
+/** Errors of a condition name their places, such as `condition.groups.0.filters.1.value`. Errors without a line are general. */
 function refusalOf(error: Error): Refusal {
   const issues = error instanceof SternaError ? error.errors : []
   const byFilter = new Map<string, string>()

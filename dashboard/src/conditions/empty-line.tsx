@@ -2,8 +2,8 @@ import type { Condition, Result } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { conditionPreviewQuery, segmentNamesQuery } from '../data/segments.ts'
 import { useProject } from '../projects/current.ts'
-import { filterAt } from './condition-text.ts'
-import { describeFilter } from './sentence.ts'
+import { filterAt } from './builder/condition-text.ts'
+import { describeFilter } from './sentence/sentence.ts'
 
 type Lines = Result<'POST /segments/preview'>['perFilter']
 

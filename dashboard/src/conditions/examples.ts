@@ -6,7 +6,7 @@ export type ConditionExample = { id: string; name: string; condition: ConditionI
 const all = (...filters: Filter[]): ConditionInput => ({ logic: 'AND', groups: [{ filters }] })
 const SUBSCRIBED: Filter = { field: 'subscribed', operator: 'equals', value: true }
 
-/** Questions that most projects ask about their people. */
+/** Conditions that most projects need. */
 export const CONDITION_EXAMPLES: ConditionExample[] = [
   {
     id: 'inactive',

@@ -1,6 +1,6 @@
 import type { ConditionExplanation } from '@sterna/sdk'
 import { Check, X } from 'lucide-react'
-import { describeFilter, type SegmentNames } from './sentence.ts'
+import { describeFilter, type SegmentNames } from './sentence/sentence.ts'
 
 type Filter = ConditionExplanation['groups'][number]['filters'][number]
 
@@ -57,7 +57,7 @@ function FilterLine({ filter, segments }: { filter: Filter; segments: SegmentNam
   )
 }
 
-/** What the contact has, in words. */
+/** The contact's value of the field, in words. */
 function showActual(field: string, actual: unknown): string {
   if (field.startsWith('segment.')) return actual ? 'Is a member.' : 'Is not a member.'
   if (actual === null || actual === undefined)

@@ -4,13 +4,13 @@ import { segmentNamesQuery } from '../data/segments.ts'
 import { ContactLink } from '../people/contact-link.tsx'
 import { useProject } from '../projects/current.ts'
 import { Count, formatCount } from '../ui/text/count.tsx'
+import { filterAt } from './builder/condition-text.ts'
 import { CheckSomeone } from './check-someone.tsx'
-import { filterAt } from './condition-text.ts'
-import { describeFilter } from './sentence.ts'
+import { describeFilter } from './sentence/sentence.ts'
 
 type MatchesProps = { preview: Result<'POST /segments/preview'>; condition: ConditionInput }
 
-/** Who matches a condition: how many, what each line leaves, and some of them. */
+/** The contacts that match a condition: their count, the count after each filter, and a sample. */
 export function Matches({ preview, condition }: MatchesProps) {
   const { count, estimated, mailable, perFilter, sample } = preview
   const project = useProject()
@@ -25,7 +25,7 @@ export function Matches({ preview, condition }: MatchesProps) {
       </p>
       {perFilter.length > 1 && (
         <div>
-          <h3 className="text-muted text-xs">What each line leaves of its group</h3>
+          <h3 className="text-muted text-xs">Contacts left after each filter</h3>
           <ul className="mt-1 space-y-0.5">
             {perFilter.map(({ path, remaining, ...rest }) => {
               const text = describeFilter(filterAt(condition, path) ?? rest, names)

@@ -25,7 +25,7 @@ import { tags } from '@lezer/highlight'
 import { configureNesting, parser } from '@lezer/html'
 import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
 import { FILTERS, placeOf, STANDARD_VARIABLES, TAGS, type Word } from './completion.ts'
-import { lineSeparatorOf } from './content-values.ts'
+import { lineSeparatorOf } from './values/content-values.ts'
 
 export type CodeIssue = { severity: 'error' | 'warning' | 'info'; message: string; line?: number; blockId?: string }
 export type CodeEditorHandle = { goToLine: (line: number) => void }
@@ -96,7 +96,7 @@ export default function CodeEditor({ label, value, onChange, variables, issues, 
   return <div ref={parent} className="h-full min-h-0 text-code" />
 }
 
-/** Issues without a line are shown below the editor only. A line that was deleted meanwhile has none. */
+/** Issues without a line are shown below the editor only. So are issues whose line was deleted since. */
 function diagnosticsOf(state: EditorState, issues: CodeIssue[]): Diagnostic[] {
   return issues.flatMap(({ line: number, severity, message }) => {
     if (number === undefined || number < 1 || number > state.doc.lines) return []

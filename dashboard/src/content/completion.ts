@@ -1,5 +1,5 @@
 import { formatPercent } from '../ui/text/count.tsx'
-/** What can be completed at the end of a text inside a tag of the template language. */
+/** Completions at the end of a text inside a tag of the template language. */
 export type CompletionPlace = { kind: 'variable' | 'filter' | 'tag' /** What is typed already. */; typed: string }
 
 /** A tag is looked for only in this many characters before the cursor. */

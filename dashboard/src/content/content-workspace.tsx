@@ -7,9 +7,9 @@ import { IconButton } from '../ui/form/button.tsx'
 import { showKeys, useShortcuts } from '../ui/shortcuts/shortcuts.ts'
 import type { CodeIssue } from './code-editor.tsx'
 import { CodePart } from './code-part.tsx'
-import type { ContentValues } from './content-values.ts'
 import { type ContentChange, ModeSwitch } from './mode-switch.tsx'
 import { Preview, type PreviewView } from './preview.tsx'
+import type { ContentValues } from './values/content-values.ts'
 import { VisualPart } from './visual-part.tsx'
 
 type ContentWorkspaceProps = {
@@ -17,11 +17,11 @@ type ContentWorkspaceProps = {
   /** As it is stored. */
   saved: Pick<ContentValues, 'design' | 'body'>
   onContent: (change: ContentChange) => void
-  /** What the server found; undefined until its first answer. */
+  /** Issues that the server found; undefined until its first answer. */
   issues: CodeIssue[] | undefined
   view: PreviewView
   onView: (view: PreviewView) => void
-  /** Whom the preview offers: everyone, or the audience of a campaign. */
+  /** The contacts that the preview offers: all, or the audience of a campaign. */
   people?: FindPeople
 }
 

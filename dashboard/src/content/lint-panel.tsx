@@ -8,7 +8,7 @@ const ICONS = {
   info: <Info className="text-info" aria-label="Hint" />,
 }
 
-/** What the server found in the code. An issue with a line or a block jumps to it. */
+/** The issues that the server found in the code. A click on one with a line or a block jumps there. */
 export function LintPanel({ issues, onJump }: { issues: CodeIssue[] | undefined; onJump: (issue: CodeIssue) => void }) {
   return (
     <section aria-label="Issues" className="border-line border-t bg-surface text-ui">

@@ -5,7 +5,7 @@ import { useApi } from '../projects/current.ts'
 import { Confirm } from '../ui/dialog/dialog.tsx'
 import { toast } from '../ui/dialog/toast.tsx'
 import { Button } from '../ui/form/button.tsx'
-import type { ContentValues } from './content-values.ts'
+import type { ContentValues } from './values/content-values.ts'
 
 export type ContentChange = Partial<Pick<ContentValues, 'design' | 'body'>>
 type Content = Pick<ContentValues, 'design' | 'body'>

@@ -10,11 +10,11 @@ import { Field } from '../ui/form/field.tsx'
 import { TextArea } from '../ui/form/input.tsx'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
 import { MessageFrame } from '../ui/message/message-frame.tsx'
-import { Banner } from '../ui/page/banner.tsx'
+import { Banner } from '../ui/notice/banner.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import { useIsSlow } from '../ui/page/use-is-slow.ts'
-import { explain } from '../ui/text/explain.ts'
-import { type ContentValues, contentOf, hasOpenTag } from './content-values.ts'
-import { readSample } from './sample-data.ts'
+import { type ContentValues, contentOf, hasOpenTag } from './values/content-values.ts'
+import { readSample } from './values/sample-data.ts'
 
 /** How the preview is shown; all of it in the URL. */
 export type PreviewView = { as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
@@ -35,7 +35,7 @@ export function Preview({ values, view, onView, people, onMissing }: PreviewProp
   const data = readSample(sample)
   const preview = usePreview(values, view.as, data ?? {})
   const missing = preview.data?.missingVariables
-  // biome-ignore lint/correctness/useExhaustiveDependencies: told once per answer, not per rendering
+  // biome-ignore lint/correctness/useExhaustiveDependencies: called once per answer, not per rendering
   useEffect(() => onMissing?.(missing ?? []), [missing])
   const set = (patch: Partial<PreviewView>) => onView({ ...view, ...patch })
   return (

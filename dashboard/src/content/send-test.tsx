@@ -11,7 +11,7 @@ import { Button } from '../ui/form/button.tsx'
 import { Field } from '../ui/form/field.tsx'
 import { Form } from '../ui/form/form.tsx'
 import { Input } from '../ui/form/input.tsx'
-import { Banner } from '../ui/page/banner.tsx'
+import { Banner } from '../ui/notice/banner.tsx'
 import { showKeys, useShortcuts } from '../ui/shortcuts/shortcuts.ts'
 
 type SendTestProps = {

@@ -3,13 +3,13 @@ import { lintQuery } from '../data/templates.ts'
 import { designErrors } from '../design/document/design-errors.ts'
 import { useProject } from '../projects/current.ts'
 import { useDebouncedValue } from '../ui/form/use-debounced-value.ts'
-import { fieldIssues } from '../ui/text/explain.ts'
+import { fieldIssues } from '../ui/notice/explain.ts'
 import type { CodeIssue } from './code-editor.tsx'
-import { type ContentValues, contentOf } from './content-values.ts'
+import { type ContentValues, contentOf } from './values/content-values.ts'
 
 const LINT_AFTER_MS = 500
 
-/** What the server finds in the content. Undefined until its first answer. A design that it refuses has its errors at the blocks. */
+/** Issues that the server finds in the content; undefined until its first answer. A design that it refuses has its errors at the blocks. */
 export function useLint({ subject, previewText, body, design, type }: ContentValues): CodeIssue[] | undefined {
   const project = useProject()
   const linted = { subject, ...(previewText && { previewText }), ...contentOf({ body, design }), type }

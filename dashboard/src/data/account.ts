@@ -1,7 +1,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { api, queryClient, SignedOutError } from '../api.ts'
+import { api, queryClient, SignedOutError } from '../client/api.ts'
 
-/** Asks in a way that is no failed request for a visitor who is not signed in. */
+/** A visitor who is not signed in gets an answer, not a failed request. */
 export const meQuery = queryOptions({
   queryKey: ['me'],
   queryFn: async () => {
@@ -20,14 +20,14 @@ export const verificationQuery = (token: string) =>
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async () => {
       const verified = await api.auth.verifyEmail({ token })
-      // A request for the account that is under way may return the state from before; it must not overwrite the new one.
+      // A pending request for the account may return the state from before; it must not overwrite the new one.
       await queryClient.cancelQueries(meQuery)
       await queryClient.invalidateQueries(meQuery)
       return verified
     },
   })
 
-/** What the link of an invitation leads to. Null: it is no longer open. */
+/** The invitation behind a link. Null: it is no longer open. */
 export const invitationQuery = (token: string) =>
   queryOptions({
     queryKey: ['invitation', token],

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { keysOf } from './keys.ts'
 
 const key = keysOf('activity')
@@ -15,7 +15,7 @@ export const newestActivityQuery = (projectId: string) =>
     refetchInterval: LIVE_MS,
   })
 
-/** What is due next. */
+/** Activities that are due next. */
 export const upcomingQuery = (projectId: string) =>
   queryOptions({
     queryKey: key(projectId, 'upcoming'),
@@ -23,7 +23,7 @@ export const upcomingQuery = (projectId: string) =>
     refetchInterval: LIVE_MS,
   })
 
-/** What happened to a contact, newest first, in pages; `types` as the API takes them. */
+/** The activities of a contact, newest first, in pages; `types` as the API takes them. */
 export const contactActivityQuery = (projectId: string, contactId: string, types: string | undefined) =>
   infiniteQueryOptions({
     queryKey: key(projectId, 'of-contact', contactId, types),

@@ -1,6 +1,6 @@
 import type { Result } from '@sterna/sdk'
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { type Period, splitSeries, sumOf } from '../figures/period.ts'
 import { configQuery } from './installation.ts'
 import { keysOf } from './keys.ts'

@@ -1,6 +1,6 @@
 import type { Result } from '@sterna/sdk'
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { api } from '../api.ts'
+import { api } from '../client/api.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('billing')

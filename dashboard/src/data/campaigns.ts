@@ -1,6 +1,6 @@
 import type { Campaign, CampaignListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { namesById } from '../ui/form/options.ts'
 import { invalidateLists, keysOf } from './keys.ts'
 
@@ -34,7 +34,7 @@ const BADGE_MS = 30_000
 /** A project sends few campaigns at the same time. */
 const MAX_SENDING = 10
 
-/** `1 paused` or `2 sending`, for the navigation; null if none is under way. */
+/** `1 paused` or `2 sending`, for the navigation; null if none is being sent. */
 export const sendingCampaignsQuery = (projectId: string) =>
   queryOptions({
     queryKey: key(projectId, 'list', 'sending'),
@@ -51,7 +51,7 @@ export const waitingCount = ({ totalRecipients, sentCount, failedCount, skippedC
   Math.max(0, totalRecipients - sentCount - failedCount - skippedCount)
 
 export const CAMPAIGN_LIVE_MS = 2_000
-/** A campaign that starts so soon is watched. */
+/** Poll campaigns that start within five minutes. */
 const SOON_MS = 5 * 60_000
 
 /** True while its numbers or its status change by themselves. */
@@ -88,7 +88,7 @@ export const preflightQuery = (projectId: string, id: string, revision: string) 
     refetchOnWindowFocus: false,
   })
 
-/** Other numbers of a campaign have other reasons. */
+/** Read again when the counts of the campaign change. */
 export const reasonsQuery = (projectId: string, { id, status, failedCount, skippedCount }: Campaign) =>
   queryOptions({
     queryKey: key(projectId, 'reasons', id, status, failedCount, skippedCount),

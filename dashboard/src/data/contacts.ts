@@ -1,5 +1,5 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('contacts')
@@ -26,7 +26,7 @@ export const consentQuery = (projectId: string, id: string) =>
 export const contactSegmentsQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: key(projectId, 'segments', id), queryFn: () => apiOf(projectId).contacts.segments(id) })
 
-/** Whatever shows contacts, and what a contact can be the first to have. */
+/** Everything that shows contacts, and the names that a new contact can be the first to have. */
 export const invalidateContacts = (queries: QueryClient, projectId: string) =>
   invalidate(queries, projectId, 'contacts', 'fields', 'setup', 'events', 'activity')
 

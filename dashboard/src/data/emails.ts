@@ -1,7 +1,7 @@
 import type { Email } from '@sterna/sdk'
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
-import { pollInterval } from '../poll.ts'
+import { apiOf } from '../client/api.ts'
+import { pollInterval } from '../client/poll.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('emails')

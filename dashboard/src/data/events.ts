@@ -1,5 +1,5 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('events')

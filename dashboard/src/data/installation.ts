@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api } from '../api.ts'
+import { api } from '../client/api.ts'
 
 /** The features of this installation. They change only with a restart. */
 export const configQuery = queryOptions({ queryKey: ['config'], queryFn: () => api.config.get(), staleTime: Number.POSITIVE_INFINITY })

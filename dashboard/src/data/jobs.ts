@@ -1,18 +1,18 @@
 import type { Job } from '@sterna/sdk'
 import { queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
-import { pollInterval } from '../poll.ts'
+import { apiOf } from '../client/api.ts'
+import { pollInterval } from '../client/poll.ts'
 import { keysOf } from './keys.ts'
 
 const key = keysOf('jobs')
 
 const ACTIVE_MS = 2_000
-/** Interval of looking for jobs that were started elsewhere. */
+/** Poll interval for jobs that were started elsewhere. */
 const IDLE_MS = 30_000
 /** Jobs in the tray; a project may have many more. */
 const MAX_ACTIVE = 10
 
-/** Jobs of this project that have not finished, whoever started them. */
+/** Unfinished jobs of this project, started by anyone. */
 export const activeJobsQuery = (projectId: string) =>
   queryOptions({
     queryKey: key(projectId, 'list', 'active'),

@@ -1,6 +1,6 @@
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 
-/** What queries are about. Each noun has one file in this folder, which makes its keys. */
+/** The nouns of queries. Each has one file in this folder, which makes its keys. */
 type Noun =
   | 'activity'
   | 'analytics'

@@ -3,6 +3,6 @@ import { keysOf } from './keys.ts'
 
 const key = keysOf('palette')
 
-/** What a search of everything finds. */
+/** The results of a search over everything. */
 export const paletteQuery = <Found>(projectId: string, q: string, find: () => Promise<Found>) =>
   queryOptions({ queryKey: key(projectId, 'search', q), queryFn: find, enabled: q !== '', placeholderData: keepPreviousData })

@@ -1,6 +1,6 @@
 import type { Result } from '@sterna/sdk'
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { api, apiOf } from '../api.ts'
+import { api, apiOf } from '../client/api.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('setup')
@@ -11,7 +11,7 @@ export const projectsQuery = queryOptions({ queryKey: ['projects'], queryFn: () 
 
 export const invalidateProjects = (queries: QueryClient) => queries.invalidateQueries(projectsQuery)
 
-/** What the project has done for the first time. */
+/** The first times of a project, such as its first email. */
 export const setupStateQuery = (projectId: string) =>
   queryOptions({ queryKey: key(projectId, 'state'), queryFn: () => api.projects.setupState(projectId), staleTime: 0 })
 

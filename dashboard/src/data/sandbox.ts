@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { keysOf } from './keys.ts'
 
 const key = keysOf('sandbox')

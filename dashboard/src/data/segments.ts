@@ -1,6 +1,6 @@
 import type { ConditionInput, Segment } from '@sterna/sdk'
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { namesById } from '../ui/form/options.ts'
 import { invalidate, keysOf } from './keys.ts'
 
@@ -56,7 +56,7 @@ export const conditionExplanationQuery = (projectId: string, condition: Conditio
     gcTime: 0,
   })
 
-/** Who matches a condition that is not saved. */
+/** The contacts that match an unsaved condition. */
 export const conditionPreviewQuery = (projectId: string, condition: ConditionInput | undefined) =>
   queryOptions({
     queryKey: key(projectId, 'preview', JSON.stringify(condition)),

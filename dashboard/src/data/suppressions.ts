@@ -1,13 +1,13 @@
 import type { Suppression } from '@sterna/sdk'
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { invalidate, keysOf } from './keys.ts'
 
 const key = keysOf('suppressions')
 
 const REASONS: Suppression['reason'][] = ['BOUNCE', 'COMPLAINT', 'MANUAL']
 
-/** How many there are of each reason. */
+/** Counts by reason. */
 export const suppressionCountsQuery = (projectId: string) =>
   queryOptions({
     queryKey: key(projectId, 'list', 'counts'),

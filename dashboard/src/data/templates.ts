@@ -1,6 +1,6 @@
 import type { Body, Design, Template, TemplateListItem } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { byName, namesById } from '../ui/form/options.ts'
 import { domainsQuery } from './domains.ts'
 import { invalidateLists, keysOf } from './keys.ts'
@@ -94,7 +94,7 @@ export const contentPreviewQuery = (projectId: string, request: string) =>
     refetchOnReconnect: false,
   })
 
-/** What the server finds in a content, given as text as above. */
+/** Issues that the server finds in a content, given as text as above. */
 export const lintQuery = (projectId: string, content: string) =>
   queryOptions({
     queryKey: key(projectId, 'lint', content),

@@ -1,6 +1,6 @@
 import type { Workflow } from '@sterna/sdk'
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { invalidate, invalidateLists, keysOf } from './keys.ts'
 
 const key = keysOf('workflows')
@@ -70,7 +70,7 @@ export const workflowExplanationQuery = (projectId: string, id: string, contactI
     staleTime: 0,
   })
 
-/** `person` undefined: a made-up subscribed one. `answers` are branches to take, `inspect` the position in the path of a step to look into. */
+/** `person` undefined: a made-up subscribed one. `answers` are branches to take, `inspect` the position in the path of a step to inspect. */
 type Tried = {
   person: string | undefined
   eventName: string

@@ -6,8 +6,8 @@ import { useApi, useProject } from '../projects/current.ts'
 import { Dialog } from '../ui/dialog/dialog.tsx'
 import { toast } from '../ui/dialog/toast.tsx'
 import { Button } from '../ui/form/button.tsx'
-import { Banner } from '../ui/page/banner.tsx'
-import { explain } from '../ui/text/explain.ts'
+import { Banner } from '../ui/notice/banner.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import './canvas/canvas.css'
 import { setCanvasMarks } from './canvas/block-marks.ts'
 import { DragHandle } from './canvas/drag-handle.tsx'
@@ -34,7 +34,7 @@ type DesignEditorProps = {
   label: string
   design: Design
   onChange: (design: Design) => void
-  /** What the server found, at its blocks. */
+  /** Issues that the server found, at their blocks. */
   issues: BlockIssue[]
   /** Variables without a value for the person of the preview. */
   missing: string[]
@@ -165,7 +165,7 @@ function Tools({ editor, uploadImages, issues, children }: PartProps & { childre
       >
         <OutlinePanel editor={editor} severities={severitiesOf(issues)} />
       </Sheet>
-      <Sheet title="Settings" description="Of the chosen block." open={sheet === 'settings'} onClose={() => setSheet(undefined)}>
+      <Sheet title="Settings" description="For the selected block" open={sheet === 'settings'} onClose={() => setSheet(undefined)}>
         <SettingsPanel editor={editor} issues={issues} onUpload={() => pickImage((file) => replaceImage(editor, file, uploadImages))} />
         {children}
       </Sheet>

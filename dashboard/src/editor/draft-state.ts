@@ -1,6 +1,6 @@
 /**
- * What an editor knows about the thing it edits. `base` is the saved state that the values started from; `theirs` is a newer one that
- * someone else saved meanwhile.
+ * The state of an editor. `base` is the saved state that the values started from; `theirs` is a newer one that
+ * someone else has saved since.
  */
 export type DraftState<V> = {
   base: V
@@ -60,7 +60,7 @@ function receive<V>(state: DraftState<V>, { values, revision }: { values: V; rev
   return { ...state, theirs: { values, revision } }
 }
 
-/** What was typed while the request was under way stays, and is not saved yet. */
+/** Text that was typed during the request stays, and is not saved yet. */
 function settle<V>(state: DraftState<V>, { values, revision, sent }: { values: V; revision: string; sent: V }): DraftState<V> {
   const changedMeanwhile = !isEqual(state.values, sent)
   return { base: values, revision, values: changedMeanwhile ? state.values : values }

@@ -2,10 +2,10 @@ import { useBlocker } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Dialog } from '../ui/dialog/dialog.tsx'
 import { Button } from '../ui/form/button.tsx'
-import { Banner } from '../ui/page/banner.tsx'
+import { Banner } from '../ui/notice/banner.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import { PageHeader } from '../ui/page/page.tsx'
 import { showKeys, useShortcuts } from '../ui/shortcuts/shortcuts.ts'
-import { explain } from '../ui/text/explain.ts'
 import { ClockTime, Time } from '../ui/text/time.tsx'
 import type { Draft } from './use-draft.ts'
 
@@ -14,7 +14,7 @@ type EditorFrameProps<V extends object> = {
   /** Link to the list that this page belongs to. */
   parent?: ReactNode
   draft: Draft<V>
-  /** What saving changes: `Saving changes what /v1/send sends.` */
+  /** The consequence of saving: `Saving changes what /v1/send sends.` */
   consequence: string
   /** Why saving is not possible yet; shown beside the button. */
   problem?: string

@@ -60,7 +60,7 @@ export function useDraft<V extends object>({ name, saved, save, reload }: DraftO
     /** The error of the last attempt to save; a conflict is shown as such instead. */
     error: saving.error && !isConflict(saving.error) ? saving.error : null,
     hasConflict: state.theirs !== undefined,
-    /** What somebody else has saved meanwhile. */
+    /** A newer version that somebody else has saved. */
     theirs: state.theirs?.values,
     restoredFrom: state.restoredFrom,
     save: (onSaved?: () => void) => !saving.isPending && saving.mutate(state.values, { ...(onSaved && { onSuccess: onSaved }) }),
@@ -82,7 +82,7 @@ function useStoredDraft<V>(key: string, state: DraftState<V>, dirty: boolean, di
   // biome-ignore lint/correctness/useExhaustiveDependencies: dispatch does not change
   useEffect(() => {
     readDraft(key).then((stored) => {
-      // Written by this hook for the same editor, so its values have the same type. What was typed meanwhile is newer.
+      // Written by this hook for the same editor, so its values have the same type. Text that was typed since is newer.
       if (stored && !isDirtyNow.current)
         dispatch({ type: 'restored', values: stored.values as V, revision: stored.revision, at: stored.at })
       setIsRead(true)

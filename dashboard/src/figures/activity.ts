@@ -2,7 +2,7 @@ import type { Activity, UpcomingActivity } from '@sterna/sdk'
 
 type Type = Activity['type']
 
-/** What happened, in words that follow the time. */
+/** A past activity, in words that follow the time. */
 export const ACTIVITY_WORDS: Record<Type, string> = {
   'event.triggered': 'Event tracked',
   'email.sent': 'Email sent',
@@ -45,7 +45,7 @@ export function pathOf({ type, metadata }: Pick<Activity | UpcomingActivity, 'ty
   return undefined
 }
 
-/** What is due, in words. */
+/** An activity that is due, in words. */
 export function describeUpcoming({ type, contactEmail, metadata }: UpcomingActivity): string {
   if (type === 'email.scheduled') return `The email ${text(metadata.subject) ?? ''} is sent`
   if (type === 'campaign.scheduled') return `${text(metadata.campaignName) ?? 'A campaign'} is sent`

@@ -4,8 +4,8 @@ import { Download } from 'lucide-react'
 import { useApi, useProject } from '../projects/current.ts'
 import { toast } from '../ui/dialog/toast.tsx'
 import { IconButton } from '../ui/form/button.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import { countOf, type Noun } from '../ui/text/count.tsx'
-import { explain } from '../ui/text/explain.ts'
 import { trackJob } from './own-jobs.ts'
 
 type ExportListProps = {

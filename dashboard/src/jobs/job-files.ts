@@ -1,7 +1,7 @@
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 import { toast } from '../ui/dialog/toast.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import { saveFile } from '../ui/table/save-file.ts'
-import { explain } from '../ui/text/explain.ts'
 
 type Job = { id: string; projectId: string }
 type FileOfJob = ReturnType<ReturnType<typeof apiOf>['contacts']['exportFile']>

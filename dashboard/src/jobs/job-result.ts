@@ -48,7 +48,7 @@ const LABELS: Record<string, string> = {
   'delete-events': 'Delete events',
 }
 
-/** What a job does that was started elsewhere; undefined if it is not shown. */
+/** The name of a job that was started elsewhere; undefined if it is not shown. */
 export const labelOf = ({ type }: Pick<Job, 'type'>): string | undefined => (Object.hasOwn(LABELS, type) ? LABELS[type] : undefined)
 
 export const hasFailures = ({ result }: Pick<Job, 'result'>) => Number(result?.failureCount ?? 0) > 0

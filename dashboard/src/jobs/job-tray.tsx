@@ -7,13 +7,13 @@ import { activeJobsQuery, isOver, jobQuery } from '../data/jobs.ts'
 import { useProject } from '../projects/current.ts'
 import { Progress } from '../ui/chart/progress.tsx'
 import { IconButton } from '../ui/form/button.tsx'
-import { explain } from '../ui/text/explain.ts'
+import { explain } from '../ui/notice/explain.ts'
 import { Status } from '../ui/text/status.tsx'
 import { downloadExport, downloadFailedRows, hasFile } from './job-files.ts'
 import { describeJobResult, hasFailures, labelOf } from './job-result.ts'
 import { dismissJob, type OwnJob, useOwnJobs } from './own-jobs.ts'
 
-/** Jobs of this project that run, and the results of those that were started in this browser, until they are dismissed. */
+/** Running jobs of this project, and the results of jobs that were started in this browser, until they are dismissed. */
 export function JobTray() {
   const project = useProject()
   const own = useOwnJobs(project.id)

@@ -3,7 +3,7 @@ import { useCallback, useSyncExternalStore } from 'react'
 /** A job that was started in this browser: its result is shown until it is dismissed. */
 export type OwnJob = {
   id: string
-  /** What it does: `Import of contacts.csv`, `Unsubscribe 1,204 contacts`. */
+  /** Its name: `Import of contacts.csv`, `Unsubscribe 1,204 contacts`. */
   label: string
 }
 

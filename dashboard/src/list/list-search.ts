@@ -1,4 +1,4 @@
-import { type Search, text } from '../search.ts'
+import { type Search, text } from '../ui/page/search.ts'
 
 /** The state of a list, all of it in the URL. Filters are parameters of their own. */
 export type ListSearch = {
@@ -33,7 +33,7 @@ export type ListRequest = {
 
 type Defaults = { filters: string[]; size: number }
 
-/** What to ask the server for. */
+/** The request for the page of the list that the URL names. */
 export function readRequest({ q, sort, dir, size, cursor, ...rest }: ListSearch, { filters, size: usual }: Defaults): ListRequest {
   const limit = SIZES.includes(Number(size)) ? Number(size) : usual
   const set = filters.flatMap((name) => (rest[name] ? [[name, rest[name]] as const] : []))

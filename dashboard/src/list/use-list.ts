@@ -22,7 +22,7 @@ type ListData<Row> = { data: Row[]; cursor: string | null; hasMore: boolean; tot
 
 type ListOptions<Row> = {
   name: ListName
-  /** What the list is of, if not of the project: the id of a campaign. */
+  /** The parent of the list if it is not the project, such as the id of a campaign. */
   scope?: string
   filters?: Filter[]
   /** The total of a page after the first may be 0. */

@@ -18,9 +18,9 @@ type PersonPickerProps = {
   /** Shown while no contact is chosen. It can be chosen again if `canClear` is set. */
   placeholder: string
   canClear?: boolean
-  /** Whom it offers. */
+  /** The contacts that it offers. */
   people?: FindPeople
-  /** What opens it, for the name of the chosen contact. */
+  /** The button that opens it, by the name of the chosen contact. */
   button?: (name: string) => ReactElement
   /** Below the contacts. */
   children?: ReactNode

@@ -10,8 +10,8 @@ import { Field } from '../ui/form/field.tsx'
 import { Form } from '../ui/form/form.tsx'
 import { Input, Select, TextArea } from '../ui/form/input.tsx'
 import { MessageFrame } from '../ui/message/message-frame.tsx'
-import { Banner } from '../ui/page/banner.tsx'
-import { explain } from '../ui/text/explain.ts'
+import { Banner } from '../ui/notice/banner.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import { trialDomain } from './trial-domain.ts'
 
 type SendFormProps = {

@@ -1,6 +1,6 @@
 import type { Project, Sterna } from '@sterna/sdk'
 import { createContext, useContext } from 'react'
-import { apiOf } from '../api.ts'
+import { apiOf } from '../client/api.ts'
 
 export const CurrentProject = createContext<Project | null>(null)
 

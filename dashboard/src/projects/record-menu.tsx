@@ -6,8 +6,8 @@ import { invalidate, invalidateLists } from '../data/keys.ts'
 import { Confirm } from '../ui/dialog/dialog.tsx'
 import { MenuItem, MenuSeparator } from '../ui/dialog/menu.tsx'
 import { toast } from '../ui/dialog/toast.tsx'
+import { explain } from '../ui/notice/explain.ts'
 import { copy } from '../ui/text/copy.ts'
-import { explain } from '../ui/text/explain.ts'
 import { useApi, useProject } from './current.ts'
 
 const NOUNS = { campaigns: 'campaign', segments: 'segment', templates: 'template', workflows: 'workflow' } as const
@@ -67,7 +67,7 @@ export function RecordMenu({ list, row: { id, name }, onDelete, last, copyNote =
 type DeleteRecordProps = {
   list: List
   row: Named
-  /** What goes with it, and what stays. */
+  /** The consequences: what is deleted with it, and what stays. */
   description: ReactNode
   phrase?: string
   onClose: () => void

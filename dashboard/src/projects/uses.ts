@@ -1,6 +1,6 @@
 type Uses = { campaignCount?: number; workflowCount?: number; segmentCount?: number }
 
-/** What uses a template or a segment: `2 campaigns, 1 workflow`. */
+/** The uses of a template or a segment: `2 campaigns, 1 workflow`. */
 export function listUses({ campaignCount = 0, workflowCount = 0, segmentCount = 0 }: Uses): string {
   const parts = [
     [campaignCount, 'campaign'],

@@ -1,6 +1,6 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
-import { api } from '../api.ts'
+import { api } from '../client/api.ts'
 import { Dialog } from '../ui/dialog/dialog.tsx'
 import { toast } from '../ui/dialog/toast.tsx'
 import { Button } from '../ui/form/button.tsx'

@@ -33,7 +33,7 @@ function subscribe(listener: () => void) {
   }
 }
 
-/** How this user likes a page, such as its columns. Kept in this browser, and apart from other users of it. */
+/** A preference of this user for a page, such as its columns. Kept in this browser, and apart from other users of it. */
 export function usePreference<T>(name: string, initial: T): [T, (value: T) => void] {
   const userId = useQuery(meQuery).data?.id ?? ''
   const key = `sterna.${userId}.${name}`

@@ -1,6 +1,6 @@
-import { api } from '../api.ts'
+import { api } from '../client/api.ts'
 import { toast } from '../ui/dialog/toast.tsx'
-import { explain } from '../ui/text/explain.ts'
+import { explain } from '../ui/notice/explain.ts'
 
 /** Ends with a full page load, which clears the data of this user from memory. */
 export async function signOut(next?: string) {

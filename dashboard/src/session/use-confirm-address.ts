@@ -1,11 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { api } from '../api.ts'
+import { api } from '../client/api.ts'
 import { invalidateMe, meQuery } from '../data/account.ts'
 import { configQuery } from '../data/installation.ts'
 import { toast } from '../ui/dialog/toast.tsx'
-import { explain } from '../ui/text/explain.ts'
+import { explain } from '../ui/notice/explain.ts'
 
-/** What confirms the address of the user; undefined if it is confirmed. In the sandbox no link arrives, so its operator confirms at once. */
+/** The action that confirms the address of the user; undefined if it is confirmed. In the sandbox no link arrives, so its operator confirms at once. */
 export function useConfirmAddress() {
   const queries = useQueryClient()
   const me = useQuery(meQuery).data

@@ -40,7 +40,7 @@ export type Entry = {
   icon: LucideIcon
   /** The shortcut that opens it. */
   keys: string
-  /** What the main button of the page does, which `c` presses. */
+  /** The action of the page's main button, which `c` presses. */
   creates?: string
   /** Shown only where the server keeps emails instead of sending them. */
   onlyInSandbox?: boolean

@@ -116,7 +116,7 @@ export function matchItems(items: PaletteItem[], q: string): PaletteItem[] {
 
 type Known = { keys: string; label?: string; group?: string; run: (event: KeyboardEvent) => unknown }
 
-/** Keys that need a row, and those that the palette has as pages and actions. */
+/** Keys that need a row, and keys whose pages and actions the palette lists itself. */
 const NOT_OFFERED = new Set(['j', 'k', 'x', 'Space', '.', 'Escape', '?', 'mod+k'])
 
 /** The shortcuts of the page below the palette, as commands. The last one of a key counts, as for the keyboard. */

@@ -20,7 +20,7 @@ import { paletteQuery } from '../data/palette.ts'
 import { projectsQuery } from '../data/projects.ts'
 import { useApi, useProject } from '../projects/current.ts'
 import { listRecents } from '../projects/recents.ts'
-import { parseSearch } from '../search.ts'
+import { parseSearch } from '../ui/page/search.ts'
 import { switchTheme } from '../ui/page/theme-toggle.tsx'
 import { Kbd } from '../ui/shortcuts/kbd.tsx'
 import { pressWhenRegistered, showKeys, useListedShortcuts } from '../ui/shortcuts/shortcuts.ts'
@@ -147,7 +147,7 @@ function Commands({ q, onQuery, groups, isSearching, onOpen }: CommandsProps) {
   const first = groups[0]?.items[0]?.id ?? ''
   const [chosen, setChosen] = useState(first)
   const [top, setTop] = useState(first)
-  // Results that arrive above the first item take the highlight from it, but not from one that the user has moved to.
+  // Results above the first item take over its highlight, unless the user has moved the highlight.
   if (top !== first) {
     setTop(first)
     if (chosen === top) setChosen(first)

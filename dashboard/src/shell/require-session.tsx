@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
-import { isSignedOut } from '../api.ts'
+import { isSignedOut } from '../client/api.ts'
 import { meQuery } from '../data/account.ts'
 import { ErrorState } from '../ui/page/error-state.tsx'
 import { Splash } from '../ui/page/splash.tsx'

@@ -8,7 +8,7 @@ import { countUnseen } from '../features/sandbox/unseen.ts'
 import { useProject } from '../projects/current.ts'
 import type { Entry } from './navigation-entries.ts'
 
-/** Only things that wait for the user or are under way have a badge. */
+/** Only things that wait for the user or are in progress have a badge. */
 export function useBadges(): Partial<Record<Entry['to'], string>> {
   const project = useProject()
   const domains = useQuery(domainsQuery(project.id))

@@ -83,8 +83,8 @@ export async function resize(page: Page, size: { width: number; height: number }
 
 /**
  * Opens a page as a link in the dashboard would, without loading the dashboard again, and waits until nothing on it loads any more. Returns
- * the milliseconds until its content was there. A page that is shown already, with another query, is loaded anew: its title, the sign that
- * a page was opened, would not change.
+ * the milliseconds until its content was there. The same page with another query is reloaded: its title, by which a visit is noticed,
+ * would not change.
  */
 export async function visitPage(page: Page, path: string): Promise<number> {
   const isSame = shapeOf(new URL(page.url()).pathname) === shapeOf(path.replace(/\?.*/, ''))

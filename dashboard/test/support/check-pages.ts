@@ -41,7 +41,7 @@ const ROUTES = new Set(
   Object.values({ ...PAGES, ...FULL_ONLY, ...SIGNED_OUT }).map((path) => path.replace(/\?.*/, '').replace(/\{\w+\}/g, '*')),
 )
 
-/** Links to other routes than those that the tests of all pages open, and check by that. */
+/** Links to routes that the tests of all pages do not open, and so do not check. */
 export const linksToOtherRoutes = (links: Links) => [...links.values()].filter(({ path }) => !ROUTES.has(shapeOf(path.replace(/\?.*/, ''))))
 
 /** The server answers any path of the dashboard, so only the page says that there is none. */

@@ -30,7 +30,7 @@ const MAX_ROWS = 200
 const PHONE_UP_TO = 640
 
 /**
- * What is wrong with the page on screen: accessibility problems, a content wider than the screen, a cut title, a list too long, a
+ * Problems of the page on screen: accessibility problems, a content wider than the screen, a cut title, a list too long, a
  * frame that may run scripts or reach the dashboard, a text of a tenant that was read as HTML.
  */
 export async function findPageProblems(page: Page, name: string): Promise<string[]> {

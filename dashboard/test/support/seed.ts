@@ -12,7 +12,7 @@ const nameOf = (index: number) => `${NAMES[index % NAMES.length]}.${index}@examp
 /** Requests at the same time. */
 const AT_ONCE = 10
 
-async function inBatches(count: number, work: (index: number) => Promise<unknown>) {
+export async function inBatches(count: number, work: (index: number) => Promise<unknown>) {
   for (let from = 0; from < count; from += AT_ONCE)
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, index) => work(from + index)))
 }
@@ -221,9 +221,9 @@ async function readCampaign(page: Page, asUser: Record<string, string>, isCounte
 const POLL_MS = 200
 const DEADLINE_MS = 30_000
 
-async function poll(isDone: () => Promise<boolean>) {
+export async function poll(isDone: () => Promise<boolean>) {
   for (const deadline = Date.now() + DEADLINE_MS; !(await isDone()); ) {
-    if (Date.now() > deadline) throw new Error('the campaign was not sent in time')
+    if (Date.now() > deadline) throw new Error('not done in time')
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }

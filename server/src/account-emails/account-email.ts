@@ -8,7 +8,7 @@ import { STERNA } from '../lib/process/command.ts'
 import type { Log } from '../lib/process/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
-/** What a feature needs to send an email to a user of the installation. */
+/** Dependencies of a feature that sends emails to users of the installation. */
 export type AccountEmailDeps = {
   secrets: Secrets
   log: Log

@@ -38,7 +38,7 @@ const Activity = z
     metadata: z
       .record(z.string(), z.unknown())
       .describe(
-        'What is known about it: the data of an event, or the ids and names of the workflow, campaign or email. An `event.triggered` has `eventName` and `data`. Bodies of emails are left out.',
+        'Details: the data of an event, or the ids and names of the workflow, campaign or email. An `event.triggered` has `eventName` and `data`. Bodies of emails are left out.',
       ),
   })
   .meta({ id: 'Activity' })

@@ -31,7 +31,7 @@ export function activityRoutes(app: App, { db, secrets }: Deps) {
     '/activity/stats',
     {
       summary: 'Count activities',
-      description: 'Of whole UTC days, including those of `startDate` and `endDate`; without dates of all time.',
+      description: 'By whole UTC days, including those of `startDate` and `endDate`; without dates of all time.',
       querystring: z.object({ startDate: z.string().optional(), endDate: z.string().optional() }),
       response: ActivityStats,
       slowRead: true,
@@ -54,7 +54,7 @@ export function activityRoutes(app: App, { db, secrets }: Deps) {
     '/activity/types',
     {
       summary: 'List the types of activities',
-      response: z.object({ types: z.array(Type), seen: z.array(Type).describe('Those that have happened in this project.') }),
+      response: z.object({ types: z.array(Type), seen: z.array(Type).describe('Types that have happened in this project.') }),
       slowRead: true,
     },
     async (req) => ({ types: [...ACTIVITY_TYPES], seen: await listSeenTypes(db, req.project.id) }),

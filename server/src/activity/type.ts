@@ -25,10 +25,10 @@ const MAPPED_NAMES = Object.values(NAME_OF_TYPE) as string[]
 
 export const typeOfEvent = (name: string): ActivityType => TYPE_OF_NAME.get(name) ?? TRIGGERED
 
-/** Condition on an event: it is of no type of its own. */
+/** Condition on an event: has no activity type. */
 export const IS_TRIGGERED = sql`name <> all(${MAPPED_NAMES}::text[])`
 
-/** What a filter by types asks for. */
+/** Types that a filter selects. */
 export type WantedTypes = {
   /** Names of events. */
   names: string[]

@@ -22,7 +22,7 @@ export const DELIVERY_BUCKETS = [
   { column: 'later', seconds: null },
 ] as const
 
-/** What the roll-ups need of a fact `f` (kind, at) about an email `e` with its content `c`. */
+/** Columns that the roll-ups need of a fact `f` (kind, at) about an email `e` with its content `c`. */
 const FACT_COLUMNS = sql`
   e.project_id, f.kind, f.at, e.source_type as source, coalesce(e.campaign_id, ${NIL_ID}) as campaign_id, coalesce(c.template_id, ${NIL_ID}) as template_id,
   coalesce(e.workflow_id, ${NIL_ID}) as workflow_id, lower(split_part(e.to_address, '@', 2)) as domain,

@@ -85,7 +85,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     '/analytics/summary',
     {
       summary: 'Get the figures of a period and of the one before',
-      description: 'Of UTC days.',
+      description: 'By UTC day.',
       querystring: PeriodQuery,
       response: z.object({ current: Totals, previous: Totals }),
     },
@@ -139,7 +139,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     '/analytics/top-events',
     {
       summary: 'List the most frequent events',
-      description: 'Of events that API clients track, on UTC days.',
+      description: 'Events that API clients track, by UTC day.',
       querystring: PeriodQuery.extend({ limit: integerParam(10, 100) }),
       response: z.array(TopEvent),
     },
@@ -161,7 +161,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     '/analytics/delivery-times',
     {
       summary: 'Get the time from acceptance to delivery',
-      description: 'Of emails whose delivery was reported on these UTC days.',
+      description: 'For emails whose delivery was reported on these UTC days.',
       querystring: PeriodQuery.extend(RollupFilterQuery),
       response: DeliveryTimes,
     },
@@ -172,7 +172,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
     '/analytics/growth',
     {
       summary: 'Get new, unsubscribed and deleted contacts by day and source',
-      description: 'Of UTC days.',
+      description: 'By UTC day.',
       querystring: PeriodQuery,
       response: Growth,
     },

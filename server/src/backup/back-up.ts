@@ -12,7 +12,7 @@ import { createLog } from '../lib/process/log.ts'
 import { uploadFolderOf } from '../uploads/storage.ts'
 import { type CopiedFile, copyFile, listTree } from './copy-file.ts'
 
-/** What a backup consists of. `folders`: also empty ones, without which PostgreSQL does not start. */
+/** Contents of a backup. `folders`: also empty ones, without which PostgreSQL does not start. */
 export type Manifest = { format: 1; createdAt: string; postgres: number; folders: string[]; files: CopiedFile[] }
 
 export const MANIFEST = 'manifest.json'
@@ -78,7 +78,7 @@ function newCopy(target: string) {
   }
 }
 
-/** Contents that belong to the running server, and are made anew. Their folders must exist. */
+/** Contents that belong to the running server, which makes them again. Their folders must exist. */
 const TRANSIENT = ['pg_dynshmem', 'pg_notify', 'pg_replslot', 'pg_serial', 'pg_snapshots', 'pg_stat_tmp', 'pg_subtrans', 'pg_wal']
 const CONTROL = 'global/pg_control'
 

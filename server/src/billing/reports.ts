@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { dropRows } from '../db/wipe-rows.ts'
+import { backoffSql } from '../lib/concurrency/backoff.ts'
 import type { StripeConfig } from '../lib/config.ts'
 import type { Log } from '../lib/process/log.ts'
 import { storable } from '../lib/text/storable.ts'
+import { HOUR, MINUTE } from '../lib/text/units.ts'
 import { USAGE_CATEGORIES, type UsageCategory } from '../projects/email-counts.ts'
 import { writeReports } from './meters.ts'
 import { isRefusal, openStripe } from './stripe.ts'
@@ -15,6 +17,8 @@ const MAX_SENT = 1_000
 const PAGE = 50
 /** Hours written in one run: more than Stripe accepts reports of. */
 const MAX_HOURS = 36 * 24
+/** After a report that Stripe did not take. */
+const REST_MS = { first: MINUTE, longest: HOUR }
 
 type Report = {
   projectId: string
@@ -94,11 +98,11 @@ async function noteFailure(db: Pool, report: Report, err: unknown, log: Log) {
   const refused = isRefusal(err)
   const reason = storable((err as Error).message).slice(0, 500)
   log.error({ projectId: report.projectId, identifier: report.identifier, reason }, 'usage was not reported to Stripe; retrying')
-  // A refused report is certainly not there, so the time to repeat it does not run. Waits grow to an hour.
+  // A refused report is certainly not there, so the time to repeat it does not run.
   await transact(db, (tx) =>
     sql`
       update usage_reports set error = ${reason}, uncertain_since = case when ${refused} then null else uncertain_since end,
-        due_at = now() + least(interval '1 hour', interval '1 minute' * power(2, least(attempts, 10)))
+        due_at = now() + ${backoffSql(sql`attempts`, REST_MS)}
       where identifier = ${report.identifier} and state = 'waiting'
     `.execute(tx),
   )
@@ -125,7 +129,7 @@ export const listStuckReports = (db: Db, limit: number, categories: string[] = [
     order by created_at limit ${limit}
   `
 
-/** What an operator found out at Stripe about a report whose outcome was unknown. False if there is none. */
+/** Stores what an operator found out at Stripe about a report whose outcome was unknown. False if there is none. */
 export async function resolveReport(tx: Tx, identifier: string, isThere: boolean) {
   const state = isThere ? sql`state = 'sent', sent_at = now()` : sql`state = 'waiting', uncertain_since = null, due_at = now()`
   return (await countAffected(tx)`update usage_reports set ${state} where identifier = ${identifier} and state = 'unknown'`) > 0

@@ -44,7 +44,7 @@ export async function askStripe<T>(log: Log, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** Whether Stripe has refused a request for good: it did nothing, and would refuse it again. */
+/** Whether Stripe has refused a request permanently: it did nothing, and would refuse it again. */
 export function isRefusal(err: unknown): boolean {
   const { statusCode } = err as { statusCode?: number }
   return statusCode !== undefined && statusCode >= 400 && statusCode < 500 && statusCode !== 409 && statusCode !== 429

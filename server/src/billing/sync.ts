@@ -72,7 +72,7 @@ export async function endSubscription(deps: ReportDeps, config: StripeConfig, ca
   return cancelSubscription(config, subscription)
 }
 
-/** What was reported until now is invoiced at once. A subscription that Stripe does not know any more has ended. */
+/** Invoices at once what was reported until now. A subscription that Stripe does not know any more has ended. */
 async function cancelSubscription(config: StripeConfig, subscription: string) {
   const stripe = await openStripe(config)
   await stripe.subscriptions.cancel(subscription, { invoice_now: true, prorate: true }).catch((err) => {

@@ -18,7 +18,7 @@ const Sending = z.object({
   delaySeconds: z.int().min(1).max(60).nullish().describe('Schedules the campaign in this many seconds; until then it can be changed.'),
 })
 
-/** What changes the status of a campaign, or the pace at which it is sent. */
+/** Routes that change the status of a campaign, or the pace at which it is sent. */
 export function campaignActionRoutes(app: App, { db }: Deps) {
   const route = campaignResource(app, db, ['CONFLICT'])
   const response = { 200: Campaign }

@@ -14,7 +14,7 @@ import { ClicksPreview, previewClicks } from './draft/clicks-preview.ts'
 import { CampaignLink, listLinks } from './draft/links.ts'
 import { Preflight, preflightCampaign } from './draft/preflight.ts'
 
-/** What one looks at before and after a campaign is sent. */
+/** Preflight, test email and click preview. */
 export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRatePerSecond: ratePerSecond, publicUrl } }: Deps) {
   const route = campaignResource(app, db)
   const quotas = createQuotaCounter(db, secrets)
@@ -46,7 +46,7 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
     '/campaigns/:id/preflight',
     {
       summary: 'Check a campaign before sending it',
-      description: 'Who will get it and who will not, what is missing, and how long it will take. Sending does not need it.',
+      description: 'Recipients, excluded contacts, missing values, and the time it will take. Sending does not need it.',
       response: Preflight,
       slowRead: true,
     },

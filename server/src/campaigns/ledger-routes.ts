@@ -14,7 +14,7 @@ import { CampaignHour, listHours } from './ledger/hours.ts'
 import { CampaignReason, listReasons } from './ledger/reasons.ts'
 import { CampaignRecipient, listRecipients, RecipientsQuery } from './ledger/recipients.ts'
 
-/** Who gets a campaign, who does not, and why. */
+/** Lists of recipients and of excluded contacts, with reasons. */
 export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
   const route = campaignResource(app, db)
 
@@ -58,7 +58,7 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
     '/campaigns/:id/reasons',
     {
       summary: 'Count the recipients of a campaign by reason',
-      description: 'Those that failed, were skipped or are open. Sent emails have no reason.',
+      description: 'Recipients whose email failed, was skipped or is open. Sent emails have no reason.',
       response: z.object({ data: z.array(CampaignReason) }),
       slowRead: true,
     },

@@ -133,7 +133,7 @@ export function campaignRoutes(app: App, { db, secrets, config: { transportKind 
     '/campaigns/:id/audit',
     {
       summary: 'List what was done to a campaign',
-      description: 'Who started, scheduled, paused, resumed, cancelled or resent it, newest first.',
+      description: 'Starts, schedules, pauses, resumes, cancellations and resends, each with its author, newest first.',
       querystring: CursorQuery,
       response: cursorList(AuditEntry),
     },

@@ -5,7 +5,7 @@ import type { DataPath } from './predicate.ts'
 
 type Activity = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained'
 
-/** What a filter is about. */
+/** The subject of a filter. */
 export type ConditionField =
   | { of: 'email' | 'subscribed' | 'createdAt' | 'updatedAt' }
   | { of: 'data'; path: DataPath }

@@ -23,7 +23,7 @@ export type DataTest =
   | { is: 'number'; comparison: Comparison; value: number }
   | { is: 'time'; test: TimeTest }
 
-/** What a filter claims about a contact, with its value read. Every reader of a tree works on this form. */
+/** The claim of a filter about a contact, with its value read. Every reader of a tree works on this form. */
 export type Predicate =
   | { of: 'email'; is: 'equal' | 'containing'; text: string; negated: boolean }
   | { of: 'subscribed'; value: boolean }

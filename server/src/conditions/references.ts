@@ -6,12 +6,12 @@ import { PERIODIC } from './operators.ts'
 import type { Predicate } from './predicate.ts'
 import type { ConditionFilter, ConditionTree } from './schema.ts'
 
-/** What a tree mentions besides events, each once. `fields`: paths into `data`, without the prefix. */
+/** References of a tree besides events, each once. `fields`: paths into `data`, without the prefix. */
 type References = { fields: string[]; standard: string[]; segments: string[] }
 
 const unique = <Value>(values: Value[]) => [...new Set(values)]
 
-/** What the tree itself mentions; segments that it refers to are named, not opened. */
+/** References of the tree itself; referenced segments are not expanded. */
 export function referencesOf(tree: ConditionTree): References {
   const found: References = { fields: [], standard: [], segments: [] }
   for (const { field: text, operator } of filtersOf(tree)) {

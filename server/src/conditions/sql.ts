@@ -33,7 +33,7 @@ export function expressionSql(expression: Expression, context: SqlContext): Cond
   const texts = shareTexts(expression)
   const source: Source = { ...probing(context, countLookups(expression)), texts }
   if (texts.isEmpty()) return nodeSql(expression, context, source)
-  // What does not need the texts stays outside: there the planner can use an index for it, and it spares most contacts the folding.
+  // Conditions that do not need the texts stay outside: there the planner can use an index for it, and it spares most contacts the folding.
   const parts = conjunctsOf(expression)
   const [searching, others] = [parts.filter(texts.areIn), parts.filter((node) => !texts.areIn(node))]
   const all = (nodes: Expression[]) => nodeSql({ type: 'and', nodes }, context, source)

@@ -60,7 +60,7 @@ export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds =
 export async function queueBulk(tx: Tx, segments: SegmentAccess, projectId: string, input: Input) {
   const { operation, selection, segmentId } = input
   if ('where' in selection) await selectMembers(segments, tx, projectId, { ...selection.where, path: 'filter.condition' })
-  if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) notFound('segment', segmentId)
+  if (segmentId && !(await segments.lock(tx, { projectId, segmentId }))) notFound('segment', segmentId)
   const named = 'ids' in selection ? selection : { ...selection, where: await withNameFields(tx, projectId, selection.where) }
   return queueJob(tx, 'contacts.bulk', { projectId, type: `bulk-${operation}`, input: { ...input, selection: named } })
 }
@@ -83,7 +83,7 @@ export const continueBulk = (db: Pool, segments: SegmentAccess, job: JobId) =>
 
 /** True for the contacts of the segment and condition to select from; for all contacts without them. Undefined when a segment of the job is gone. */
 async function inSegmentSql(tx: Tx, segments: SegmentAccess, projectId: string, { selection, segmentId }: Input) {
-  if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) return undefined
+  if (segmentId && !(await segments.lock(tx, { projectId, segmentId }))) return undefined
   return 'where' in selection ? segments.select(tx, projectId, selection.where) : sql`true`
 }
 

@@ -5,7 +5,7 @@ import type { Log } from '../lib/process/log.ts'
 import { DEFAULT_LIMITS, limitsInTransactions } from './connections/limits.ts'
 import type { Outages } from './connections/outages.ts'
 import { isRetryable } from './errors/sql-state.ts'
-import type { Statement } from './fixed-statement.ts'
+import { preparedName, type Statement } from './prepared.ts'
 import type { Schema } from './schema.ts'
 
 /** Held by the composition root, routes and job handlers. */
@@ -98,25 +98,10 @@ const open = new Map<pg.Pool, string>()
 export const poolStates = () =>
   [...open].map(([{ totalCount: total, idleCount: idle, waitingCount: waiting }, name]) => ({ name, total, idle, waiting }))
 
-/**
- * Marks a statement that PostgreSQL should parse and plan once per connection: for statements that run on every request and have one good
- * plan whatever their parameters. Planning them costs more than running them.
- */
-export const prepared = sql.raw('/* prepared */')
-
-const names = new Map<string, string>()
-
-function nameOf(text: string) {
-  const name = names.get(text) ?? `sterna_${names.size}`
-  names.set(text, name)
-  return name
+function request(text: string, values: readonly unknown[], { pooler }: Sending) {
+  const name = pooler?.names === false ? undefined : preparedName(text)
+  return { text, values: [...values], ...(name ? { name } : {}) }
 }
-
-const request = (text: string, values: readonly unknown[], { pooler }: Sending) => ({
-  text,
-  values: [...values],
-  ...(pooler?.names !== false && text.startsWith('/* prepared */') ? { name: nameOf(text) } : {}),
-})
 
 const adapted = new WeakMap<pg.PoolClient, PostgresPoolClient>()
 
@@ -173,23 +158,27 @@ export function countAffected(tx: Tx, query?: Statement<unknown>) {
 const run = <Row, Result>(query: Statement<Row> | undefined, execute: (statement: Statement<Row>) => Promise<Result>) =>
   query ? execute(query) : (text: TemplateStringsArray, ...values: unknown[]) => execute(sql<Row>(text, ...values))
 
+const firstValue = (row: unknown) => Object.values(row as object)[0]
+
 /** The first column of a row that is always there. */
-export const scalar =
-  <Value>(db: Db): InPlace<Value> =>
-  async (text, ...values) =>
-    Object.values(await one<Record<string, Value>>(db)(text, ...values))[0]!
+export function scalar<Value>(db: Db): InPlace<Value>
+export function scalar<Value>(db: Db, query: Statement<unknown>): Promise<Value>
+export function scalar<Value>(db: Db, query?: Statement<unknown>) {
+  return run(query, async (statement) => firstValue(await one(db, statement)) as Value)
+}
 
 /** The first column of the first row, if there is one. */
 export const maybeScalar =
   <Value>(db: Db): InPlace<Value | undefined> =>
   async (text, ...values) =>
-    Object.values((await maybeOne<Record<string, Value>>(db)(text, ...values)) ?? {})[0]
+    firstValue((await maybeOne(db)(text, ...values)) ?? {}) as Value | undefined
 
 /** The first column of each row. */
-export const scalars =
-  <Value>(db: Db): InPlace<Value[]> =>
-  async (text, ...values) =>
-    (await many<Record<string, Value>>(db)(text, ...values)).map((row) => Object.values(row)[0]!)
+export function scalars<Value>(db: Db): InPlace<Value[]>
+export function scalars<Value>(db: Db, query: Statement<unknown>): Promise<Value[]>
+export function scalars<Value>(db: Db, query?: Statement<unknown>) {
+  return run(query, async (statement) => (await many(db, statement)).map((row) => firstValue(row) as Value))
+}
 
 /** The number of rows of a query, which limits how many are counted. */
 export const countRows = (db: Db, query: RawBuilder<unknown>) => scalar<number>(db)`select count(*)::int from (${query}) as counted`

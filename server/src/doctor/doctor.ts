@@ -112,7 +112,7 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
   return [warn('proxy', `${problem}: limits by address would count all clients as one`)]
 }
 
-/** What a wrong TRUST_PROXY looks like: clients of the whole world with one private address. */
+/** A wrong TRUST_PROXY shows itself by clients of the whole world with one private address. */
 async function checkSources({ publicUrl }: Config, db: Pool): Promise<Check[]> {
   const { hostname } = new URL(publicUrl)
   const address = hostname.replace(/^\[|\]$/g, '')
@@ -379,7 +379,7 @@ async function checkReactions(db: Pool) {
   return ok('reactions', 'none is overdue')
 }
 
-/** What happened is told within a second, unless no worker runs. */
+/** Facts are delivered within a second, unless no worker runs. */
 async function checkWebhooks(db: Pool): Promise<Check[]> {
   const overdue = await countOverdueFacts(db)
   return overdue ? [warn('webhooks', `${overdue} facts wait for more than five minutes; check that a worker runs`)] : []

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { fixedStatement } from '../db/fixed-statement.ts'
-import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
+import { type Db, many, maybeOne, orFail } from '../db/index.ts'
+import { given, prepared } from '../db/prepared.ts'
 import { AppError } from '../lib/errors/errors.ts'
 import { readAddress } from '../lib/text/address.ts'
 import { VERIFIED_LINK_HOST } from './link-hosts/link-host.ts'
@@ -30,7 +30,7 @@ export function notVerified(address: string) {
 }
 
 /** Fails as a whole unless each project may send from its address. Pairs must be unique. */
-export const requireVerified = (senders: Sender[]) => sql`${prepared}
+export const requireVerified = (senders: Sender[]) => prepared`
   select ${orFail(sql`count(*) = ${senders.length}`)}
   from domains d join unnest(${senders.map(({ projectId }) => projectId)}::uuid[], ${senders.map(({ address }) => domainOf(address))}::text[])
     as s(project, name) on s.project = d.project_id and s.name = d.domain
@@ -47,16 +47,17 @@ export const findDomainOwner = (db: Db, domain: string) =>
 export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: Sender) => SenderDomain | undefined> {
   const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
   const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))
-  const asked = [...new Map(named.map((sender) => [`${sender.projectId} ${sender.name}`, sender])).values()]
-  const values = { projects: asked.map(({ projectId }) => projectId), names: asked.map(({ name }) => name) }
-  const verified = await many(db, verifiedStatement(values))
+  const distinct = [...new Map(named.map((sender) => [`${sender.projectId} ${sender.name}`, sender])).values()]
+  const values = { projects: distinct.map(({ projectId }) => projectId), names: distinct.map(({ name }) => name) }
+  const verified = await many(db, VERIFIED.with(values))
   const found = new Map(verified.map(({ projectId, ...domain }) => [`${projectId} ${domain.domain}`, domain]))
   return ({ projectId, address }) => found.get(`${projectId} ${nameOf(address)}`)
 }
 
-const verifiedStatement = fixedStatement(
-  ({ projects, names }: { projects: string[]; names: string[] }) => sql<SenderDomain & { projectId: string }>`${prepared}
+const asked = given<{ projects: string[]; names: string[] }>()
+
+const VERIFIED = prepared<SenderDomain & { projectId: string }, typeof asked>`
     select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector", ${VERIFIED_LINK_HOST} as "linkHost"
-    from domains d join unnest(${projects}::uuid[], ${names}::text[]) as s(project, name) on s.project = d.project_id and s.name = d.domain
-    where ${isProven}`,
-)
+    from domains d join unnest(${asked.projects}::uuid[], ${asked.names}::text[])
+      as s(project, name) on s.project = d.project_id and s.name = d.domain
+    where ${isProven}`

@@ -1,11 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, prepared, scalar, type Tx } from '../db/index.ts'
+import { type Db, scalar, type Tx } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
+import { recordset } from '../db/rows.ts'
 import { createdInScope, type WipeScope } from '../db/wipe-rows.ts'
 import { defineLedger } from '../ledger/ledger.ts'
 import { lowestId, newId } from '../lib/id.ts'
 import { type Days, inDaysSql } from './day.ts'
 
-/** What happens and is no event. The activity feed has both. */
+/** Activities that are no events. The activity feed has both. */
 export const RECORDED_ACTIVITIES = [
   'workflow.started',
   'workflow.completed',
@@ -22,10 +24,10 @@ export type NewActivity = { projectId: string; type: RecordedActivity; contactId
 export async function recordActivities(tx: Tx, activities: NewActivity[]) {
   if (!activities.length) return
   const rows = activities.map((activity) => ({ id: newId(), ...activity }))
-  await sql`${prepared}
+  await prepared`
     with new_activities as materialized (
       select "projectId" as project_id, id, type, "contactId" as contact_id, coalesce(data, '{}') as data
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as a("projectId" uuid, id uuid, type text, "contactId" uuid, data jsonb)
+      from ${recordset('activities', rows, ['projectId', 'id', 'type', 'contactId', 'data'])} as a
     ), ${recordActivitiesCte(sql`new_activities`)}
     select
   `.execute(tx)
@@ -89,7 +91,7 @@ export async function dropOldActivities(tx: Tx, { months, limit, now = new Date(
   return remove(tx, keys)
 }
 
-/** What an activity is about, if it was deleted. Activities written after the wipe was requested go with it. */
+/** The subject of an activity, if it was deleted. Activities written after the wipe was requested go with it. */
 const isGone = (key: string, table: string) => sql`t.data ? ${key} and not exists (
   select from ${sql.table(table)} o where o.project_id = t.project_id and o.id = (t.data ->> ${key})::uuid)`
 

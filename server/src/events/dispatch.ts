@@ -1,16 +1,19 @@
 import { sql } from 'kysely'
 import { isLockTimeout } from '../db/errors/sql-state.ts'
-import { type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { listenForNotifications } from '../db/notifications.ts'
+import { prepared } from '../db/prepared.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../ledger/project-loop.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
-import type { WaitingWork } from '../ledger/turns.ts'
 import { createCache } from '../lib/collections/cache.ts'
 import { groupBy } from '../lib/collections/group-by.ts'
+import { backoffSql } from '../lib/concurrency/backoff.ts'
 import { crash } from '../lib/crash-point.ts'
+import type { WaitingWork } from '../lib/fair/work-slots.ts'
 import { createRareWarning } from '../lib/process/rare-warning.ts'
+import { HOUR, SECOND } from '../lib/text/units.ts'
 import { REACTIONS_CHANNEL } from './listen.ts'
 
 /** One event or change that listeners wait for. Without contact and event it concerns the whole project. */
@@ -20,7 +23,7 @@ export type Reaction = {
   eventId: string | null
   eventName: string | null
   topics: string[]
-  /** Those of the handler's kind, as `<kind>:<id>`. */
+  /** Listeners of the handler's kind, as `<kind>:<id>`. */
   listeners: string[]
 }
 
@@ -158,7 +161,7 @@ export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs =
   }
   const notifications = listenForNotifications({ url, channel: REACTIONS_CHANNEL, onNotified: gather, log })
   return {
-    /** Claims no more, and waits for the batches under way. */
+    /** Stops claiming, and waits for the batches in progress. */
     async stop() {
       stopped = true
       clearTimeout(gathering)
@@ -190,7 +193,7 @@ export const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
 
 type Claimed = Omit<Reaction, 'listeners'> & { attempts: number }
 
-const CLAIM = sql<Claimed>`${prepared}
+const CLAIM = prepared<Claimed>`
   select id, contact_id as "contactId", event_id as "eventId", event_name as "eventName", attempts, topics
   from reactions where due_at <= now()`
 
@@ -202,9 +205,12 @@ const claimOne = (tx: Tx, projectId: string, id: string) => maybeOne<Claimed>(tx
 /** Reads the listeners of all these reactions, and returns a lookup of those of one and a kind. Reactions with the same topics share the result. */
 async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
   const topics = [...new Set(claimed.flatMap((reaction) => reaction.topics))]
-  const rows = await many<{ topic: string; listener: string }>(tx)`${prepared}
+  const rows = await many(
+    tx,
+    prepared<{ topic: string; listener: string }>`
     select topic, listener from listeners where project_id = ${projectId} and topic = any(${topics}::text[])
-  `
+  `,
+  )
   const known = new Map<string, Map<string, string[]>>()
   const listenersOf = ({ topics }: Pick<Claimed, 'topics'>, kind: string) => {
     const key = JSON.stringify(topics)
@@ -217,14 +223,13 @@ async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
 }
 
 const removeReactions = (tx: Tx, projectId: string, claimed: Claimed[]) =>
-  sql`${prepared} delete from reactions where project_id = ${projectId} and id = any(${claimed.map(({ id }) => id)}::uuid[])`.execute(tx)
+  prepared`delete from reactions where project_id = ${projectId} and id = any(${claimed.map(({ id }) => id)}::uuid[])`.execute(tx)
 
-/** 1 s, 2 s, 4 s, … 1 h. */
 const postponeReaction = (tx: Tx, projectId: string, id: string) =>
   sql`
     update reactions set
       attempts = attempts + 1,
-      due_at = now() + least(interval '1 hour', make_interval(secs => power(2, least(attempts, 12))))
+      due_at = now() + ${backoffSql(sql`attempts`, { first: SECOND, longest: HOUR })}
     where project_id = ${projectId} and id = ${id}
   `.execute(tx)
 

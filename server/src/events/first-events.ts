@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, prepared } from '../db/index.ts'
+import { type Db, many } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
+import { recordset } from '../db/rows.ts'
 import { lowestId, NIL_ID } from '../lib/id.ts'
 import { HOUR } from '../lib/text/units.ts'
 import { CAUSED_BY_HUMAN } from './last-events.ts'
@@ -42,7 +44,8 @@ type Row = { n: number; id: string; name: string; data: Record<string, unknown>;
  * statistics, the planner would expect one event, and might read all events of the contact.
  */
 export const firstEventsSql = (projectId: string, queries: FirstEventQuery[]) => {
-  const lookUps = queries.map(({ contactId, name, after, before }) => ({
+  const lookUps = queries.map(({ contactId, name, after, before }, index) => ({
+    n: index + 1,
     projectId,
     contactId,
     name,
@@ -52,16 +55,13 @@ export const firstEventsSql = (projectId: string, queries: FirstEventQuery[]) =>
     lowest: lowestId(new Date(Math.max(0, Date.parse(after.at) - MAX_CLOCK_SKEW_MS))),
     highest: before ? lowestId(new Date(before.getTime() + MAX_CLOCK_SKEW_MS)) : HIGHEST_ID,
   }))
-  return sql<Row>`${prepared}
-    select w.n::int as n, first.id, first.name, first.data, first.created_at as "createdAt", ${exactTime(sql`first.created_at`)} as at
-    from rows from (
-      jsonb_to_recordset(${JSON.stringify(lookUps)}::jsonb) as (
-        "projectId" uuid, "contactId" uuid, name text, at timestamptz, "eventId" uuid, before timestamptz, lowest uuid, highest uuid)
-    ) with ordinality as w(of_project, of_contact, awaited, after_time, after_id, before_time, lowest, highest, n)
+  return prepared<Row>`
+    select w.n, first.id, first.name, first.data, first.created_at as "createdAt", ${exactTime(sql`first.created_at`)} as at
+    from ${recordset('events', lookUps, ['projectId', 'contactId', 'name'], { n: 'int', at: 'timestamptz', eventId: 'uuid', before: 'timestamptz', lowest: 'uuid', highest: 'uuid' })} as w
     cross join lateral (
       select id, name, data, created_at from events
-      where project_id = w.of_project and contact_id = w.of_contact and name = w.awaited and id >= w.lowest and id <= w.highest
-        and (created_at, id) > (w.after_time, w.after_id) and (w.before_time is null or created_at < w.before_time)
+      where project_id = w."projectId" and contact_id = w."contactId" and name = w.name and id >= w.lowest and id <= w.highest
+        and (created_at, id) > (w.at, w."eventId") and (w.before is null or created_at < w.before)
         and ${COUNTS_FOR_WORKFLOWS}
       order by created_at, id limit 1
     ) as first

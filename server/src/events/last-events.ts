@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
-import { type Db, many, prepared } from '../db/index.ts'
+import { type Db, many } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
+import { recordset } from '../db/rows.ts'
 import { idTime } from '../lib/id.ts'
 
 /** `humanOnly`: for `email.open` and `email.click`, leaves out those that a machine caused. */
@@ -59,10 +61,10 @@ async function readShortHistories(db: Db, { projectId, contactIds, names }: Hist
 }
 
 /** `contactIds`: JSON, for the reason given below. */
-const shortHistoriesSql = (projectId: string, contactIds: string, names: string[]) => sql<{
+const shortHistoriesSql = (projectId: string, contactIds: string, names: string[]) => prepared<{
   contactId: string
   ids: Record<string, string>
-}>`${prepared}
+}>`
   select w.contact_id as "contactId", history.ids
   from (select value::uuid as contact_id from jsonb_array_elements_text(${contactIds}::jsonb) as value) as w
   cross join lateral (
@@ -81,13 +83,17 @@ export const CAUSED_BY_HUMAN = sql`name in ('email.open', 'email.click') and dat
  * prepared, since planning it for all partitions takes longer than many look-ups (27 months: 3 ms). The look-ups are JSON, because
  * PostgreSQL estimates an array by its length, and would make a new plan each time for short ones.
  */
-export const lastEventsSql = (projectId: string, lookUps: LookUp[], { humanOnly }: { humanOnly: boolean }) => sql<Found>`${prepared}
-  select w.n::int as n, last.id
-  from rows from (jsonb_to_recordset(${JSON.stringify(lookUps)}::jsonb) as ("contactId" uuid, name text))
-    with ordinality as w(contact_id, name, n)
+export const lastEventsSql = (projectId: string, lookUps: LookUp[], { humanOnly }: { humanOnly: boolean }) => prepared<Found>`
+  select w.n, last.id
+  from ${recordset(
+    'events',
+    lookUps.map((lookUp, index) => ({ ...lookUp, n: index + 1 })),
+    ['contactId', 'name'],
+    { n: 'int' },
+  )} as w
   cross join lateral (
     select id from events
-    where project_id = ${projectId} and contact_id = w.contact_id and name = w.name ${humanOnly ? sql`and ${CAUSED_BY_HUMAN}` : sql``}
+    where project_id = ${projectId} and contact_id = w."contactId" and name = w.name ${humanOnly ? sql`and ${CAUSED_BY_HUMAN}` : sql``}
     order by id desc limit 1
   ) as last
 `

@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
 
 /**
- * What listeners may ask for. Of one contact: an event by its name, every event (`event:*`), every change of the contact (`contact`), or a
- * part of the contact. Of the whole project: `field:<key>` (deleted, or back after its deletion) and `events-deleted:<name>`. Of a static
- * segment: `segment:<id>` (its members were changed by hand). Of the clock: `due:<segment id>` (a contact must be checked again).
+ * Topics of listeners. For one contact: an event by its name, every event (`event:*`), every change of the contact (`contact`), or a
+ * part of the contact. For the whole project: `field:<key>` (deleted, or back after its deletion) and `events-deleted:<name>`. For a static
+ * segment: `segment:<id>` (its members were changed by hand). By the clock: `due:<segment id>` (a contact must be checked again).
  */
 export type Topic =
   | `event:${string}`

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { recordset } from '../db/rows.ts'
 import { createRangePartition, dropTable, limitLockWait, listPartitions } from '../ledger/partitions.ts'
 import { lowestId, NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/process/log.ts'
@@ -76,7 +77,7 @@ async function reactToDrop(tx: Tx, partition: string) {
     `
     const affected = sql`(
       select "projectId" as project_id, null::uuid as contact_id, array_agg(topic) as topics
-      from jsonb_to_recordset(${JSON.stringify(page)}::jsonb) as l("projectId" uuid, topic text)
+      from ${recordset('listeners', page, ['projectId', 'topic'])} as l
       -- A scalar subquery: a join could read the whole partition.
       where (select true from ${sql.table(partition)} e where e.project_id = "projectId" and e.name = substr(topic, ${DELETED.length + 1}) limit 1)
       group by 1)`

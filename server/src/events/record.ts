@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { prepared, type Tx } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
+import { recordset } from '../db/rows.ts'
 import { newId } from '../lib/id.ts'
 import { storeFactsCte, typeOfEventSql } from '../webhooks/facts.ts'
 import { hasListenersSql, NOTIFY_REACTION } from './listen.ts'
@@ -11,11 +13,10 @@ export type NewEvent = { projectId: string; id?: string; name: string; contactId
 export async function recordEvents(tx: Tx, events: NewEvent[]): Promise<string[]> {
   if (!events.length) return []
   const rows = events.map((event) => ({ ...event, id: event.id ?? newId() }))
-  await sql`${prepared}
+  await prepared`
     with new_events as materialized (
       select "projectId" as project_id, id, name, "contactId" as contact_id, "emailId" as email_id, coalesce(data, '{}') as data
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as e("projectId" uuid, id uuid, name text, "contactId" uuid, "emailId" uuid, data jsonb)
+      from ${recordset('events', rows, ['projectId', 'id', 'name', 'contactId', 'emailId', 'data'])} as e
     ), ${recordEventsCte(sql`new_events`)}
     select
   `.execute(tx)

@@ -18,7 +18,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The pool, whose transactions also write the audit entry of this request: one entry, with the first transaction that writes anything. */
     db: Pool
-    /** What `resource()` found, for the name of the target. */
+    /** The record that `resource()` found, for the name of the target. */
     record: unknown
     /** A transaction of `db` has ended. */
     hasAuditedTransaction: boolean
@@ -80,7 +80,7 @@ type Entry = {
   network?: string
 }
 
-/** Of what Sterna does by itself. */
+/** An entry for what Sterna does without a request. */
 export const auditSystem = (tx: Tx, entry: Pick<Entry, 'projectId' | 'action' | 'targetId' | 'targetName' | 'changes'>) =>
   insertEntry(tx, { id: newId(), actorType: 'system', ...entry })
 
@@ -125,7 +125,7 @@ function withoutQueries(value: unknown): unknown {
 
 const MAX_NAME = 200
 const MAX_VALUE_CHARACTERS = 1_000
-/** What their names would tell is personal data. */
+/** Their names contain personal data. */
 const NAMELESS = new Set(['contact', 'email', 'suppression'])
 
 /** A request that makes a project, or joins one, has none yet. */

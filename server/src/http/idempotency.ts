@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { isLockTimeout } from '../db/errors/sql-state.ts'
-import { many, type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
+import { insertRows } from '../db/rows.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { AppError, fail } from '../lib/errors/errors.ts'
 
@@ -69,20 +71,20 @@ export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 
 
 export const keyName = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
 
-const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql<{ projectId: string; key: string }>`${requireKeys(claims)}
+const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => prepared<{ projectId: string; key: string }>`${requireKeys(claims)}
       on conflict (project_id, key) do update set
         request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now(),
         lives_from = excluded.lives_from, body_hash = excluded.body_hash
-      where coalesce(k.lives_from, k.created_at) <= now() - make_interval(hours => ${ttlHours})
+      where coalesce(t.lives_from, t.created_at) <= now() - make_interval(hours => ${ttlHours})
       returning project_id as "projectId", key`
 
 /** Optimistic insert: fails as a whole if any key exists, also an expired one. */
-export const requireKeys = (claims: KeyClaim[]) => sql`${prepared}
-      insert into idempotency_keys as k (project_id, key, request, status_code, result, lives_from, body_hash)
-      select "projectId", key, request, 200, result, "livesFrom", decode("bodyHash", 'hex')
-      from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c(
-        "projectId" uuid, key text, request text, result jsonb, "livesFrom" timestamptz, "bodyHash" text)
-      order by "projectId", key -- consistent lock order: avoids deadlocks`
+export const requireKeys = (claims: KeyClaim[]) => prepared`
+      ${insertRows('idempotency_keys', claims, ['projectId', 'key', 'request', 'result', 'livesFrom'], {
+        set: { statusCode: sql`200`, bodyHash: sql`decode(r."bodyHash", 'hex')` },
+        more: { bodyHash: 'text' },
+      })}
+      order by r."projectId", r.key -- consistent lock order: avoids deadlocks`
 
 export type Original = {
   projectId: string
@@ -93,7 +95,7 @@ export type Original = {
   emails: object[] | null
   createdAt: Date
   bodyHash: string | null
-  /** Of the event of the first request. */
+  /** The contact of the event of the first request. */
   contactId: string | null
 }
 

@@ -8,7 +8,7 @@ import { MINUTE, SECOND } from '../lib/text/units.ts'
 import { isHealthPath } from './core/health-path.ts'
 import type { App, Deps } from './core/types.ts'
 
-/** What a link host serves: what emails link to, and the proof that it leads here. Patterns of routes. */
+/** Paths that a link host serves: targets of links in emails, and the proof that it leads here. Patterns of routes. */
 const SERVED = /^\/(?:t|unsubscribe|subscribe|manage|confirm|f|uploads)\/|^\/\.well-known\/sterna-link-host$/
 /** How long the kind of a host is remembered. A pending one is not: its check is about to verify it. */
 const KNOWN_FOR_MS = { verified: MINUTE, pending: 0, none: 5 * SECOND }

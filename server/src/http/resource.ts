@@ -53,7 +53,7 @@ type Handler<D extends Declaration> = RouteHandlerMethod<
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 type Method = (typeof METHODS)[number]
-/** What the routes of a group share. */
+/** Shared by the routes of a group. */
 type Common = Schemas & FastifyContextConfig
 /** A route states every column that its group does not. */
 type Rest<Group, M extends Method> = Declaration & Pick<RouteDeclaration, Exclude<ColumnOf<M>, keyof Group>>

@@ -9,10 +9,10 @@ import Fastify, {
   type RawServerDefault,
 } from 'fastify'
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import type { ByteBudgetLimits } from '../lib/budget/byte-budget.ts'
-import { createRests } from '../lib/concurrency/rests.ts'
 import type { Config } from '../lib/config.ts'
 import { AppError, type ErrorCode, invalid, notFound, tryLater } from '../lib/errors/errors.ts'
+import type { ByteBudgetLimits } from '../lib/fair/byte-budget.ts'
+import { createRests } from '../lib/fair/rests.ts'
 import { newId } from '../lib/id.ts'
 import type { SpanContext } from '../lib/process/tracing.ts'
 import { MB, MINUTE } from '../lib/text/units.ts'

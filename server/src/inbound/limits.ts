@@ -1,4 +1,4 @@
-import { BYTE_BUDGET_LIMITS } from '../lib/budget/byte-budget.ts'
+import { BYTE_BUDGET_LIMITS } from '../lib/fair/byte-budget.ts'
 import { MB, SECOND } from '../lib/text/units.ts'
 
 export const LIMITS = {

@@ -15,7 +15,7 @@ export function createParser() {
     /** `owner`: whose turn it is, such as a project. */
     async parse(owner: string, message: Buffer): Promise<ParsedMessage> {
       const parsed = await threads
-        .inTurn(owner, () => threads.run<ParsedMessage | undefined>('parse', { message }))
+        .withSlot(owner, () => threads.run<ParsedMessage | undefined>('parse', { message }))
         .catch((err) => {
           if (err.code !== 'ERR_WORKER_OUT_OF_MEMORY') throw err
         })

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
 import { findProjectOwner } from '../ledger/owner-sql.ts'
-import { createByteBudget } from '../lib/budget/byte-budget.ts'
 import { AppError } from '../lib/errors/errors.ts'
+import { createByteBudget } from '../lib/fair/byte-budget.ts'
 import { networkOf } from '../lib/network/network.ts'
 import type { Log } from '../lib/process/log.ts'
 import { cutOffs } from '../lib/process/metrics.ts'
@@ -18,7 +18,7 @@ import { createParser, UnreadableError } from './parse.ts'
 import { findRecipient, type Installation } from './recipient.ts'
 
 const BUSY = 'Try again in a moment'
-/** What one network may hold of the bytes that are received at once. */
+/** The share of one network in the bytes that are received at once. */
 const SHARE = 1 / 2
 /** Bytes of the large messages of one network per second: reading them off the connection takes the main thread's time. Small ones never wait. */
 const INTAKE = { perSecond: 16 * MB, step: MB, free: 256 * KB }
@@ -98,7 +98,7 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
     }
   }
 
-  /** Whose turn it takes to read a message: that of the owner of its first project, else that of the client's network. */
+  /** The key by which a message gets its turn to be read: the owner of its first project, else the client's network. */
   function turnOf({ rcptTo }: SMTPServerSession['envelope'], remoteAddress: string) {
     const projectId = rcptTo.map((address) => projects.get(address)).find((each) => each !== undefined)
     return projectId === undefined ? networkOf(remoteAddress) : findProjectOwner(db, projectId)

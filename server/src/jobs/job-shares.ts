@@ -1,5 +1,6 @@
 import type { Job, Worker, WorkerEvents } from 'graphile-worker'
-import { createTurns } from '../ledger/turns.ts'
+import { createCounts } from '../lib/fair/counts.ts'
+import { excludedOwners } from '../lib/fair/share.ts'
 import { SECOND } from '../lib/text/units.ts'
 
 /** Jobs have the flag of the owner of their project; those of the installation have none, and are never forbidden. */
@@ -11,7 +12,7 @@ const ALONE_STARTS = 50
 const ALONE_MS = SECOND
 
 /**
- * Shares the slots of the job queue between owners, as turns.ts says. The queue takes the oldest job without a forbidden flag, so the owners
+ * Shares the slots of the job queue between owners, as lib/fair/share.ts says. The queue takes the oldest job without a forbidden flag, so the owners
  * that may not start another job are forbidden: those at their share, and those that had their turn in this round. A look that finds nothing
  * is repeated with fewer of them: first a new round begins, then no owner waits but those at their share.
  *
@@ -19,7 +20,8 @@ const ALONE_MS = SECOND
  * after some: another owner's job waits for that long at most.
  */
 export function createJobShares(slots: number, { aloneStarts = ALONE_STARTS, now = () => performance.now() } = {}) {
-  const turns = createTurns({ slots, maxOfKey: Number.POSITIVE_INFINITY })
+  const pool = { size: slots, extra: 1 }
+  const running = createCounts()
   const served = new Set<string>()
   let othersWait = true
   /** The owner of the last round, if it had one owner and its jobs were the only ones. */
@@ -32,27 +34,28 @@ export function createJobShares(slots: number, { aloneStarts = ALONE_STARTS, now
     onlyServed = undefined
   }
 
-  const workOf = (owner: string) => ({ owner, projectId: owner, key: owner })
+  const ownersAtShare = (othersWait: boolean) => excludedOwners(running, pool, { othersWait })
 
   return {
-    isFull: turns.isFull,
+    /** Only an owner that has no slot gets another one. */
+    isFull: () => running.sum() >= slots,
     /** Flags of jobs that are not to be taken by the next look. */
     forbidden(): string[] {
       if (served.size > MAX_SERVED) served.clear()
       if (alone && alone.until <= now()) alone = undefined
-      const owners = new Set([...turns.ownersAtShare({ othersWait }), ...(alone ? [] : served)])
+      const owners = new Set([...ownersAtShare(othersWait), ...(alone ? [] : served)])
       owners.delete('')
       return [...owners].map((owner) => OWNER_FLAG + owner)
     },
     /** After a look that found no job. Returns whether another look may find one. */
     findNone(): boolean {
-      const atShare = turns.ownersAtShare({ othersWait: true })
+      const atShare = ownersAtShare(true)
       const free = [...served].filter((owner) => !atShare.includes(owner))
       onlyServed = !alone && served.size === 1 && !atShare.length ? free[0] : undefined
       for (const owner of free) served.delete(owner)
       // Beside an owner that is alone they were not forbidden.
-      if (free.length && !alone && turns.hasRoom()) return true
-      othersWait = !(othersWait && atShare.length > turns.ownersAtShare({ othersWait: false }).length)
+      if (free.length && !alone && running.sum() <= slots) return true
+      othersWait = !(othersWait && atShare.length > ownersAtShare(false).length)
       if (!othersWait) served.clear()
       return !othersWait
     },
@@ -62,9 +65,9 @@ export function createJobShares(slots: number, { aloneStarts = ALONE_STARTS, now
         served.add(owner)
       }
       othersWait = true
-      turns.start(workOf(owner))
+      running.change(owner, 1)
     },
-    end: (owner: string) => turns.end(workOf(owner), 'done'),
+    end: (owner: string) => running.change(owner, -1),
   }
 }
 

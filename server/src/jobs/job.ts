@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { columns, type RowOf } from '../db/columns.ts'
 import { countAffected, countRows, type Db, many, maybeOne, maybeScalar, scalar, type Tx } from '../db/index.ts'
+import { insertRows } from '../db/rows.ts'
 import type { Schema } from '../db/schema.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { lock } from '../ledger/locks.ts'
@@ -193,11 +194,8 @@ export type RowError = Pick<Schema['job_errors'], 'row' | 'subject' | 'error'>
 
 export async function saveErrors(tx: Tx, { projectId, jobId }: JobId, errors: RowError[]) {
   if (!errors.length) return
-  await sql`
-    insert into job_errors (project_id, job_id, row, subject, error)
-    select ${projectId}, ${jobId}, row, subject, error from jsonb_to_recordset(${JSON.stringify(errors)}::jsonb) as e(row int, subject text, error text)
-    on conflict do nothing
-  `.execute(tx)
+  const rows = errors.map((error) => ({ ...error, projectId, jobId }))
+  await sql`${insertRows('job_errors', rows, ['projectId', 'jobId', 'row', 'subject', 'error'])} on conflict do nothing`.execute(tx)
 }
 
 export const listErrors = (db: Db, { projectId, jobId }: JobId, { after = 0, limit }: { after?: number; limit: number }) =>

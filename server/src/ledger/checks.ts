@@ -6,7 +6,7 @@ import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import type { Log } from '../lib/process/log.ts'
 import type { Drift } from './repair.ts'
 
-/** What all ledgers have. */
+/** Common to all ledgers. */
 export type AnyLedger = { name: string; repair: (db: Pool, projectId: string) => Promise<Drift> }
 
 /** Projects of one run. */
@@ -15,10 +15,10 @@ const MAX_PROJECTS = 500
 const CHECKS_MS = 60_000
 /** Each project is checked this often, and after a failure; those that wait longest first. */
 const CHECK_HOURS = 23
-/** Time for which the doctor tells of counts that were wrong. */
+/** How long the doctor reports corrected counts. */
 const REPORTED_DAYS = 7
 
-/** Counts all facts of a project anew. Returns the number of rows that were wrong, and are corrected, by table. */
+/** Counts all facts of a project again. Returns the number of rows that were wrong, and are corrected, by table. */
 export async function recountProject(db: Pool, ledgers: AnyLedger[], projectId: string): Promise<Drift> {
   const drift: Drift = {}
   for (const ledger of ledgers) Object.assign(drift, await ledger.repair(db, projectId))

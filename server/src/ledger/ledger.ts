@@ -1,5 +1,6 @@
 import { type Insertable, type RawBuilder, sql } from 'kysely'
-import { one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { one, type Pool, type Tx, transact } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import type { Schema } from '../db/schema.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { columnsSql, describeSums, dropEmpty, foldSql, isWiped, rowsSql } from './ledger-sql.ts'
@@ -35,7 +36,7 @@ const BATCH = 20_000
 const MAX_ROUNDS = 20
 
 /**
- * Defines counts. What happens changes them by deltas, which are folded into sums. The sum over both is exact at any time, whatever is written,
+ * Defines counts. Writers append deltas, which are folded into sums. The sum over both is exact at any time, whatever is written,
  * folded or repaired meanwhile.
  */
 export function defineLedger<Deltas extends Table, Names extends Table>({ name, deltas, sums, batch = BATCH }: Definition<Deltas, Names>) {
@@ -53,13 +54,13 @@ export function defineLedger<Deltas extends Table, Names extends Table>({ name, 
   return {
     name,
     deltas,
-    /** Counts the facts of a project anew, and corrects the sums. */
+    /** Recounts the facts of a project, and corrects the sums. */
     repair: createRepair(name, described),
 
     async append(tx: Tx, rows: Delta[]) {
       if (!rows.length) return
       const columns = columnsSql(Object.keys(rows[0]!))
-      await sql`${prepared}
+      await prepared`
         insert into ${sql.table(deltas)} (${columns})
         select ${columns} from jsonb_populate_recordset(null::${sql.table(deltas)}, ${JSON.stringify(rows)}::jsonb)
       `.execute(tx)

@@ -3,10 +3,10 @@ import { scalar, type Tx } from '../db/index.ts'
 
 /**
  * Every advisory lock of the product, by its number, so that no two have the same. A transaction that takes several takes them in this order,
- * and, but for those marked so, before it locks rows. The locks of caps are numbers of their own (`lock_caps`), taken before all others.
+ * and, unless noted, before it locks rows. The locks of caps are numbers of their own (`lock_caps`), taken before all others.
  */
 const LOCKS = {
-  // Held by sessions: db/migrate.ts, nodes/presence.ts (two classes), db/embedded/owner.ts and doctor/return-path.ts.
+  // Held by sessions: db/migrate.ts, nodes/presence.ts (two classes), db/embedded/supervision.ts and doctor/return-path.ts.
   7357001: 'migration',
   7357002: 'presence of a kind',
   7357003: 'owner of the embedded database',

@@ -5,7 +5,7 @@ import { lock } from './locks.ts'
 /** Creating or dropping a partition locks the table. Waiting for that lock blocks all later statements, so the wait is short. */
 const LOCK_TIMEOUT_MS = 500
 
-/** Of a table partitioned by a range of `column`, with a default partition `<table>_default`: values from `first` up to, not including, `next`. */
+/** A partition of a table partitioned by a range of `column`, with a default partition `<table>_default`: values from `first` up to, not including, `next`. */
 type RangePartition = { table: string; column: string; name: string; first: string; next: string }
 
 export const listPartitions = (db: Db, table: string) =>

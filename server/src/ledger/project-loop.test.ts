@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
+import type { WaitingWork } from '../lib/fair/work-slots.ts'
 import { createLog } from '../lib/process/log.ts'
 import { startProjectLoop } from './project-loop.ts'
-import type { WaitingWork } from './turns.ts'
 
 const HOUR_MS = 3_600_000
 const work = (owner: string, key = owner): WaitingWork => ({ owner, projectId: owner, key })

@@ -1,9 +1,9 @@
 import { createWakeSignal } from '../lib/concurrency/wake-signal.ts'
+import { createWorkSlots, type WaitingWork, type WorkEnd } from '../lib/fair/work-slots.ts'
 import type { Log } from '../lib/process/log.ts'
 import { createRareWarning } from '../lib/process/rare-warning.ts'
-import { createTurns, type WaitingWork, type WorkEnd } from './turns.ts'
 
-/** `more`: it waits again at once. `locked`: another process works on it. `restMs`: it is left alone for so long. The rest as in turns.ts. */
+/** `more`: it waits again at once. `locked`: another process works on it. `restMs`: its key rests. The others as in work-slots.ts. */
 export type LoopOutcome = WorkEnd | 'more' | 'locked' | { restMs: number }
 
 /** `isDue`: whether there may be work, without a signal. By default there may be. */
@@ -28,13 +28,13 @@ type Options<Work extends WaitingWork, Taken extends Work> = LoopDeps & {
 const MAX_AGE_MS = 200
 
 /**
- * The loop over work of all projects, in the order and within the shares of turns.ts. Any number of processes may run it: rows decide
+ * The loop over work of all projects, in the order and within the shares of work-slots.ts. Any number of processes may run it: rows decide
  * which one does a piece. A piece that fails is logged and rests; it holds up nothing but itself.
  */
 export function startProjectLoop<Work extends WaitingWork, Taken extends Work = Work>(options: Options<Work, Taken>) {
   const { name, log, isHeld, pollMs, isDue = () => true, find, work, ...limits } = options
   const take = options.take ?? (async (chosen) => chosen as Taken[])
-  const turns = createTurns(limits)
+  const slots = createWorkSlots(limits)
   // A list has each key once, however much work waits behind it.
   const mayHideWork = (limits.maxOfKey ?? 1) > 1
   const signal = createWakeSignal()
@@ -47,7 +47,7 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   async function run() {
     let isSignalled = true
     while (!stopped) {
-      const looks: boolean = isHeld() && turns.hasRoom() && (isSignalled || isDue())
+      const looks: boolean = isHeld() && slots.hasSlot() && (isSignalled || isDue())
       const started: number = looks ? await startNext().catch(cannotLook) : 0
       isSignalled = (started > 0 && mayHideWork) || (await signal.wait(pollMs))
     }
@@ -62,7 +62,7 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   async function startNext() {
     let chosen = !mayHideWork && performance.now() - readAt < MAX_AGE_MS ? chooseAll() : []
     if (!chosen.length) {
-      waiting = await find(turns.keysAtLimit())
+      waiting = await find(slots.keysAtLimit())
       readAt = performance.now()
       chosen = chooseAll()
     }
@@ -74,10 +74,10 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
 
   function chooseAll() {
     const chosen: Work[] = []
-    const choose = () => turns.choose(waiting, mayHideWork ? chosen.map(({ owner }) => owner) : [])
+    const choose = () => slots.choose(waiting, mayHideWork ? chosen.map(({ owner }) => owner) : [])
     for (let next = choose(); next; next = choose()) {
       waiting.splice(waiting.indexOf(next), 1)
-      turns.start(next)
+      slots.start(next)
       chosen.push(next)
     }
     return chosen
@@ -91,7 +91,7 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
       return taken
     } finally {
       const keys = new Set(taken.map(({ key }) => key))
-      for (const each of chosen) if (!keys.has(each.key)) turns.cancel(each)
+      for (const each of chosen) if (!keys.has(each.key)) slots.cancel(each)
     }
   }
 
@@ -112,12 +112,12 @@ export function startProjectLoop<Work extends WaitingWork, Taken extends Work = 
   function end(piece: Taken, outcome: LoopOutcome) {
     if (outcome === 'locked' || typeof outcome === 'object') {
       const restMs = typeof outcome === 'object' ? outcome.restMs : pollMs
-      turns.cancel(piece)
-      turns.rest(piece.key, restMs)
+      slots.cancel(piece)
+      slots.rest(piece.key, restMs)
       if (restMs < pollMs) setTimeout(signal.wake, restMs).unref()
       return
     }
-    turns.end(piece, outcome === 'more' ? 'done' : outcome)
+    slots.end(piece, outcome === 'more' ? 'done' : outcome)
     if (outcome === 'more' && !waiting.some(({ key }) => key === piece.key)) waiting.push(piece)
   }
 

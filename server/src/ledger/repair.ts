@@ -7,16 +7,16 @@ import { lock } from './locks.ts'
 
 type Sql = RawBuilder<unknown>
 
-/** What a repair counts anew: the sums of a project, or a part of them. `after`: for pages, the last fact of the page before. */
+/** The scope of a recount: the sums of a project, or a part of them. `after`: for pages, the last fact of the page before. */
 export type RepairScope = { projectId: string; part: string; after: string }
 
-/** How sums are counted anew. */
+/** How sums are recounted. */
 export type HowToRecount = {
-  /** `existing`: rows of something else, such as a project, that have columns for sums. What belongs to no row is lost. */
+  /** `existing`: rows of something else, such as a project, that have columns for sums. Counts that belong to no row are lost. */
   rows?: 'existing'
   /**
-   * What the sums should be: a select of the columns of `key` and `values`, counted from facts. Rows with the same key are added up. Facts and
-   * what waits to be added are written in the same transactions, so that a snapshot has both or none.
+   * The correct sums: a select of the columns of `key` and `values`, counted from facts. Rows with the same key are added up. Facts and
+   * entries that wait are written in the same transactions, so that a snapshot has both or none.
    */
   actual: (scope: RepairScope) => Sql
   /** Condition on the columns of `key`: a repair leaves other rows alone. */
@@ -55,7 +55,7 @@ const REPAIR_MS = 14_000
 /** Two corrections at a time would both add the difference. */
 export const repairLockOf = (name: string, projectId: string) => `${name} ${projectId}`
 
-/** Returns a function that counts a project anew and corrects its sums. It does nothing while the project is being wiped. */
+/** Returns a function that recounts a project and corrects its sums. It does nothing while the project is being wiped. */
 export const createRepair = (name: string, tables: Recounted[]) =>
   async function repair(db: Pool, projectId: string): Promise<Drift> {
     const wiped = await scalar<boolean>(db)`select ${isWiped(sql`${projectId}`)}`
@@ -83,7 +83,7 @@ async function differencesOf(tx: Tx, sums: Recounted, scope: RepairScope) {
   return readDifferences(tx, sums, scope, sums.actual(scope))
 }
 
-/** What is to be added to the sums, so that they and what waits are what was counted: in the snapshot of the statement. */
+/** Differences to add to the sums, so that sums and waiting entries equal the count, in the snapshot of the statement. */
 function readDifferences(tx: Tx, sums: Recounted, scope: RepairScope, actual: Sql): Promise<Row[]> {
   const { key, values, within } = sums
   return scalars<Row>(tx)`

@@ -79,7 +79,7 @@ export function deriveSecrets(master: string, ...previous: string[]) {
 }
 
 /**
- * The number of a master key, one digit in base 32: a return path has room for no more. It follows from the key, so that all nodes agree on it;
+ * The number of a master key, one digit in base 32: a return path has room for one digit. It follows from the key, so that all nodes agree on it;
  * keys used together must have different ones.
  */
 export const keyNumberOf = (master: string) => derive(master, 'key-number').readUInt8() % 32

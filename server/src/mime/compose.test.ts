@@ -9,7 +9,7 @@ const parse = (given: MessageFields) => PostalMime.parse(messageSource(compose(g
 /** The parser counts the line break before a boundary to the text, and takes a mark of the byte order away. */
 const textOf = (parsed: string | undefined) => (parsed ?? '\n').replace(/\n$/, '')
 
-/** What is promised of a text: its lines, whatever they ended with, without characters that do nothing but harm. */
+/** The promise about a text: its lines, whatever they ended with, without characters that do nothing but harm. */
 const asSent = (text: string) =>
   text
     .toWellFormed()

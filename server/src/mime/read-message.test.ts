@@ -5,7 +5,7 @@ import { anyMessage } from './message.arbitrary.ts'
 import { readMessage } from './raw/read-message.ts'
 
 const lines = (text: string) => text.toWellFormed().replace(/\r\n|\r/g, '\n')
-/** What an encoder may change about a body: line breaks, and characters that no message can contain. */
+/** Differences that an encoder may make in a body: line breaks, and characters that no message can contain. */
 const comparable = (text: string | null) => lines(text ?? '').replace(/[^\P{Cc}\n\t]|\ufeff/gu, '')
 
 test('a message is read back as it was composed', () => {

@@ -66,7 +66,7 @@ const DELIVERIES = sql`
 const JOBS = sql`select created_at as since from jobs where finished_at is null limit ${MAX_COUNTED}`
 const ENTRIES = sql`select created_at as since from email_ledger limit ${MAX_COUNTED}`
 
-/** What is folded into sums: the composition root names all of them. */
+/** Deltas that are folded into sums: the composition root names all of them. */
 export type FoldedLedger = { name: string; deltas: keyof Schema }
 
 const countDeltas = (db: Pool, ledgers: FoldedLedger[]) =>
@@ -91,7 +91,7 @@ const readHolds = async (db: Pool) => {
   return HOLD_KINDS.map((kind) => ({ value: Number(hold?.kind === kind), labels: { kind } }))
 }
 
-/** What the database knows of the whole installation: every node answers the same. */
+/** Metrics that the database has for the whole installation: every node answers the same. */
 const READINGS: Reading[] = [
   {
     name: 'sterna_queue_emails',

@@ -177,7 +177,7 @@ function insertSql({ header, config }: Loading, { table, moved, columns }: Table
 
 type Prepare = ((row: string) => Promise<string>) | undefined
 
-/** What is to be done with each row before it is written. */
+/** The change to each row of a table before it is written. */
 function preparationOf(tx: Tx, loading: Loading, { table, moved: { sealed } }: Omit<Table, 'columns'>): Prepare {
   if (table === 'uploads') return (row) => storeFile(loading, row)
   if (!sealed) return undefined

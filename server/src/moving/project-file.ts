@@ -16,7 +16,7 @@ const FORMAT = 1
 const Header = z.object({
   sterna: z.literal('project'),
   format: z.literal(FORMAT),
-  /** Of the Sterna that wrote the file. */
+  /** The version of Sterna that wrote the file. */
   version: z.string(),
   /** The last migration of its database: this installation must have it. */
   migration: z.string(),

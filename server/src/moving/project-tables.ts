@@ -53,7 +53,7 @@ const inSandbox = sql`exists (select from instance where transport = 'sandbox')`
 const NONE = sql`null`
 
 /**
- * What becomes of the rows of a project when it moves to another installation, table by table, in the order of import: rows that refer to
+ * The fate of a project's rows when it moves to another installation, table by table, in the order of import: rows that refer to
  * others come after them.
  */
 export const PROJECT_TABLES: Record<ProjectTable, MovedTable | LeftOut> = {

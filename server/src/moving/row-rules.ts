@@ -57,7 +57,7 @@ const StoredSuppression = z
     (text) => (text.startsWith('@') ? readDomain(text.slice(1)) === text.slice(1) : readAddress(text) === text),
     'Not a valid email address or domain.',
   )
-/** What a header of an email is made of. */
+/** The text of a header of an email. */
 const Line = z.string().regex(/^[^\r\n\0]*$/, 'Must not contain line breaks.')
 const Json = z.record(z.string(), z.unknown())
 const text = (max: number) => z.string().min(1).max(max)
@@ -153,7 +153,7 @@ const usesOfCampaign = ({ audience_type: type, segment_id: segmentId, audience_c
   )
 }
 
-/** What the API would have refused, table by table. Other columns are bound by their types and by the constraints of the table. */
+/** Values that the API would have refused, table by table. Other columns are bound by their types and by the constraints of the table. */
 const ROW_RULES: Partial<Record<MovedTableName, Rules>> = {
   contacts: { columns: { email: as(StoredAddress), data: as(Json) } },
   former_addresses: { columns: { address: as(StoredAddress) } },

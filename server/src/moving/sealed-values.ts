@@ -10,7 +10,7 @@ const HEX = '\\x'
 const toBytes = (value: string) => Buffer.from(value.slice(HEX.length), 'hex')
 const toHex = (bytes: Buffer) => `${HEX}${bytes.toString('hex')}`
 
-/** For the file: sealed values as they are without the seal, or none of them. Hashes are made anew by the key of the target. */
+/** For the file: sealed values as they are without the seal, or none of them. Hashes are made again, by the key of the target. */
 export function unsealRow(row: JsonRow, sealed: SealedColumn[], secrets: Secrets | undefined): JsonRow {
   const plain = { ...row }
   for (const { column, hash, purpose } of sealed) {

@@ -16,19 +16,19 @@ const RETRY_MS = 500
 const MAX_EMAILS = 10_000
 const MAX_PER_EMAIL = 50
 
-type HeldInteractions = CollectedInteractions & { cancelRelease: () => void; lastAt: Map<string, number> }
+type WaitingInteractions = CollectedInteractions & { cancelRelease: () => void; lastAt: Map<string, number> }
 
 /** Calls `release` once the opens and clicks of an email have been held long enough. Returns how to cancel that. */
-export type HoldBack = (release: () => Promise<void>) => () => void
+export type DelayRelease = (release: () => Promise<void>) => () => void
 
-const holdForAWhile: HoldBack = (release) => {
+const releaseLater: DelayRelease = (release) => {
   const timer = setTimeout(() => void release(), HOLD_MS)
   return () => clearTimeout(timer)
 }
 
 /** Holds opens and clicks in memory and writes them later, retrying while the database is down. A killed process loses those it holds. */
-export function createCollector({ db, log, holdBack = holdForAWhile }: { db: Pool; log: Log; holdBack?: HoldBack | undefined }) {
-  const held = new Map<string, HeldInteractions>()
+export function createCollector({ db, log, delayRelease = releaseLater }: { db: Pool; log: Log; delayRelease?: DelayRelease | undefined }) {
+  const held = new Map<string, WaitingInteractions>()
   let stopping = false
   const warn = createRareWarning(log)
 
@@ -63,8 +63,8 @@ export function createCollector({ db, log, holdBack = holdForAWhile }: { db: Poo
   }
 
   function hold({ projectId, emailId }: OpenedEmail) {
-    const cancelRelease = holdBack(() => release(emailId))
-    const group: HeldInteractions = { projectId, emailId, interactions: [], cancelRelease, lastAt: new Map() }
+    const cancelRelease = delayRelease(() => release(emailId))
+    const group: WaitingInteractions = { projectId, emailId, interactions: [], cancelRelease, lastAt: new Map() }
     held.set(emailId, group)
     return group
   }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../db/columns.ts'
 import { many, type Tx } from '../db/index.ts'
+import { insertRows, recordset } from '../db/rows.ts'
 import {
   countFirsts,
   countOpensAndClicks,
@@ -21,13 +22,14 @@ const MAX_EVENTS = 100
 const MAX_MACHINE_EVENTS = 50
 const MAX_RECENT = 100
 
-/** What is counted when it happens to an email for the first time. */
+/** Counted when it happens to an email for the first time. */
 const FIRSTS = ['opened', 'clicked', 'machineOpened', 'machineClicked'] as const
 
-const MEMORY = columns('email_hits', '', [
+const MEMORY_COLUMNS = [
   ...(['projectId', 'emailId', 'events', 'machineEvents', 'recent'] as const),
   ...(['machineOpened', 'machineClicked', 'machineOpenedAt', 'machineClickedAt'] as const),
-])
+]
+const MEMORY = columns('email_hits', '', MEMORY_COLUMNS)
 /** The times are those of the first one; new ones are text. */
 type Memory = Omit<RowOf<typeof MEMORY>, 'machineOpenedAt' | 'machineClickedAt' | 'recent'> & {
   machineOpenedAt: Date | string | null
@@ -124,20 +126,18 @@ const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
   many<Memory>(tx)`
     select ${MEMORY} from email_hits
     where (project_id, email_id) in (
-      select "projectId", id from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
-        as m("projectId" uuid, id uuid))
+      select "projectId", id from ${recordset(
+        'emails',
+        emails.map(({ projectId, id }) => ({ projectId, id })),
+        ['projectId', 'id'],
+      )} as m)
   `
 
 /** The caller holds the locks of the emails. */
 async function writeMemories(tx: Tx, memories: Memory[]) {
   if (!memories.length) return
   await sql`
-    insert into email_hits (project_id, email_id, events, machine_events, machine_opened, machine_clicked, machine_opened_at,
-      machine_clicked_at, recent)
-    select "projectId", "emailId", events, "machineEvents", "machineOpened", "machineClicked", "machineOpenedAt", "machineClickedAt", recent
-    from jsonb_to_recordset(${JSON.stringify(memories)}::jsonb) as m(
-      "projectId" uuid, "emailId" uuid, events int, "machineEvents" int, "machineOpened" boolean, "machineClicked" boolean,
-      "machineOpenedAt" timestamptz, "machineClickedAt" timestamptz, recent jsonb)
+    ${insertRows('email_hits', memories, MEMORY_COLUMNS)}
     on conflict (project_id, email_id) do update set
       events = excluded.events, machine_events = excluded.machine_events, machine_opened = excluded.machine_opened,
       machine_clicked = excluded.machine_clicked,

@@ -5,7 +5,7 @@ import { ANYONE } from '../http/auth/declaration.ts'
 import type { App, Deps } from '../http/core/types.ts'
 import { notFound } from '../lib/errors/errors.ts'
 import { networkOf } from '../lib/network/network.ts'
-import { createCollector, type HoldBack } from './collect.ts'
+import { createCollector, type DelayRelease } from './collect.ts'
 import { classifyRequest } from './rules.ts'
 
 /** One transparent pixel. */
@@ -22,8 +22,8 @@ const schema = { params: z.object({ token: z.string() }), hide: true }
 const config = ANYONE
 
 /** The pixel and the links in emails. Both reply before anything is written. */
-export function openClickRoutes(app: App, { db, secrets, log }: Deps, holdBack?: HoldBack) {
-  const collector = createCollector({ db, log, holdBack })
+export function openClickRoutes(app: App, { db, secrets, log }: Deps, delayRelease?: DelayRelease) {
+  const collector = createCollector({ db, log, delayRelease })
   app.addHook('onClose', () => collector.drain())
 
   /** Hashed per email, so that the database does not allow following a person from one email to the next. */

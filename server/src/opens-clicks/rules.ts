@@ -1,6 +1,6 @@
 import { MINUTE } from '../lib/text/units.ts'
 
-/** Who opened or clicked, and for a machine the reason. Unknown counts as a person: overcounting is better than missing a reader. */
+/** The kind of reader that opened or clicked, and for a machine the reason. Unknown counts as a person: overcounting is better than missing a reader. */
 export type Classification = { by: 'human' | 'unknown' } | { by: 'machine'; reason: string }
 
 /** Time after sending in which no person can have read an email. */

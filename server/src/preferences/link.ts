@@ -16,7 +16,7 @@ const ID_BYTES = 16
 
 export type PreferenceLinks = Record<`${Purpose}Url`, string>
 
-/** Of links that are computed on first use: those that were computed. */
+/** Links that are computed on first use, and were computed already. */
 const COMPUTED = Symbol('computed links')
 
 /** The links that an email may contain: a link that nothing has asked for is in none of its parts. */

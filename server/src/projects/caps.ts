@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { type Db, many, one, orFail, prepared, scalars, type Tx } from '../db/index.ts'
+import { type Db, many, one, orFail, scalars, type Tx } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import { AppError } from '../lib/errors/errors.ts'
 import { countsOfSql, METERED, PERIOD_START, USAGE_CATEGORIES, type UsageCategory } from './email-counts.ts'
 
@@ -25,7 +26,7 @@ const countedSql = (category: UsageCategory) => sql`(
 const RESERVED = sql`coalesce((
   select sum(r.reserved) from campaigns r where r.project_id = p.id and r.status = 'SENDING' and r.frozen_at is null and r.reserved > 0), 0)`
 
-/** What a cap is compared with. */
+/** The usage that a cap is compared with. */
 const usedSql = (category: UsageCategory) =>
   category === 'campaigns' ? sql`(${countedSql(category)} + ${RESERVED})` : countedSql(category)
 
@@ -39,7 +40,7 @@ const hasCap = (category: UsageCategory) => sql<boolean>`(${LIMIT_OF[category]} 
 export const hasCapSql = (projectId: string, category: UsageCategory) =>
   sql<boolean>`(select ${hasCap(category)} from projects p where p.id = ${projectId})`
 
-/** Those of the projects that have a cap, with the key of its lock. */
+/** Selects the projects that have a cap, with the key of its lock. */
 const cappedSql = (projectIds: string[], category: UsageCategory) => sql`
   select p.id, hashtextextended(${`cap ${category} `} || p.id, 0) as key
   from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap(category)}`
@@ -59,17 +60,20 @@ export const lockCapsSql = (projectIds: string[], category: UsageCategory) => sq
 /** The same. Returns the projects that have a cap. */
 export async function lockCaps(tx: Tx, projectIds: string[], category: UsageCategory): Promise<string[]> {
   if (!projectIds.length) return []
-  return scalars<string>(tx)`${prepared}
+  return scalars<string>(
+    tx,
+    prepared`
     with capped as materialized (${cappedSql(projectIds, category)})
     select id, (select ${LOCK}) as locks from capped
-  `
+  `,
+  )
 }
 
 /**
  * Fails if the transactional emails of a project exceed its cap: one statement of the batch that accepts them, after `lockCapsSql` and after they
  * were counted. A project without a cap costs a look-up of its row.
  */
-export const requireRoomSql = (projectIds: string[]) => sql`${prepared}
+export const requireRoomSql = (projectIds: string[]) => prepared`
   select ${orFail(sql`not exists (
     select from projects p where p.id = any(${[...new Set(projectIds)]}::uuid[]) and ${hasCap('transactional')}
       and ${usedSql('transactional')} > p.billing_limit_transactional)`)}`
@@ -165,7 +169,7 @@ export async function readUsage(
   return { usage, start: row.start, end: row.end, currency: row.currency }
 }
 
-/** Sets the given caps; null removes one. Owners are told again when usage reaches the new ones. */
+/** Sets the given caps; null removes one. Owners are notified again when usage reaches the new ones. */
 export async function changeCaps(tx: Tx, projectId: string, limits: Partial<Record<UsageCategory, number | null>>) {
   const given = USAGE_CATEGORIES.filter((category) => limits[category] !== undefined)
   if (!given.length) return

@@ -1,14 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
+import { recordset } from '../db/rows.ts'
 import { dropRows } from '../db/wipe-rows.ts'
 import { lock, tryLock } from '../ledger/locks.ts'
 
-/** What caps and billing count, by the source of emails: those that were accepted and not skipped, by the hour in which they were accepted. */
+/** Emails that caps and billing count, by their source: those that were accepted and not skipped, by the hour in which they were accepted. */
 const SOURCES = { workflows: 'WORKFLOW', campaigns: 'CAMPAIGN', transactional: 'TRANSACTIONAL', inbound: 'INBOUND' } as const
 export type UsageCategory = keyof typeof SOURCES
 export const USAGE_CATEGORIES = Object.keys(SOURCES) as UsageCategory[]
 
-/** What the reputation counts: emails that were sent, or refused by the receiver, by the hour in which that happened. */
+/** Kinds that the reputation counts: emails that were sent, or refused by the receiver, by the hour in which that happened. */
 export const REPUTATION_KINDS = ['attempted', 'bounced', 'complained'] as const
 export type CountKind = UsageCategory | (typeof REPUTATION_KINDS)[number]
 
@@ -51,7 +52,7 @@ export type CountListener = (tx: Tx, changes: EmailCount[]) => Promise<unknown>
 
 /** Changes as rows: a derived table named `c`. */
 export const changesSql = (changes: EmailCount[]) =>
-  sql`jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as c("projectId" uuid, kind text, hour timestamptz, n bigint)`
+  sql`${recordset('email_counts', changes, ['projectId', 'kind', 'hour'], { n: 'bigint' })} as c`
 
 /** Adds entries of `email_ledger` to the counts. The caller holds the lock. */
 export const createCountsFold = (listeners: CountListener[]) =>
@@ -105,7 +106,7 @@ export const allEmailCounts = (projectId: string, which: RawBuilder<unknown>) =>
   select kind, hour, n from ${countsOfSql()} as changes where project_id = ${projectId} and ${which}
 ) as counted`
 
-// Counting anew --------------------------------------------------------------------------------------------------------
+// Recounting -----------------------------------------------------------------------------------------------------------
 
 /** Emails read by one statement. */
 const PAGE = 10_000
@@ -117,7 +118,7 @@ export const emailPage = ({ projectId, after }: { projectId: string; after: stri
 export const lastOfEmailPage = (page: { projectId: string; after: string }) =>
   sql<{ id: string }>`select id from (${emailPage(page, sql`id`)}) as page order by id desc limit 1`
 
-/** Emails are removed by their age. What happened before can no longer be counted, and stays as it was counted. */
+/** Emails are removed by their age. Older emails can no longer be counted, and stay as they were counted. */
 export const noteEmailsRemoved = (tx: Tx, projectId: string) =>
   sql`update projects set emails_removed_at = now() where id = ${projectId}`.execute(tx)
 
@@ -125,7 +126,7 @@ export const noteEmailsRemoved = (tx: Tx, projectId: string) =>
 export const countableSince = (projectId: string) =>
   sql`(select coalesce((emails_removed_at at time zone 'utc')::date + 2, '-infinity') from projects where id = ${projectId})`
 
-/** What emails, given as a select, add to the counts: rows of (kind, hour, count). */
+/** Counts of emails, given as a select: rows of (kind, hour, count). */
 export const countsOfEmailsSql = (emails: RawBuilder<unknown>) => sql`
   select k.kind, ${hourSql(sql`k.at`)} as hour, count(*) as count
   from (${emails}) as e cross join lateral (values

@@ -24,7 +24,7 @@ export const Invitation = z
   .object({ id: z.uuid(), email: z.string(), role: GivenRole, createdAt: Timestamp, expiresAt: Timestamp })
   .meta({ id: 'Invitation' })
 
-/** What the page of an invitation says, to the holder of its link. */
+/** The page of an invitation, for the holder of its link. */
 export const ShownInvitation = z.object({
   email: z.string().describe('The invited address.'),
   role: GivenRole,

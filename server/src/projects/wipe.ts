@@ -10,7 +10,7 @@ export type Wiper = (tx: Tx, scope: WipeScope) => Promise<number>
 /** A reset keeps them. */
 export const wipeApiKeys: Wiper = (tx, scope) => wipeRows(tx, 'api_keys', scope, { which: OF_DELETED_PROJECT })
 
-/** What a reset keeps: suspensions, and counts, without which it would lift a cap. */
+/** Deletes what a reset keeps: suspensions, and counts, without which it would lift a cap. */
 export const PROJECT_WIPERS: Wiper[] = [
   (tx, scope) => wipeRows(tx, 'email_counts', scope, { key: ['kind', 'hour'], which: OF_DELETED_PROJECT }),
   (tx, scope) => wipeRows(tx, 'usage_periods', scope, { key: ['category'], which: OF_DELETED_PROJECT }),

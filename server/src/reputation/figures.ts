@@ -40,7 +40,7 @@ export async function addToReputations(tx: Tx, changes: EmailCount[]) {
 /** Counts since then are kept. */
 const isKept = (since: RawBuilder<unknown>) => sql`${since} > now() - interval '399 days'`
 
-/** What can still be counted; other sums stay as they are. */
+/** Sums that can still be counted; others stay as they are. */
 export const reputationSums = defineSums({
   name: 'reputation',
   sums: {
@@ -79,7 +79,7 @@ export async function readReputation(db: Db, projectId: string): Promise<Reputat
   const sums = REPUTATION_KINDS.flatMap((kind) => {
     const of = (after: ReturnType<typeof sql>) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)} and ${after}), 0)`
     const column = (name: string) => sql.ref(`r.${name}`)
-    // What was counted in the hour of the acknowledgement before it.
+    // Counts of the hour of the acknowledgement, before it.
     const before = (hours: number) =>
       sql`case when r.since > now() - make_interval(hours => ${hours}) then ${column(`before_${kind}`)} else 0 end`
     const inWindow = (hours: number) => sql`hour > now() - make_interval(hours => ${hours}) and (r.since is null or hour >= r.since)`
@@ -117,7 +117,7 @@ export async function readReputation(db: Db, projectId: string): Promise<Reputat
   return { ...windows, history: figures('all_'), acknowledgedAt, acknowledgedBy }
 }
 
-/** The figures count from now on. What was counted in this hour so far is stored, since counts are kept by the hour. */
+/** The figures count from now on. The counts of this hour so far are stored, since counts are kept by the hour. */
 export async function startAnew(tx: Tx, projectId: string, by: string) {
   await lockEmailCounts(tx)
   const counted = REPUTATION_KINDS.map((kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0)`)

@@ -47,7 +47,7 @@ export const Security = z
     levels: byRule(Level),
     isDisabled: z.boolean(),
     disabledReason: z.string().nullable(),
-    history: ShownFigures.describe('Of all time, whatever was acknowledged.'),
+    history: ShownFigures.describe('Figures of all time, whatever was acknowledged.'),
     thresholds: byRule(Threshold),
     minimumEmails: z.int().describe('A window with fewer emails is healthy.'),
     disablesAutomatically: z.boolean(),

@@ -13,7 +13,7 @@ type User = { type: 'segment' | 'campaign' | 'workflow'; id: string; name: strin
 /** Users of a segment that an error names. */
 const MAX_NAMED = 20
 
-/** What keeps a segment from being deleted. Call it under the lock of the project's segments. */
+/** Users of a segment, which keep it from being deleted. Call it under the lock of the project's segments. */
 async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promise<User[]> {
   const segments = await many<User>(tx)`
     select 'segment' as type, id, name from segments where project_id = ${projectId} and id <> ${segmentId} and uses -> 'segments' ? ${segmentId}

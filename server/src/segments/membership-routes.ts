@@ -67,7 +67,7 @@ export function membershipRoutes(app: App, { db }: Deps) {
     '/contacts/:id/segments',
     {
       summary: 'List the segments of a contact',
-      description: 'Those that the contact is in now, newest segment first.',
+      description: 'Segments that the contact is in now, newest segment first.',
       params: SegmentParam,
       response: z.array(ContactSegment),
       slowRead: true,

@@ -1,7 +1,7 @@
 import { type Db, scalars } from '../db/index.ts'
 import { type Reference, settleNames } from './language/prepare.ts'
 
-/** Those of the keys that contacts of the project have, or once had. */
+/** The given keys that contacts of the project have, or once had. */
 export const findKnownFields = async (db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> =>
   new Set(await scalars<string>(db)`select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])`)
 

@@ -63,7 +63,7 @@ export async function lintTemplate(db: Db, projectId: string, template: Linted) 
   return issues.slice(0, MAX_ISSUES)
 }
 
-/** What only the design shows: expressions that rendering prints as typed, and parts that rendering leaves out. */
+/** Issues that only the design shows: expressions that rendering prints as typed, and parts that rendering leaves out. */
 export function lintDesign(design: Design): Issue[] {
   const unreadable = expressionProblems(design).map((problem) => ({ ...problem, code: 'syntax_error', severity: 'error' }) as const)
   // A button without a link is found in the HTML.

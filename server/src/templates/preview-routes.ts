@@ -43,7 +43,7 @@ export const templateNotFound = (id: string): never =>
 export const getTemplate = async (db: Db, projectId: string, id: string) =>
   (isId(id) && (await findTemplate(db, projectId, id))) || templateNotFound(id)
 
-/** What a template looks like to a recipient, and what is wrong with it. */
+/** Previews of templates as a recipient sees them, and lint. */
 export function templatePreviewRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const route = routesOf(app, {
     tags: ['Templates'],

@@ -55,7 +55,7 @@ export async function previewContent(projectId: string, content: PreviewedConten
   return { subject: rendered.subject, html, text: converted.text }
 }
 
-/** What the footer depends on, as delivery reads it from the content of an email. */
+/** The inputs of the footer, as delivery reads them from the content of an email. */
 async function envelopeOf(db: Db, projectId: string, { type, from, fromName }: PreviewedTemplate) {
   const project = await one<{ name: string; language: string }>(db)`select name, language from projects where id = ${projectId}`
   const shownName = resolveFromName({ fromAddress: from ?? SAMPLE_FROM, fromName, projectName: project.name })

@@ -165,7 +165,7 @@ type TemplateKey = { projectId: string; id: string }
 
 const COPY = ' (Copy)'
 export const MAX_NAME = 255
-/** Of a copy, from a row of the original. */
+/** The name of a copy, from a row of the original. */
 export const COPY_NAME = sql`left(name, ${MAX_NAME - COPY.length}) || ${COPY}`
 
 /** A template of its own, also if the original was written in a workflow. */

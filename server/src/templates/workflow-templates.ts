@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { workflowsUsingSql } from '../db/in-use.ts'
 import { many, maybeOne, scalars, type Tx } from '../db/index.ts'
+import { recordset } from '../db/rows.ts'
 import { invalid } from '../lib/errors/errors.ts'
 import { newId } from '../lib/id.ts'
 import { COPY_NAME } from './template.ts'
@@ -17,16 +18,21 @@ type Copies = { projectId: string; from: string; to: string; ids: string[]; save
 
 /** Copies those of the templates that were written in the workflow `from`, for the workflow `to`. Returns the ids of the copies by those of the originals. */
 export async function copyWorkflowTemplates(tx: Tx, { projectId, from, to, ids, savedBy }: Copies): Promise<Map<string, string>> {
-  const pairs = ids.map((id) => ({ id, copyId: newId() }))
+  const pairs = recordset(
+    'templates',
+    ids.map((id) => ({ id, copyId: newId() })),
+    ['id'],
+    { copyId: 'uuid' },
+  )
   const copied = await many<{ id: string; copyId: string }>(tx)`
     with copies as (
       insert into templates (project_id, id, name, description, ${VERSIONED_COLUMNS}, workflow_id, saved_by, saved_at)
       select t.project_id, p."copyId", ${COPY_NAME}, description, ${VERSIONED_COLUMNS}, ${to}, ${savedBy ?? null}, now()
-      from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as p(id uuid, "copyId" uuid)
+      from ${pairs} as p
       join templates t on t.project_id = ${projectId} and t.id = p.id and t.workflow_id = ${from}
       returning id
     )
-    select p.id, p."copyId" from copies join jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as p(id uuid, "copyId" uuid) on p."copyId" = copies.id
+    select p.id, p."copyId" from copies join ${pairs} as p on p."copyId" = copies.id
   `
   return new Map(copied.map(({ id, copyId }) => [id, copyId]))
 }

@@ -3,8 +3,8 @@ import { ANYONE, SENDS_NOTHING } from '../http/auth/declaration.ts'
 import { readFormFile, withFormFiles } from '../http/core/form-file.ts'
 import type { App, Deps } from '../http/core/types.ts'
 import { routesOf } from '../http/resource.ts'
-import { createSharedSemaphore } from '../lib/concurrency/shares.ts'
 import { fail, notFound, tryLater } from '../lib/errors/errors.ts'
+import { createFairSemaphore } from '../lib/fair/semaphore.ts'
 import { MB } from '../lib/text/units.ts'
 import { cleanFilename } from './filename.ts'
 import { contentTypeOf } from './key.ts'
@@ -38,7 +38,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
   const storage = openStorage(config)
   // Memory is bounded by the budget of request bodies, CPU by `recode`. This keeps slow clients of a few projects from taking every slot.
   const refusal = () => tryLater('Too many uploads at once. Try again shortly.', 2)
-  const admit = createSharedSemaphore({ total: 200, each: 8, maxWaiting: 0, maxWaitMs: 0, refusal })
+  const admit = createFairSemaphore({ slots: 200, each: 8, maxWaiting: 0, maxWaitMs: 0, refusal })
 
   await withFormFiles(app, (scope) => {
     routesOf(scope, { tags, caller: 'project', role: 'MEMBER', scope: 'templates', ...SENDS_NOTHING }).post(

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
-import { type Db, many, prepared, type Tx } from '../db/index.ts'
+import { type Db, many, type Tx } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import { isWiped } from '../ledger/ledger-sql.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
-import type { WaitingWork } from '../ledger/turns.ts'
+import type { WaitingWork } from '../lib/fair/work-slots.ts'
 import { runsFromId } from '../nodes/sending-hold.ts'
 import { LEASE_SECONDS } from '../webhooks/calls.ts'
 import { deliveryIdOf } from './delivery-id.ts'
@@ -39,7 +40,9 @@ export function findDueEndpoints(db: Db, except: string[]): Promise<DueEndpoint[
     where d.due_at <= now() and e.enabled and (e.leased_until is null or e.leased_until <= now())
       and p.deleted_at is null and not ${isWiped(sql`p.id`)} and d.endpoint_id <> all(${except}::uuid[])`
   const by = ['project_id', 'endpoint_id']
-  return many<DueEndpoint>(db)`${prepared}
+  return many(
+    db,
+    prepared<DueEndpoint>`
     with recursive ${skipScanCte('due_again', {
       table: 'webhook_deliveries',
       by,
@@ -48,12 +51,15 @@ export function findDueEndpoints(db: Db, except: string[]): Promise<DueEndpoint[
       where: sql`status = 'pending' and ${runsFromId(sql`message_id`)}`,
     })}, ${skipScanCte('due_first', { table: 'webhook_batches', by, columns: [sql`created_at as due_at`], order: [...by, 'id'], where: runsFromId(sql`id`) })}
     select project_id as "projectId", endpoint_id as id, endpoint_id as key, owner from (${inTurnSql(due)}) as found
-  `
+  `,
+  )
 }
 
 export function leaseEndpoints(tx: Tx, endpoints: DueEndpoint[]): Promise<LeasedEndpoint[]> {
   const chosen = endpoints.map(({ projectId, id, owner }) => ({ project_id: projectId, id, owner }))
-  return many<LeasedEndpoint>(tx)`${prepared}
+  return many(
+    tx,
+    prepared<LeasedEndpoint>`
     with chosen as materialized (
       select e.project_id, e.id, c.owner
       from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as c(project_id uuid, id uuid, owner text)
@@ -64,12 +70,15 @@ export function leaseEndpoints(tx: Tx, endpoints: DueEndpoint[]): Promise<Leased
     update webhook_endpoints e set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
     from chosen c where e.project_id = c.project_id and e.id = c.id
     returning e.project_id as "projectId", e.id, e.id as key, c.owner, e.url, ${SECRET_COLUMNS}, e.leased_until as "leasedUntil"
-  `
+  `,
+  )
 }
 
 /** Up to `limit` that were tried before, and batches until there are as many messages. The longest due first. */
 export async function readDueWork(db: Db, { projectId, id }: DueEndpoint, limit: number): Promise<DueWork[]> {
-  const works = await many<DueWork>(db)`${prepared}
+  const works = await many(
+    db,
+    prepared<DueWork>`
     select id, type, message_ids as "messageIds", null::int as tries, null::jsonb as copy, created_at as "dueAt", created_at as "createdAt",
       clock_timestamp() as now
     from (
@@ -81,7 +90,8 @@ export async function readDueWork(db: Db, { projectId, id }: DueEndpoint, limit:
       select id, type, array[message_id], tries, payload, due_at, created_at, clock_timestamp() from webhook_deliveries
       where project_id = ${projectId} and endpoint_id = ${id} and status = 'pending' and due_at <= now() and ${runsFromId(sql`message_id`)} order by due_at limit ${limit}
     )
-  `
+  `,
+  )
   return works.sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime())
 }
 

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { many, type Pool, prepared, scalar, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, scalar, type Tx, transact } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import { inTurnSql } from '../ledger/owner-sql.ts'
 import { type LoopDeps, startProjectLoop } from '../ledger/project-loop.ts'
 import { skipScanCte } from '../ledger/skip-scan.ts'
-import type { WaitingWork } from '../ledger/turns.ts'
 import { crash } from '../lib/crash-point.ts'
+import type { WaitingWork } from '../lib/fair/work-slots.ts'
 import { selectorsOfSql, takeFactsSql } from '../webhooks/facts.ts'
 
 type Deps = LoopDeps & { db: Pool; onFannedOut: () => void; pollMs?: number | undefined }
@@ -37,7 +38,10 @@ export function startFanOut({ db, log, isHeld, onFannedOut, pollMs = POLL_MS, is
   })
 }
 
-const findProjects = (db: Pool, except: string[]) => many<WaitingWork>(db)`${prepared}
+const findProjects = (db: Pool, except: string[]) =>
+  many(
+    db,
+    prepared<WaitingWork>`
   with recursive ${skipScanCte('waiting', {
     table: 'webhook_outbox',
     by: ['project_id'],
@@ -46,11 +50,14 @@ const findProjects = (db: Pool, except: string[]) => many<WaitingWork>(db)`${pre
     where: sql`true`,
   })}
   select project_id as "projectId", project_id as key, owner
-  from (${inTurnSql(sql`select * from waiting where project_id <> all(${except}::uuid[])`)}) as found`
+  from (${inTurnSql(sql`select * from waiting where project_id <> all(${except}::uuid[])`)}) as found`,
+  )
 
 /** Returns the number of rows taken. */
 async function fanOut(tx: Tx, projectId: string) {
-  const taken = await scalar<number>(tx)`${prepared}
+  const taken = await scalar<number>(
+    tx,
+    prepared`
     with taken as (${takeFactsSql(projectId, MAX_ROWS)}
     ), facts as (
       select type, message_id, (row_number() over (partition by type order by message_id) - 1) / ${MAX_IN_BATCH}::int as part
@@ -62,7 +69,8 @@ async function fanOut(tx: Tx, projectId: string) {
       select e.project_id, e.id, b.message_ids[cardinality(b.message_ids)], b.type, b.message_ids
       from batches b join webhook_endpoints e on e.project_id = ${projectId} and e.enabled and e.events && ${selectorsOfSql(sql`b.type`)}
     )
-    select count(*)::int from taken`
+    select count(*)::int from taken`,
+  )
   crash('webhooks-fanned-out')
   return taken
 }

@@ -1,4 +1,5 @@
-import { many, type Pool, prepared } from '../db/index.ts'
+import { many, type Pool } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import { createCache } from '../lib/collections/cache.ts'
 import { MB, SECOND } from '../lib/text/units.ts'
 import { payloadOf, type WebhookMessage } from './payload.ts'
@@ -64,7 +65,10 @@ function upTo(maxBytes: number, ids: string[], bodies: Map<string, Buffer>, last
 }
 
 /** In order of their ids, which are sorted; the first one always. `total`: how many there are. */
-const readMessages = (db: Pool, projectId: string, ids: string[], maxBytes: number) => many<Row>(db)`${prepared}
+const readMessages = (db: Pool, projectId: string, ids: string[], maxBytes: number) =>
+  many(
+    db,
+    prepared<Row>`
   select id, type, name, contact_id as "contactId", contact_email as "contactEmail", email_id as "emailId", data,
     created_at as "createdAt", total
   from (
@@ -75,7 +79,8 @@ const readMessages = (db: Pool, projectId: string, ids: string[], maxBytes: numb
       where project_id = ${projectId} and id = any(${ids}::uuid[]) offset 0
     ) as m
   ) as sized
-  where bytes_before is null or bytes_before < ${Math.max(0, maxBytes)}::int order by id`
+  where bytes_before is null or bytes_before < ${Math.max(0, maxBytes)}::int order by id`,
+  )
 
 const bodyOf = (projectId: string, { createdAt, data, ...message }: Row) =>
   Buffer.from(JSON.stringify(payloadOf(projectId, { ...message, data: JSON.parse(data), createdAt: createdAt.toISOString() })))

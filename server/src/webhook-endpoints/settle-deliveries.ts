@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
-import { maybeOne, prepared, type Tx } from '../db/index.ts'
+import { maybeOne, type Tx } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
 import { groupBy } from '../lib/collections/group-by.ts'
 import type { SafeOutcome } from '../lib/network/safe-fetch.ts'
 import { HOUR, MINUTE, SECOND } from '../lib/text/units.ts'
@@ -70,7 +71,9 @@ export async function settleDeliveries(tx: Tx, accountEmails: AccountEmailDeps, 
     .map((each) => ({ ...rowOf(each), batchId: each.due.work.id, messageId: each.due.messageId }))
   const succeeded = answered.length - failed.length
   const durationMs = answered.reduce((sum, { outcome }) => sum + outcome.ms, 0)
-  const endpoint = await maybeOne<{ isDead: boolean | null }>(tx)`${prepared}
+  const endpoint = await maybeOne(
+    tx,
+    prepared<{ isDead: boolean | null }>`
     with results as materialized (
       select * from jsonb_to_recordset(${JSON.stringify(singles)}::jsonb) as r(id uuid, tries int, ok boolean, attempt jsonb, "waitMs" float8)
     ), done as (
@@ -123,7 +126,8 @@ export async function settleDeliveries(tx: Tx, accountEmails: AccountEmailDeps, 
         else failing_since end
     where project_id = ${projectId} and id = ${id}
     returning ${answered.length > 0}::boolean and failing_since < now() - interval '5 days' as "isDead"
-  `
+  `,
+  )
   const gone = failed.some(isGone)
   if (endpoint && (gone || endpoint.isDead)) await switchOff(tx, accountEmails, { projectId, id }, gone ? 'gone' : 'failing')
 }

@@ -1,5 +1,5 @@
 import { type LoopDeps, startProjectLoop } from '../ledger/project-loop.ts'
-import type { WaitingWork } from '../ledger/turns.ts'
+import type { WaitingWork } from '../lib/fair/work-slots.ts'
 import type { SafeFetch, SafeOutcome } from '../lib/network/safe-fetch.ts'
 import { webhookAttempts } from '../lib/process/metrics.ts'
 import { SECOND } from '../lib/text/units.ts'

@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, prepared, scalar, type Tx } from '../db/index.ts'
+import { type Db, scalar, type Tx } from '../db/index.ts'
+import { prepared } from '../db/prepared.ts'
+import { recordset } from '../db/rows.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 
@@ -77,12 +79,11 @@ export async function recordFacts(tx: Tx, facts: NewFact[]) {
   if (!facts.length) return
   const rows = facts.map((fact) => ({ id: newId(), ...fact }))
   const contactEmail = sql`coalesce(f.contact_email, ${CURRENT_EMAIL})`
-  await sql`${prepared}
+  await prepared`
     with facts as materialized (
       select "projectId" as project_id, id, type as name, "contactId" as contact_id, "contactEmail" as contact_email,
         null::uuid as email_id, coalesce(data, '{}') as data
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as g("projectId" uuid, id uuid, type text, "contactId" uuid, "contactEmail" text, data jsonb)
+      from ${recordset('webhook_messages', rows, ['projectId', 'id', 'type', 'contactId', 'contactEmail', 'data'])} as g
     ), ${storeFactsCte('facts', sql`facts`, { contactEmail })}
     select
   `.execute(tx)

@@ -95,7 +95,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
     async (req, row) => {
       const { id, projectId } = row
       const steps: StepInput[] = []
-      // Of the version that is read here, or the request is refused.
+      // The version of the request, or it is refused.
       const current = await readGraph(db, row)
       for (const [index, step] of req.body.steps.entries()) {
         const stepId = step.id?.toLowerCase()

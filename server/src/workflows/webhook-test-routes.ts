@@ -59,7 +59,7 @@ export function workflowWebhookTestRoutes(app: App, { db, secrets, config: setti
     {
       summary: 'Call a webhook',
       description:
-        'Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Tells the status of the reply and nothing else of it. At most 60 an hour and project. 409 while an operator has held sending.',
+        'Makes the request once, signed, to the same addresses that WEBHOOK steps may call. Returns only the status of the reply. At most 60 an hour and project. 409 while an operator has held sending.',
       body: Tested,
       ...SENDS_NOTHING,
       audit: 'webhook.test',

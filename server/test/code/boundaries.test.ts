@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { DASHBOARD_ROOMS } from './dashboard-rooms.ts'
 import { LAYERS } from './layers.ts'
 import { importsOf, type Rooms, type Source, unlistedRooms, upwardImports } from './support/rooms.ts'
 
@@ -19,7 +20,7 @@ const ROOMS: Rooms = {
   'delivery/sender': ['limits', 'ledger', 'failover'],
   domains: ['sender-domains', 'link-hosts'],
   http: ['core', 'limits', 'auth', 'openapi'],
-  lib: ['text', 'errors', 'collections', 'calendar', 'process', 'concurrency', 'budget', 'threads', 'http-client', 'network', 'smtp'],
+  lib: ['text', 'errors', 'collections', 'calendar', 'process', 'concurrency', 'fair', 'threads', 'http-client', 'network', 'smtp'],
   mime: ['encoding', 'html', 'compiled', 'raw'],
   projects: ['csv', 'api-keys', 'audit'],
   segments: ['definition', 'evaluation', 'tracking', 'members'],
@@ -27,22 +28,6 @@ const ROOMS: Rooms = {
   templates: ['language', 'fast', 'rendering', 'design', 'starters'],
   workflows: ['steps', 'definition', 'recipes', 'executions', 'webhooks', 'insight'],
 }
-const DASHBOARD_LAYERS = [
-  'ui',
-  'figures',
-  'data',
-  'session',
-  'projects',
-  'people',
-  'jobs',
-  'list',
-  'editor',
-  'conditions',
-  'design',
-  'content',
-  'features',
-  'shell',
-]
 
 /** More files than this in one folder are not found by looking: it gets sub-folders by subject. */
 const MAX_FLAT_FILES = 20
@@ -168,18 +153,6 @@ const pages = readSources(DASHBOARD)
 
 const folderOf = (path: string) => (path.includes('/') ? path.split('/')[0]! : '')
 
-/** Imports of a folder that is not below the own one. Ignores files outside `layers`. */
-function upwardWithin(files: Source[], root: string, layers: string[]) {
-  const layerIn = (path: string) => layers.findIndex((layer) => path.startsWith(`${root}${layer}/`))
-  return files
-    .filter(({ file }) => layerIn(file) > -1)
-    .flatMap((source) =>
-      importsOf(source)
-        .filter((target) => layerIn(target) > layerIn(source.file))
-        .map((target) => `${source.file} -> ${target}`),
-    )
-}
-
 /** Imports that close a cycle. Those of types alone do not exist when the code runs. */
 function importCycles(files: Source[]) {
   const run = ({ file, code }: Source) =>
@@ -203,16 +176,6 @@ function crowdedFolders(files: Source[]) {
   for (const { file } of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1)
   return [...sizes].filter(([, size]) => size > MAX_FLAT_FILES).map(([folder]) => folder)
 }
-
-const featureOf = (path: string) => /^features\/([^/]+)/.exec(path)?.[1]
-
-/** Imports of one feature by another. */
-const crossFeatureImports = (files: Source[]) =>
-  files.flatMap((source) =>
-    importsOf(source)
-      .filter((target) => featureOf(source.file) && featureOf(target) && featureOf(target) !== featureOf(source.file))
-      .map((target) => `${source.file} -> ${target}`),
-  )
 
 /** Query keys that a file of the dashboard builds outside `data/`, and invalidations of more or less than a noun. */
 const strayKeys = (files: Source[]) =>
@@ -243,7 +206,7 @@ function duplicateExports(files: Source[]) {
 }
 
 const WRITE =
-  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?'(\w+)'/g
+  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|insertRows|updateFrom|wipeSql|wipeRows|dropRows|keepNewest)\((?:tx, )?\s*'(\w+)'/g
 
 const foreignWrites = (files: Source[]) =>
   files.flatMap(({ file, code }) =>
@@ -259,7 +222,6 @@ const foreignWrites = (files: Source[]) =>
  */
 const POOL_WRITES = [
   'delivery/outbox/mark.ts emails',
-  'delivery/outbox/settle.ts emails',
   'http/limits/quotas.ts attempts',
   'http/limits/quotas.ts attempts',
   'http/limits/rate-limit.ts rate_windows',
@@ -289,9 +251,9 @@ function templateFrom(code: string, start: number) {
   return code.slice(start, end)
 }
 
-/** The code of the functions that `text` calls and `code` declares, in the way of `settleSql(…)`. */
+/** The code of the functions and statements that `text` uses and `code` declares, in the way of `settleSql(…)` and `MARK.with(…)`. */
 const declarationsOf = (code: string, text: string) =>
-  [...text.matchAll(/\b(\w+)\(/g)].map(
+  [...text.matchAll(/\b(\w+)(?:\.with)?\(/g)].map(
     ([, name]) => new RegExp(`^(?:const|function) ${name}\\b[\\s\\S]*?\\n\\}?\\n`, 'm').exec(code)?.[0] ?? '',
   )
 
@@ -331,11 +293,9 @@ test('no file imports itself through others', () => {
   expect(importCycles(pages)).toEqual([])
 })
 
-test('imports of the dashboard only point down, and its features do not import each other', () => {
-  const folders = new Set(pages.flatMap(({ file }) => /^([^/]+)\//.exec(file)?.[1] ?? []))
-  expect([...folders].sort()).toEqual(DASHBOARD_LAYERS.toSorted())
-  expect(upwardWithin(pages, '', DASHBOARD_LAYERS)).toEqual([])
-  expect(crossFeatureImports(pages)).toEqual([])
+test('imports of the dashboard only point down, at every depth', () => {
+  expect(unlistedRooms(pages, DASHBOARD_ROOMS)).toEqual([])
+  expect(upwardImports(pages, DASHBOARD_ROOMS)).toEqual([])
 })
 
 test('no folder holds more files than a reader can survey', () => {
@@ -375,18 +335,16 @@ test('every table has an owner', () => {
 })
 
 test('the rules detect violations', () => {
-  expect(upwardWithin([{ file: 'ui/button.ts', code: `import { x } from '../data/keys.ts'` }], '', DASHBOARD_LAYERS)).toEqual([
-    'ui/button.ts -> data/keys.ts',
-  ])
+  const climbing = { file: 'ui/form/button.tsx', code: `import { x } from '../../data/keys.ts'` }
+  expect(upwardImports([climbing], DASHBOARD_ROOMS)).toEqual(['ui/form/button.tsx -> data/keys.ts'])
   expect(
     importCycles([
       { file: 'a.ts', code: `import { x } from './b.ts'` },
       { file: 'b.ts', code: `import { y } from './a.ts'` },
     ]),
   ).toEqual(['a.ts -> b.ts -> a.ts'])
-  expect(crossFeatureImports([{ file: 'features/keys/page.tsx', code: `import { x } from '../team/roles.ts'` }])).toEqual([
-    'features/keys/page.tsx -> features/team/roles.ts',
-  ])
+  const crossing = { file: 'features/keys/page.tsx', code: `import { x } from '../team/roles.ts'` }
+  expect(upwardImports([crossing], DASHBOARD_ROOMS)).toEqual(['features/keys/page.tsx -> features/team/roles.ts'])
   expect(
     duplicateExports([
       { file: 'a.ts', code: 'export const x = 1\nexport type x = 1' },
@@ -429,6 +387,8 @@ test('the rules detect violations', () => {
   expect(foreignWrites([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `insertRows('sessions', rows, ['id'])` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(poolWrites([{ file: 'a.ts', code: "many(db, prepared`${updateFrom('emails', rows, keys)}`)" }])).toEqual(['a.ts emails'])
   expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
   expect(poolWrites([{ file: 'a.ts', code: `one<{ a: x; b: () => y }>(db)\`\${a ? sql\`b\` : c} update emails set x = 1\`` }])).toEqual([
@@ -440,6 +400,9 @@ test('the rules detect violations', () => {
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, saveSql(1))\n\nfunction saveSql() {\n  return sql`delete from jobs`\n}\n' }])).toEqual(
     ['a.ts jobs'],
   )
+  expect(poolWrites([{ file: 'a.ts', code: 'const DROP = prepared`delete from jobs`\n\nmany(db, DROP.with({ a: 1 }))' }])).toEqual([
+    'a.ts jobs',
+  ])
   expect(poolWrites([{ file: 'a.ts', code: `db.deleteFrom('jobs').execute()` }])).toEqual(['a.ts jobs'])
   expect(poolWrites([{ file: 'a.ts', code: 'const f = (tx: Pool) => 1' }])).toEqual(['a.ts tx: Pool'])
   expect(poolWrites([{ file: 'a.ts', code: 'many(tx, sql`update emails set x = 1`)' }])).toEqual([])

@@ -7,8 +7,8 @@ import { readPgBouncerIni } from '../support/pgbouncer-ini.ts'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
 
-/** The names in the first column of the table of settings. */
-const SETTINGS = [...read('README.md').matchAll(/^\| (`[A-Z].*?) \|/gm)].flatMap(([, cell]) =>
+/** The names in the first columns of the tables of settings. */
+const SETTINGS = [...read('docs/configuration.md').matchAll(/^\| (`[A-Z].*?) \|/gm)].flatMap(([, cell]) =>
   [...cell!.matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name]) => name!),
 )
 /** Settings of the AWS SDK and of the compose files. */

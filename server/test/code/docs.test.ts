@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -58,9 +58,23 @@ test('links between pages of the documentation lead to a heading that exists', (
   expect(pages.flatMap(brokenLinks)).toEqual([])
 })
 
-test('ARCHITECTURE.md has lines of at most 120 characters', () => {
+test('ARCHITECTURE.md has at most 400 lines of at most 120 characters', () => {
   const lines = readPage('ARCHITECTURE.md').text.split('\n')
+  expect(lines.length).toBeLessThanOrEqual(400)
   expect(lines.filter((line) => line.length > 120)).toEqual([])
+})
+
+test('docs/guides/index.md names every guide and every page of the reference', () => {
+  const { text } = readPage('docs/guides/index.md')
+  const named = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, path]) => join('docs/guides', path!))
+  const pages = [...listFiles('docs/guides'), ...readdirSync(join(ROOT, 'docs')).map((file) => `docs/${file}`)]
+  expect(pages.filter((file) => /\.md$/.test(file) && !file.endsWith('/index.md') && !named.includes(file))).toEqual([])
+})
+
+test('the pictures of the README exist, and load quickly', () => {
+  const pictures = [...readPage('README.md').text.matchAll(/(?:src|srcset)="([^"]+)"/g)].map(([, file]) => file!)
+  expect(pictures).toHaveLength(4)
+  for (const file of pictures) expect(statSync(join(ROOT, file)).size, file).toBeLessThan(250_000)
 })
 
 test('ARCHITECTURE.md names the folder of every path', () => {

@@ -11,6 +11,7 @@ const OWN_DATA: Record<string, string> = {
   'db/embedded/startlock.ts': 'our lock file',
   'http/openapi/openapi.ts': 'our API document',
   'lib/config.ts': 'settings of the operator',
+  'lib/environment.ts': 'settings of the operator',
   'lib/process/map-stacks.ts': 'source maps of our bundle',
   'lib/process/version.ts': 'our package.json',
   'lib/text/steps.ts': 'a type',

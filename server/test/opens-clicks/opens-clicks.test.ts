@@ -18,7 +18,7 @@ const held = new Set<() => Promise<void>>()
 const sterna = useApp({
   isPatient: false,
   env: { RATE_LIMIT_PER_MINUTE: '0', TRUST_PROXY: '127.0.0.1' },
-  holdBack: (release) => {
+  delayRelease: (release) => {
     held.add(release)
     return () => held.delete(release)
   },

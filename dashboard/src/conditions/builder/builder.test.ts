@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readCondition } from '../../../../server/src/conditions/schema.ts'
 import { treeAt as acceptedTree } from '../../../../server/test/conditions/arbitraries.ts'
 import { anyCharacter } from '../../../../server/test/support/any-character.ts'
-import { printCondition, readConditionText, readTreeText } from '../condition-text.ts'
+import { printCondition, readConditionText, readTreeText } from './condition-text.ts'
 import { catalogOf, FIELD_GROUPS, type FieldChoice, type FieldType, searchFields } from './fields.ts'
 import {
   inputTextOf,
@@ -158,7 +158,7 @@ const typedText = fc.oneof(
   ),
 )
 
-/** What a user can do in the builder, in any order. */
+/** The edits of a user in the builder, in any order. */
 type Action = (tree: Tree) => Tree
 const pick = <Item>(items: Item[], number: number): Item | undefined => (items.length ? items[number % items.length] : undefined)
 

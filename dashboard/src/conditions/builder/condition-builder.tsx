@@ -6,11 +6,11 @@ import type { FieldCatalog } from './fields.ts'
 import { Groups } from './group.tsx'
 import { addGroup, blankFilter, countFilters, keyOf, type Tree } from './tree.ts'
 
-/** What the server refused, by the paths of filters below the condition: `groups.0.filters.1`. */
+/** Refusals of the server, by the paths of filters below the condition: `groups.0.filters.1`. */
 export type Problems = ReadonlyMap<string, string>
 const NO_PROBLEMS: Problems = new Map()
 
-/** The server takes no more. */
+/** The maximum of the server. */
 const MAX_FILTERS = 100
 
 type ConditionBuilderProps = {
@@ -21,7 +21,7 @@ type ConditionBuilderProps = {
   problems?: Problems
 }
 
-/** A condition as lines of field, comparison and value, in groups. What it cannot show stays as it is. */
+/** A condition as lines of field, comparison and value, in groups. Parts that it cannot show stay as they are. */
 export function ConditionBuilder({ tree, onTree, catalog, problems = NO_PROBLEMS }: ConditionBuilderProps) {
   const root = useRef<HTMLDivElement>(null)
   const latest = useRef({ tree, onTree })

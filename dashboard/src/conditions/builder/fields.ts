@@ -1,7 +1,7 @@
 import { ownValue } from '../../ui/form/own-value.ts'
-import { isEventOperator } from '../sentence.ts'
+import { isEventOperator } from '../sentence/sentence.ts'
 
-/** What can be asked about a field; its operators and its input follow from it. */
+/** The type of a field. Its operators and its input follow from it. */
 export type FieldType = 'address' | 'string' | 'number' | 'boolean' | 'date' | 'event' | 'segment'
 
 /** `type` is undefined for custom data that no contact has yet. */
@@ -9,7 +9,7 @@ export type FieldChoice = { field: string; label: string; type?: FieldType; cove
 
 type DataField = { field: string; type: 'string' | 'number' | 'boolean' | 'date'; coverage?: number }
 
-/** What the groups make their choices of. */
+/** The data from which the groups make their choices. */
 export type FieldSources = {
   /** Custom fields of contacts, by their names in `data`. */
   fields: DataField[]
@@ -158,7 +158,7 @@ export function catalogOf(sources: FieldSources): FieldCatalog {
 
 const MAX_SHOWN_PER_GROUP = 30
 
-/** What the picker shows for a search: of each group the fields whose names have all its words. */
+/** The picker's result of a search: the fields of each group whose names contain all its words. */
 export function searchFields({ groups }: FieldCatalog, q: string) {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
   return groups

@@ -2,7 +2,7 @@ import { X } from 'lucide-react'
 import { memo, useId, useRef } from 'react'
 import { IconButton } from '../../ui/form/button.tsx'
 import { Select } from '../../ui/form/input.tsx'
-import { describeFilter } from '../sentence.ts'
+import { describeFilter } from '../sentence/sentence.ts'
 import { useBuilder } from './builder-context.ts'
 import { FieldPicker } from './field-picker.tsx'
 import type { FieldChoice, FieldType } from './fields.ts'
@@ -16,7 +16,7 @@ type FilterRowProps = {
   /** Path of its group, as in `readPath`, and its place in it. */
   path: string
   index: number
-  /** What the server says against it. */
+  /** The refusal of the server. */
   problem: string | undefined
 }
 

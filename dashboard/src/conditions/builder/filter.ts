@@ -1,4 +1,4 @@
-import { OPERATOR_WORDS } from '../sentence.ts'
+import { OPERATOR_WORDS } from '../sentence/sentence.ts'
 import type { FieldCatalog, FieldChoice, FieldType, FoundField } from './fields.ts'
 import type { ConditionLine } from './tree.ts'
 
@@ -63,8 +63,8 @@ const MAX_PERIOD_DAYS = 36_500
 export type Row = { field: FoundField; type: FieldType; operator: string; kind: ValueKind }
 
 /**
- * Undefined if the builder cannot show the filter: it stays as it is, and can only be removed. `lastType` is the type of a line of which
- * nothing tells the type, such as one whose number was just erased.
+ * Undefined if the builder cannot show the filter: it stays as it is, and can only be removed. `lastType` is used for a line whose
+ * type cannot be inferred, such as one whose number was just erased.
  */
 export function readRow(filter: ConditionLine, catalog: FieldCatalog, lastType?: FieldType): Row | undefined {
   const field = catalog.find(filter.field, filter.operator)
@@ -110,7 +110,7 @@ function isDate(text: string): boolean {
 /** The value of a filter as the text of its input. */
 export const inputTextOf = ({ value }: ConditionLine): string => (value === undefined || value === null ? '' : String(value))
 
-/** What was typed, as the value of a filter. Undefined: there is none yet. */
+/** Typed text as the value of a filter; undefined while there is none. */
 function valueOfInput(text: string, kind: ValueKind): string | number | boolean | undefined {
   if (text === '') return undefined
   if (kind === 'boolean') return text === 'true'

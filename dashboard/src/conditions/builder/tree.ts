@@ -12,7 +12,7 @@ export type GroupPath = readonly number[]
 
 export const BLANK_TREE: Tree = { logic: 'AND', groups: [] }
 const BLANK_FILTER: ConditionLine = { field: '', operator: 'equals' }
-/** A new line, of which nothing is chosen yet. */
+/** A new, empty line. */
 export const blankFilter = (): ConditionLine => ({ ...BLANK_FILTER })
 const groupOf = (filter: ConditionLine): Group => ({ filters: [filter] })
 

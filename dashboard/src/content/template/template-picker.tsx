@@ -8,8 +8,8 @@ import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input } from '../../ui/form/input.tsx'
-import { StartPicker } from '../start-picker.tsx'
-import { blankChoice, starterGroups, starterOf } from '../starter-choices.ts'
+import { StartPicker } from '../starters/start-picker.tsx'
+import { blankChoice, starterGroups, starterOf } from '../starters/starter-choices.ts'
 
 type TemplatePickerProps = {
   open: boolean

@@ -59,7 +59,7 @@ export function templateProblemOf(
 /** Fields whose change makes a new version; name and description are not part of an email. */
 const VERSIONED = ['subject', 'previewText', 'body', 'design', 'type', 'from', 'fromName', 'replyTo'] as const
 
-/** What saving does, in words. */
+/** The consequence of saving, in words. */
 export function templateConsequenceOf(saved: TemplateValues, values: TemplateValues, version: number): string {
   const isLive = VERSIONED.some((key) => differs(saved, values, key))
   return isLive

@@ -3,7 +3,7 @@ import type { Node } from '@tiptap/pm/model'
 import { type EditorState, Plugin, PluginKey } from '@tiptap/pm/state'
 import { Decoration, DecorationSet } from '@tiptap/pm/view'
 
-/** What the canvas shows at blocks: issues by id of the block, and variables without a value. */
+/** Marks at blocks of the canvas: issues by id of the block, and variables without a value. */
 export type CanvasMarks = { issues: Record<string, 'error' | 'warning' | 'info'>; missing: string[] }
 
 const KEY = new PluginKey<{ marks: CanvasMarks; set: DecorationSet }>('blockMarks')

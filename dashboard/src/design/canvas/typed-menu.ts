@@ -1,7 +1,7 @@
 import { Extension } from '@tiptap/core'
 import { type EditorState, Plugin, PluginKey } from '@tiptap/pm/state'
 
-/** What is being typed for a menu: `/but` for blocks, `{{ pl` for fields. */
+/** Text that opens a menu while it is typed: `/but` for blocks, `{{ pl` for fields. */
 export type TypedQuery = { kind: 'block' | 'field'; query: string; from: number; to: number }
 
 type MenuState = { typed: TypedQuery | null /** Where Escape closed the menu. */; dismissedAt: number | null }

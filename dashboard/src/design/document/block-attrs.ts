@@ -45,7 +45,7 @@ export const safeUrl = (value: unknown): string | undefined =>
 export const safeImage = (value: unknown): string | undefined =>
   typeof value === 'string' && /^https?:\/\//i.test(value) && !value.includes('{{') ? value : undefined
 
-/** What the API takes as the target of a link. */
+/** Targets of links that the API accepts. */
 export const isLinkTarget = (value: string) => /^(?:https?:\/\/|mailto:|tel:|\{\{|\{%)/i.test(value.trim())
 
 export const isImageSource = (value: string) => /^(?:https?:\/\/|\{\{|\{%)/i.test(value.trim())

@@ -2,7 +2,7 @@ import type { Design } from '@sterna/sdk'
 import type { DocumentNode } from './design-json.ts'
 import { BLOCK_NAMES, conditionWords, loopWords } from './words.ts'
 
-/** A design as text, one block a line, for people who compare two versions. Whatever differs in a design differs here. */
+/** A design as text, one block a line, to compare two versions. Every difference between two designs is a difference of their lines. */
 export function designLines({ settings, content }: Design): string {
   const head = Object.entries(settings ?? {})
     .filter(([, value]) => value !== null && value !== undefined)

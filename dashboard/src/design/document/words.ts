@@ -1,6 +1,6 @@
 type Attrs = Record<string, unknown>
 
-/** How the blocks are called, in the menu and in the outline. */
+/** Names of the blocks, in the menu and in the outline. */
 export const BLOCK_NAMES: Record<string, string> = {
   heading: 'Heading',
   paragraph: 'Text',

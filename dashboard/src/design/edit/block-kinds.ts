@@ -38,7 +38,7 @@ const columnsOf = (count: number): DocumentNode => ({
 })
 const listOf = (type: string): DocumentNode => ({ type, content: [{ type: 'listItem', content: [paragraph()] }] })
 
-/** What can be put into an email, in the order of the menu. Each is complete enough to be sent as it is. */
+/** The kinds of blocks, in the order of the menu. A new block of each kind can be sent as it is. */
 export const BLOCK_KINDS: BlockKind[] = [
   { key: 'text', label: 'Text', hint: 'A paragraph', icon: Type, words: 'paragraph', create: () => paragraph() },
   {
@@ -60,7 +60,7 @@ export const BLOCK_KINDS: BlockKind[] = [
   {
     key: 'button',
     label: 'Button',
-    hint: 'A link that stands out',
+    hint: 'A prominent link',
     icon: MousePointerClick,
     words: 'link call to action',
     create: () => ({ type: 'button', attrs: { href: '' }, content: [{ type: 'text', text: 'Read more' }] }),
@@ -137,7 +137,7 @@ export const BLOCK_KINDS: BlockKind[] = [
   },
 ]
 
-/** Kinds whose words begin with what is typed come before those that contain it. */
+/** Kinds with a word that begins with the typed text come before kinds that only contain it. */
 export function findKinds(query: string): BlockKind[] {
   const typed = query.trim().toLowerCase()
   const textOf = ({ label, words = '' }: BlockKind) => `${label} ${words}`.toLowerCase()

@@ -7,7 +7,7 @@ import { formatPercent } from '../../ui/text/count.tsx'
 
 type FallbackDialogProps = { path: string; coverage: number; onDone: (fallback: string | undefined) => void; onCancel: () => void }
 
-/** Asks what people get who have no value for a field. */
+/** Asks for the text for contacts without a value of a field. */
 export function FallbackDialog({ path, coverage, onDone, onCancel }: FallbackDialogProps) {
   const who = coverage > 0 ? `${formatPercent(coverage)} of contacts have a value for ${path}.` : `No contact has a value for ${path} yet.`
   return (

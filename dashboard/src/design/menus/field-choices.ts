@@ -14,11 +14,11 @@ const STANDARD: FieldOption[] = [
   { path: 'manageUrl', detail: 'link to the preferences', coverage: undefined },
 ]
 
-/** What a design may name: without braces and quotes. */
+/** Field names that a design can contain: without braces and quotes. */
 const CAN_BE_NAMED = /^[^{}%"'`\\\p{Cc}]+$/u
 const MAX_SHOWN = 50
 
-/** Fields that contain what is typed, own fields first. A name that no contact has yet can be used too. */
+/** Fields that contain the typed text, own fields first. A name that no contact has yet can be used too. */
 export function fieldChoices(fields: ContactField[], typed: string): FieldOption[] {
   const own = fields
     .filter(({ field }) => CAN_BE_NAMED.test(field))

@@ -18,7 +18,7 @@ function completeLink(typed: string): string {
 /** A link for the selected text. Without one, the text is asked for too. */
 export function LinkDialog({ editor, open, onClose }: { editor: Editor; open: boolean; onClose: () => void }) {
   return (
-    <Dialog title="Link" description="Where the text leads." open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
+    <Dialog title="Link" description="Where the link goes." open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
       {open && <LinkForm editor={editor} onClose={onClose} />}
     </Dialog>
   )

@@ -164,7 +164,7 @@ function ImageSettings({ attrs, onAttrs, onUpload }: BlockSettingsProps) {
         value={attrs.width as number | null}
         min={8}
         max={700}
-        placeholder="As wide as its place"
+        placeholder="Full width"
         onValue={(width) => onAttrs({ width })}
       />
       <LinkInput label="Link" href={String(attrs.href ?? '')} onHref={(href) => onAttrs({ href: href || undefined })} />

@@ -12,7 +12,7 @@ type Value = string | number | boolean
 const STANDARD_FIELDS = { subscribed: 'Subscribed', email: 'Address', locale: 'Language', createdAt: 'Created' }
 const NO_VALUE = ['exists', 'notExists']
 
-/** Who sees the blocks inside. */
+/** The condition on which a contact sees the blocks inside. */
 export function ConditionSettings({ attrs, onAttrs }: { attrs: Attrs; onAttrs: (patch: Attrs) => void }) {
   const isExpression = typeof attrs.expression === 'string'
   return (

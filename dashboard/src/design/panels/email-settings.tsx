@@ -9,7 +9,7 @@ type EmailSettingsProps = { settings: Settings; onSettings: (settings: Settings)
 
 const LANGUAGE = /^[a-zA-Z]{2,8}(?:-[a-zA-Z\d]{1,8})*$/
 
-/** What holds for the email as a whole. */
+/** Settings of the whole email. */
 export function EmailSettings({ settings, onSettings }: EmailSettingsProps) {
   const [lang, setLang] = useState(settings.lang ?? '')
   const set = (patch: Settings) =>

@@ -5,7 +5,7 @@ import { Field } from '../../ui/form/field.tsx'
 import { Input } from '../../ui/form/input.tsx'
 import { isLinkTarget } from '../document/block-attrs.ts'
 
-/** Inputs of the settings. What is typed reaches the design only when it is valid. */
+/** Inputs of the settings. A typed value reaches the design only when it is valid. */
 
 type Choice<Value> = { value: Value; label: string; icon?: LucideIcon }
 type SegmentsProps<Value> = { label: string; choices: Choice<Value>[]; chosen: Value; onChoose: (value: Value) => void }

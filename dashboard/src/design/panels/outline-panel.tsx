@@ -138,7 +138,7 @@ const SMALL = 'size-7'
 
 type Command = (state: EditorState, block: PlacedBlock, dispatch: (tr: Transaction) => void) => boolean
 
-/** What can be done with the chosen block. */
+/** Actions on the selected block. */
 export function ItemActions({ id, label, editor }: { id: string; label: string; editor: Editor }) {
   const block = blockWithId(editor.state.doc, id)
   if (!block) return null

@@ -1,13 +1,13 @@
 import type { Body, Result } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { invalidateJoined, invitationQuery, meQuery } from '../../data/account.ts'
 import { signOut } from '../../session/sign-out.ts'
 import { Button, buttonClass } from '../../ui/form/button.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { Skeleton } from '../../ui/page/skeleton.tsx'
-import { explain } from '../../ui/text/explain.ts'
 import { AccountLayout } from './account-layout.tsx'
 
 type Invitation = NonNullable<Result<'POST /auth/invitation'>['invitation']>

@@ -1,7 +1,7 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { SandboxHint } from '../../session/sandbox-hint.tsx'
 import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'

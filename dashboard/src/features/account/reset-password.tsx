@@ -1,7 +1,7 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { Button, buttonClass } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'

@@ -1,7 +1,7 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { meQuery } from '../../data/account.ts'
 import { configQuery } from '../../data/installation.ts'
 import { Button } from '../../ui/form/button.tsx'

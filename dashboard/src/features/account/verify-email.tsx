@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { meQuery, verificationQuery } from '../../data/account.ts'
 import { buttonClass } from '../../ui/form/button.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { Skeleton } from '../../ui/page/skeleton.tsx'
-import { explain } from '../../ui/text/explain.ts'
 import { AccountLayout } from './account-layout.tsx'
 
 export function VerifyEmailPage() {

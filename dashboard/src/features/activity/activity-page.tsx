@@ -109,7 +109,7 @@ export function ActivityPage() {
   )
 }
 
-/** What is due next, pinned above what has happened. */
+/** Activities that are due next, pinned above the past ones. */
 function Upcoming() {
   const project = useProject()
   const due = useQuery(upcomingQuery(project.id)).data

@@ -21,7 +21,7 @@ const BOARDS: Record<Board, { label: string; path: string }> = {
 /** Rates of fewer emails say little. */
 const FEW_EMAILS = 50
 
-/** What people read and click: the best campaigns, templates and workflows, the best hours, and events. */
+/** Opens and clicks: the best campaigns, templates and workflows, the best hours, and events. */
 export function Engagement({ period, source }: { period: Period; source: Source | undefined }) {
   return (
     <div className="space-y-4">

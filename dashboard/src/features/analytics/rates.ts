@@ -18,7 +18,7 @@ export const dailyShares = (points: Counts[], name: Rate): number[] => points.ma
 /** A rate of the API, which is a percentage already. */
 export const showPercentage = (value: number, locale?: string): string => formatPercent(value / 100, locale)
 
-/** Seconds in the unit that people would say. */
+/** Seconds in a unit that is easy to read. */
 export function describeSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.round(seconds * 10) / 10} s`
   return seconds < 5_400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 360) / 10} h`
@@ -26,7 +26,7 @@ export function describeSeconds(seconds: number): string {
 
 type Thresholds = { bounce7Day: { warning: number }; complaint7Day: { warning: number } }
 
-/** What to do about rates that are too high. */
+/** Advice for rates that are too high. */
 export function adviceOf(points: Counts[], { bounce7Day, complaint7Day }: Thresholds): string[] {
   const few = points.reduce((sum, { emails }) => sum + emails, 0) < 100
   if (few) return []

@@ -1,11 +1,11 @@
 import type { Campaign } from '@sterna/sdk'
 import { useParams } from '@tanstack/react-router'
-import { CampaignRecord } from './campaign-record.tsx'
+import { CampaignRecord } from './campaign/campaign-record.tsx'
 import { Composer } from './draft/composer.tsx'
 import { ScheduledCampaign } from './draft/scheduled-campaign.tsx'
 import { Report } from './report/report.tsx'
 
-/** A draft is written, a scheduled campaign waits, and of others the results are shown. */
+/** The composer of a draft, the countdown of a scheduled campaign, or the report. */
 export function CampaignPage() {
   const { campaignId } = useParams({ from: '/app/p/$projectId/campaigns/$campaignId' })
   return <CampaignRecord id={campaignId}>{(campaign) => <CampaignView campaign={campaign} />}</CampaignRecord>

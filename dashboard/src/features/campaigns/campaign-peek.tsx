@@ -7,10 +7,9 @@ import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
 import { CopyText } from '../../ui/text/copy-field.tsx'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { audienceName, dateOf } from './campaigns-query.ts'
+import { audienceName, dateOf, shownCampaignStatus } from './campaign/words.ts'
 import { CampaignContent } from './report/campaign-content.tsx'
 import { OutcomeSum } from './report/outcome-sum.tsx'
-import { shownCampaignStatus } from './words.ts'
 
 /** A look at a campaign beside the list. */
 export function CampaignPeek({ id, campaign: known }: { id: string; campaign: CampaignListItem | undefined }) {

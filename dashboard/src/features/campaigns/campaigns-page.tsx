@@ -17,12 +17,12 @@ import { Count, formatCount } from '../../ui/text/count.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { CampaignMenu, CancelCampaign, DeleteCampaign } from './campaign-menu.tsx'
+import { CampaignMenu, CancelCampaign, DeleteCampaign } from './campaign/campaign-menu.tsx'
+import { type Activity, audienceName, dateOf, shownCampaignStatus } from './campaign/words.ts'
 import { CampaignPeek } from './campaign-peek.tsx'
-import { audienceName, campaignsQuery, dateOf, STATUS_TABS } from './campaigns-query.ts'
+import { campaignsQuery, STATUS_TABS } from './campaigns-query.ts'
 import { NewCampaign } from './draft/new-campaign.tsx'
 import { RecipientsLink } from './recipients/recipients-link.tsx'
-import { type Activity, shownCampaignStatus } from './words.ts'
 
 const NOUN = { one: 'campaign', many: 'campaigns' }
 const rowId = ({ id }: CampaignListItem) => id
@@ -207,7 +207,7 @@ function When({ campaign }: { campaign: CampaignListItem }) {
   )
 }
 
-/** The bar is for work under way: a part-full bar of a finished campaign would look unfinished. */
+/** The bar is for work in progress: a part-full bar of a finished campaign would look unfinished. */
 function SentOfTotal({ campaign }: { campaign: CampaignListItem }) {
   const { status, sentCount, totalRecipients, name } = campaign
   if (totalRecipients === 0) return <None when={status} />

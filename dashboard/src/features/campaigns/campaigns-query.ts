@@ -1,4 +1,4 @@
-import type { Campaign, CampaignListItem, Query } from '@sterna/sdk'
+import type { Campaign, Query } from '@sterna/sdk'
 import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
@@ -28,19 +28,4 @@ export function campaignsQuery({
     ...(to && { dateTo: to }),
     ...(q && { search: q }),
   }
-}
-
-/** The one date that matters: when it sends, was sent, or was edited. */
-export function dateOf({ status, scheduledFor, startedAt, sentAt, updatedAt }: CampaignListItem): { word: string; at: string } {
-  if (status === 'SCHEDULED' && scheduledFor) return { word: 'Sends', at: scheduledFor }
-  if (status === 'SENDING' && startedAt) return { word: 'Started', at: startedAt }
-  if (status === 'SENT' && (sentAt ?? startedAt)) return { word: 'Sent', at: (sentAt ?? startedAt)! }
-  if (status === 'CANCELLED') return { word: 'Cancelled', at: updatedAt }
-  return { word: 'Edited', at: updatedAt }
-}
-
-/** Whom it goes to, in a word. */
-export function audienceName({ audienceType, segment }: Pick<Campaign, 'audienceType' | 'segment'>): string {
-  if (audienceType === 'ALL') return 'Everyone'
-  return audienceType === 'SEGMENT' ? (segment?.name ?? 'Deleted segment') : 'A filter'
 }

@@ -7,13 +7,13 @@ import { useApi, useProject } from '../../projects/current.ts'
 import { Confirm } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { countOf, formatCount } from '../../ui/text/count.tsx'
-import { explain } from '../../ui/text/explain.ts'
 import { AddToSegment } from './add-to-segment.tsx'
 import { bulkBody } from './contact-filter.ts'
 
 const NOUN = { one: 'contact', many: 'contacts' }
-/** Above this many a slip is expensive enough to type the number. */
+/** From this number on a mistake is expensive: the user types the number to confirm. */
 const PHRASE_ABOVE = 100
 
 type Operation = 'Subscribe' | 'Unsubscribe' | 'Delete'

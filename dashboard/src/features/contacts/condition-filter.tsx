@@ -1,5 +1,5 @@
 import { lazy, Suspense, useState } from 'react'
-import { printCondition, readConditionText } from '../../conditions/condition-text.ts'
+import { printCondition, readConditionText } from '../../conditions/builder/condition-text.ts'
 import type { FilterDialogProps } from '../../list/filters.ts'
 import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
 import { Button } from '../../ui/form/button.tsx'

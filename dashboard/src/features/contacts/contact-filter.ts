@@ -1,5 +1,5 @@
 import type { ConditionInput, Sterna } from '@sterna/sdk'
-import { readConditionText } from '../../conditions/condition-text.ts'
+import { readConditionText } from '../../conditions/builder/condition-text.ts'
 import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import type { Selection } from '../../list/selection.ts'
@@ -52,7 +52,7 @@ export function contactsQuery(request: ListRequest): Query {
   }
 }
 
-/** The contacts of a bulk job: those that are chosen, or all that match the filters but a few. */
+/** The contacts of a bulk job: the selected ones, or all that match the filters except a few. */
 export function bulkBody(selection: Selection, request: Pick<ListRequest, 'q' | 'filters'>): BulkBody {
   if (selection.kind === 'ids') return { mode: 'ids', contactIds: [...selection.ids] }
   const filter = contactFilter(request)

@@ -6,7 +6,7 @@ import { meQuery } from '../../data/account.ts'
 import { doctorQuery } from '../../data/installation.ts'
 import { useProject } from '../../projects/current.ts'
 import { Button, buttonClass } from '../../ui/form/button.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { EmptyState } from '../../ui/page/empty-state.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
@@ -18,7 +18,7 @@ import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { commandsIn, GROUP_WORDS, groupChecks, reportOf } from './report.ts'
 
-/** The state of the installation, for those who run it. */
+/** The state of the installation, for its operators. */
 export function DoctorPage() {
   const me = useQuery(meQuery).data
   if (me && !me.operator) return <NotAnOperator />

@@ -24,6 +24,6 @@ export function commandsIn(note: string): string[] {
   return [...note.matchAll(/npm run [^;,)]+/g)].map(([command]) => command.trim())
 }
 
-/** The checks as text, for an issue or a colleague. */
+/** The checks as text, to paste into an issue. */
 export const reportOf = ({ checks, checkedAt }: Pick<Doctor, 'checks' | 'checkedAt'>): string =>
   [`Sterna, checked ${checkedAt}`, ...checks.map(({ verdict, name, note }) => `${verdict.padEnd(4)} ${name}: ${note}`)].join('\n')

@@ -9,7 +9,7 @@ import { Button } from '../../ui/form/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input } from '../../ui/form/input.tsx'
-import { explain } from '../../ui/text/explain.ts'
+import { explain } from '../../ui/notice/explain.ts'
 import { Status } from '../../ui/text/status.tsx'
 
 /** The host of the links in emails from a domain: which one, whether it works, and the way to change it. */

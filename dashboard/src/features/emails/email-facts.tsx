@@ -12,7 +12,7 @@ import { Time } from '../../ui/text/time.tsx'
 import { SOURCE_WORDS } from './email-filter.ts'
 import { shownEmailStatus, timeToSend } from './email-story.ts'
 
-/** Who, from where, and every id that somebody may be asked for. */
+/** Recipient, sender, origin, and every id that a support request may need. */
 export function EmailFacts({ email }: { email: Email }) {
   const took = timeToSend(email)
   const person = email.contactId ? (

@@ -23,7 +23,7 @@ export const SOURCE_WORDS: Record<Email['sourceType'], string> = {
   INBOUND: 'Received',
 }
 
-/** What happened to an email, as the figures of analytics count it. */
+/** The outcomes of an email, as the figures of analytics count them. */
 export const FACT_WORDS: Record<NonNullable<Query['fact']>, string> = {
   sent: 'Sent',
   delivered: 'Delivered',
@@ -45,7 +45,7 @@ export const emailsQuery = ({ limit, cursor, ...request }: ListRequest): Query =
   ...emailFilter(request),
 })
 
-/** The filters of the URL as the API takes them. What it would refuse is left out: anyone can edit a URL. */
+/** The filters of the URL as the API takes them. Values that it would refuse are left out: anyone can edit a URL. */
 export function emailFilter({ q, filters }: Pick<ListRequest, 'q' | 'filters'>) {
   const { from, to } = readRange(filters.created)
   const { from: since, to: until } = readRange(filters.when)

@@ -3,9 +3,9 @@ import type { Email } from '@sterna/sdk'
 export type Tone = 'plain' | 'good' | 'warning' | 'danger'
 export type StoryEntry = {
   title: string
-  /** What it means, in plain words. */
+  /** The meaning, in plain words. */
   words?: string
-  /** What the receiving server said, verbatim. */
+  /** The reply of the receiving server, verbatim. */
   reply?: string
   tone: Tone
 }
@@ -50,7 +50,7 @@ const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
   verifying_refusal: 'The server refused it. Whether that is about this recipient or about the sender is being checked.',
 }
 
-/** What an enhanced status code (RFC 3463) means, by its second and third number; the first says whether the failure is permanent. */
+/** Meanings of enhanced status codes (RFC 3463), by their second and third number; the first says whether the failure is permanent. */
 const CODES: Record<string, string> = {
   '1.1': 'There is no mailbox with this address.',
   '1.2': 'The domain of the address does not exist or takes no email.',

@@ -6,8 +6,8 @@ import { NOTHING, type Selection } from '../../list/selection.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { countOf } from '../../ui/text/count.tsx'
-import { explain } from '../../ui/text/explain.ts'
 import { canResend } from './email-story.ts'
 
 const NOUN = { one: 'email', many: 'emails' }
@@ -32,7 +32,7 @@ export function useResend() {
 
 type ResendSelectedProps = { selection: Selection; rows: Email[]; onDone: (selection: Selection) => void }
 
-/** Those of the selected rows on this page that can be resent, one after the other: there are at most a hundred. */
+/** Resends the selected rows on this page that can be resent, one after the other: there are at most a hundred. */
 export function ResendSelected({ selection, rows, onDone }: ResendSelectedProps) {
   const project = useProject()
   const api = useApi()

@@ -9,7 +9,7 @@ import { Button } from '../../ui/form/button.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { momentOf, ownZone, textIn, type ZonedTime } from '../../ui/form/zoned-time.ts'
 import { timeProblem, ZonedTimeFields } from '../../ui/form/zoned-time-fields.tsx'
-import { explain } from '../../ui/text/explain.ts'
+import { explain } from '../../ui/notice/explain.ts'
 
 /** To send it now, at another time, or not at all. */
 export function ScheduledActions({ id, sendAt }: Pick<Email, 'id' | 'sendAt'>) {

@@ -7,7 +7,7 @@ type Entry = { at: string; what: string; details: Record<string, unknown> }
 
 const DOTS: Record<Tone, string> = { plain: 'bg-edge', good: 'bg-good', warning: 'bg-warning', danger: 'bg-danger' }
 
-/** What happened to an email, oldest first. */
+/** The timeline of an email, oldest first. */
 export function Story({ email, timeline }: { email: Told; timeline: Entry[] }) {
   return (
     <ol aria-label="Story">

@@ -15,7 +15,7 @@ const MAX_LISTED = 100
 
 type EventNamesProps = { chosen: string | undefined; onChoose: (name: string | undefined) => void }
 
-/** The names of events with their counts of 30 days: first those that the project tracks, then those that Sterna records. */
+/** The names of events with their counts of 30 days: first the events that the project tracks, then the ones that Sterna records. */
 export function EventNames({ chosen, onChoose }: EventNamesProps) {
   const project = useProject()
   const names = useQuery(eventCountsQuery(project.id))

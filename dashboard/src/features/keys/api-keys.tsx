@@ -1,7 +1,7 @@
 import type { ApiKey } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { apiKeysQuery, invalidateKeys } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { CreateDialog } from '../../ui/dialog/create-dialog.tsx'

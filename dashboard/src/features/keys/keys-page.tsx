@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { EyeOff } from 'lucide-react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { invalidateKeys, keyUsageQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'

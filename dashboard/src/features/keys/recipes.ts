@@ -2,7 +2,7 @@ import type { ApiKey } from '@sterna/sdk'
 
 type Scope = NonNullable<ApiKey['scopes']>[number]
 
-/** What a new key is for. */
+/** Purposes of a new key. */
 export const KEY_RECIPES = [
   { value: 'send', label: 'Send only', hint: 'Sends emails and reads them. For an app or a shop.', kind: 'secret', scopes: ['send'] },
   { value: 'read', label: 'Read only', hint: 'Reads everything but secrets and exports. For reports.', kind: 'secret', scopes: ['read'] },
@@ -22,7 +22,7 @@ export function readWords(text: string): string[] | undefined {
   return words.length ? words : undefined
 }
 
-/** What limits a key, in a few words. */
+/** The limits of a key, in a few words. */
 export function describeLimits({
   kind,
   scopes,

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { EyeOff, PlugZap } from 'lucide-react'
 import { useState } from 'react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { domainsQuery } from '../../data/domains.ts'
 import { configQuery } from '../../data/installation.ts'
 import { invalidateKeys } from '../../data/projects.ts'

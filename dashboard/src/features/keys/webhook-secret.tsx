@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { webhookSecretQuery } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'

@@ -84,7 +84,7 @@ export function alertsOf({ domains, security, limits, paused, doctor }: Facts): 
           {
             id: 'doctor',
             tone: 'danger' as const,
-            text: 'Something of this installation does not work.',
+            text: 'A check of this installation fails.',
             fix: 'Open the doctor',
             path: '/doctor',
           },

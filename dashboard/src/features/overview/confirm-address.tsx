@@ -2,7 +2,7 @@ import { X } from 'lucide-react'
 import { usePreference } from '../../session/preferences.ts'
 import { useConfirmAddress } from '../../session/use-confirm-address.ts'
 import { Button, IconButton } from '../../ui/form/button.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
 
 /** One line until the address is confirmed or the line is closed. The account menu keeps its dot. */
 export function ConfirmAddress() {

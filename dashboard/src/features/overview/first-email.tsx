@@ -11,7 +11,7 @@ import { useCanTry, WithoutDomain } from '../../people/without-domain.tsx'
 import { useProject } from '../../projects/current.ts'
 import { buttonClass } from '../../ui/form/button.tsx'
 import { MessageFrame } from '../../ui/message/message-frame.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
 import { Status } from '../../ui/text/status.tsx'
 
 const INITIAL = { subject: 'It works', body: 'My first email with Sterna.' }

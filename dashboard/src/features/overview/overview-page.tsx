@@ -19,7 +19,7 @@ import { PeriodPicker } from '../../figures/period-picker.tsx'
 import { useProject } from '../../projects/current.ts'
 import { Chart, SparkLine } from '../../ui/chart/chart.tsx'
 import { buttonClass } from '../../ui/form/button.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { Page } from '../../ui/page/page.tsx'
 import { PathLink } from '../../ui/page/path-link.tsx'
@@ -32,7 +32,7 @@ import { Onboarding, useSteps } from './onboarding.tsx'
 
 const LIVE_MS = 30_000
 
-/** Is all well, and what needs me. */
+/** Whether anything is wrong, and what to do next. */
 export function OverviewPage() {
   const project = useProject()
   const { days } = useSearch({ from: '/app/p/$projectId/' })
@@ -240,7 +240,7 @@ function NewestActivity() {
   )
 }
 
-/** What is being sent, and what is due. */
+/** Campaigns that are being sent, and activities that are due. */
 function Now() {
   const project = useProject()
   const campaigns = useQuery(campaignsUnderWayQuery(project.id)).data?.filter(({ status }) => status === 'SENDING') ?? []

@@ -4,7 +4,7 @@ import { isTrialDomain } from '../../people/trial-domain.ts'
 export type StepName = 'email' | 'api' | 'domain' | 'people' | 'real'
 export type SetupStep = { name: StepName; isDone: boolean }
 
-/** What a user wants to send. Undefined until the question is answered. */
+/** The kind of email that a user wants to send; undefined until the question is answered. */
 export const PURPOSES = { transactional: 'Transactional', marketing: 'Marketing', both: 'Both' } as const
 export type Purpose = keyof typeof PURPOSES
 
@@ -29,7 +29,7 @@ const ORDER: Record<Purpose, StepName[]> = {
 /** The first email and the first event create a contact each; more people than that were brought on purpose. */
 const OWN_CONTACTS = 2
 
-/** What is left to do, read from facts: nothing is ticked by hand. Without a sandbox the domain comes first. */
+/** The steps left to do, read from facts: nothing is ticked by hand. Without a sandbox the domain comes first. */
 export function stepsOf(facts: Facts): SetupStep[] {
   const { hasSentEmail, contactCount, domains, hasTrackedEvent, isSandbox, purpose = 'transactional' } = facts
   const isDone: Record<StepName, boolean> = {

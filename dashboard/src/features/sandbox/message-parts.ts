@@ -22,7 +22,7 @@ export const CLIPPED_AT = 102 * 1024
 
 export const bytesOf = (text: string) => new TextEncoder().encode(text).length
 
-/** What to mend before this is sent to people. */
+/** Problems to fix before this is sent to people. */
 export function findProblems({ html, text, headers }: { html: string; text: string; headers: { name: string }[] }): string[] {
   const size = bytesOf(html)
   const has = (name: string) => headers.some((header) => header.name.toLowerCase() === name)

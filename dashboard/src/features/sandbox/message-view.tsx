@@ -6,7 +6,7 @@ import type { ListSearch } from '../../list/list-search.ts'
 import { useProject } from '../../projects/current.ts'
 import { Button, buttonClass } from '../../ui/form/button.tsx'
 import { MessageHeaders, MessageTabs, NoPart } from '../../ui/message/message-tabs.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Skeleton } from '../../ui/page/skeleton.tsx'
 import { CodeBlock, CopyText } from '../../ui/text/copy-field.tsx'
@@ -19,7 +19,7 @@ type Tab = keyof typeof TABS
 
 type Known = { emailId: string; to: string; from: string; subject: string; createdAt: string }
 
-/** One message of the sandbox. What the list knows of it is shown at once; a link to an older one loads it. */
+/** One message of the sandbox. The fields that the list has are shown at once; a link to an older message loads it. */
 export function MessageView({ id, message, onBack }: { id: string; message: Known | undefined; onBack: () => void }) {
   const project = useProject()
   const source = useQuery({ ...messageSourceQuery(project.id, id), enabled: !message })

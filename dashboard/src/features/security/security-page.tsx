@@ -1,13 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { securityQuery, storeSecurity } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Page } from '../../ui/page/page.tsx'
@@ -17,7 +17,7 @@ import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { type RateRow, rateRows, type Security } from './rates.ts'
 
-/** How the project stands with mailbox providers, and what follows from it. */
+/** The project's reputation at mailbox providers, and its consequences. */
 export function SecurityPage() {
   const project = useProject()
   const query = useQuery(securityQuery(project.id))

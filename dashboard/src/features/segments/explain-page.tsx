@@ -17,7 +17,7 @@ import { Card } from '../../ui/page/card.tsx'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { PageHeader } from '../../ui/page/page.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
+import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment/segment-record.tsx'
 
 const ROUTE = '/app/p/$projectId/segments/$segmentId/explain'
 

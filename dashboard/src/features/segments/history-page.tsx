@@ -10,7 +10,7 @@ import { FirstRun } from '../../ui/page/first-run.tsx'
 import type { Column } from '../../ui/table/data-table.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Time } from '../../ui/text/time.tsx'
-import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
+import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment/segment-record.tsx'
 import { historyQuery } from './segments-list.ts'
 
 type Change = Result<'GET /segments/{id}/history'>['data'][number]
@@ -28,7 +28,7 @@ export function HistoryPage() {
   return <SegmentRecord id={segmentId}>{(segment) => <Changes segment={segment} />}</SegmentRecord>
 }
 
-/** Who entered and who left, while the segment was tracked. */
+/** Entries and exits while the segment was tracked. */
 function Changes({ segment }: { segment: Segment }) {
   const project = useProject()
   const list = useList<Change>({

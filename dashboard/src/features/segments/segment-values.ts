@@ -1,5 +1,5 @@
 import type { Body, Segment } from '@sterna/sdk'
-import { printCondition, readConditionText } from '../../conditions/condition-text.ts'
+import { printCondition, readConditionText } from '../../conditions/builder/condition-text.ts'
 
 export type SegmentValues = {
   name: string
@@ -46,7 +46,7 @@ export function segmentProblemOf({ name, condition }: SegmentValues, isStatic: b
   return !isStatic && 'problem' in readConditionText(condition) ? 'the condition is not complete' : undefined
 }
 
-/** What saving does, in words. */
+/** The consequence of saving, in words. */
 export function segmentConsequenceOf(saved: SegmentValues, values: SegmentValues): string {
   if (values.trackMembership && !saved.trackMembership) return 'Saving records an entry event for every member.'
   if (values.condition !== saved.condition)

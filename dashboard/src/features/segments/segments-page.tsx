@@ -15,8 +15,8 @@ import { Count } from '../../ui/text/count.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Time } from '../../ui/text/time.tsx'
 import { NewSegment } from './new-segment.tsx'
-import { DeleteSegment, SegmentMenu } from './segment-menu.tsx'
-import { SegmentPeek } from './segment-peek.tsx'
+import { DeleteSegment, SegmentMenu } from './segment/segment-menu.tsx'
+import { SegmentPeek } from './segment/segment-peek.tsx'
 import { pageOfSegments, recentChanges, type SegmentRow, usedBy } from './segments-list.ts'
 
 const NOUN = { one: 'segment', many: 'segments' }

@@ -9,9 +9,9 @@ import { useApi, useProject } from '../../projects/current.ts'
 import { Card } from '../../ui/page/card.tsx'
 import { CopyText } from '../../ui/text/copy-field.tsx'
 import { NameFields } from './name-fields.tsx'
-import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
+import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment/segment-record.tsx'
+import { Usage } from './segment/usage.tsx'
 import { type SegmentValues, segmentChangesOf, segmentConsequenceOf, segmentProblemOf, segmentValuesOf } from './segment-values.ts'
-import { Usage } from './usage.tsx'
 
 const savedOf = (segment: Segment) => ({ values: segmentValuesOf(segment), revision: segment.updatedAt })
 

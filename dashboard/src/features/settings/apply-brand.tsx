@@ -1,16 +1,16 @@
 import type { Job } from '@sterna/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { jobQuery } from '../../data/jobs.ts'
 import { trackJob } from '../../jobs/own-jobs.ts'
 import { useProject } from '../../projects/current.ts'
 import { Dialog, DialogButtons } from '../../ui/dialog/dialog.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { countOf } from '../../ui/text/count.tsx'
-import { explain } from '../../ui/text/explain.ts'
 
 type Named = { id: string; name: string }
 /** The result of the job, see the API reference. */
@@ -70,7 +70,7 @@ function ApplyForm({ onDone }: { onDone: () => void }) {
   )
 }
 
-/** What applying the brand would change: a job of the server that changes nothing. */
+/** The changes that applying the brand would make, found by a job that changes nothing. */
 function useComparison(): { comparison: Comparison | undefined; error: Error | null } {
   const project = useProject()
   const compare = useMutation({ mutationFn: () => api.projects.applyBrand(project.id, { dryRun: true }) })

@@ -13,9 +13,9 @@ import { Field } from '../../ui/form/field.tsx'
 import { Input, Select, TextArea } from '../../ui/form/input.tsx'
 import { useDebouncedValue } from '../../ui/form/use-debounced-value.ts'
 import { MessageFrame } from '../../ui/message/message-frame.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { Card } from '../../ui/page/card.tsx'
-import { explain } from '../../ui/text/explain.ts'
 import { ApplyBrand } from './apply-brand.tsx'
 import { brandProblemOf, isImageAddress, withBrand } from './brand-values.ts'
 import { useSettingsDraft } from './use-settings-draft.ts'
@@ -23,7 +23,7 @@ import { useSettingsDraft } from './use-settings-draft.ts'
 type BrandDraft = Draft<{ brand: Brand }>
 type PartProps = { brand: Brand; onBrand: (patch: Brand) => void }
 
-/** How visual emails look, once for all of them. */
+/** The look of all visual emails. */
 export function BrandPage() {
   const { draft, mayManage, refusal } = useSettingsDraft('brand', ['brand'])
   const { brand } = draft.values

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { useProject } from '../../projects/current.ts'
 import { useLeaveProject } from '../../projects/leave-project.ts'
 import { ConfirmDialog } from '../../ui/dialog/dialog.tsx'

@@ -1,7 +1,7 @@
 import type { Project } from '@sterna/sdk'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
 import { Choices } from '../../ui/form/choices.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { PageBody } from '../../ui/page/page.tsx'
 import { useSettingsDraft } from './use-settings-draft.ts'

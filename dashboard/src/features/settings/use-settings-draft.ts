@@ -1,6 +1,6 @@
 import type { Project } from '@sterna/sdk'
 import { useQueryClient } from '@tanstack/react-query'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { invalidateProjects } from '../../data/projects.ts'
 import { useDraft } from '../../editor/use-draft.ts'
 import { canManage, useProject } from '../../projects/current.ts'

@@ -1,4 +1,4 @@
-/** What a user typed or pasted: addresses, and domains with or without an @. The server judges each. */
+/** Typed or pasted entries: addresses, and domains with or without an @. The server validates each. */
 export function readEntries(text: string): string[] {
   const found = text
     .split(/[\s,;<>"'()]+/)

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { UserPlus } from 'lucide-react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { invalidateTeam } from '../../data/projects.ts'
 import { useProject } from '../../projects/current.ts'
 import { SandboxHint } from '../../session/sandbox-hint.tsx'

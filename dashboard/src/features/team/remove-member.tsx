@@ -1,7 +1,7 @@
 import type { Member } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { LogOut, UserMinus } from 'lucide-react'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { meQuery } from '../../data/account.ts'
 import { invalidateTeam } from '../../data/projects.ts'
 import { canManage, useProject } from '../../projects/current.ts'

@@ -1,10 +1,10 @@
 import type { Member } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { api } from '../../api.ts'
+import { api } from '../../client/api.ts'
 import { useProject } from '../../projects/current.ts'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Select } from '../../ui/form/input.tsx'
-import { explain } from '../../ui/text/explain.ts'
+import { explain } from '../../ui/notice/explain.ts'
 import { ASSIGNABLE_ROLES } from './roles.ts'
 
 export function RoleSelect({ member }: { member: Member }) {

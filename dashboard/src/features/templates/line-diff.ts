@@ -3,7 +3,7 @@ export type DiffLine = { kind: 'same' | 'removed' | 'added'; text: string /** Un
 /** Beyond this, comparing line by line would take too long: the whole middle counts as changed. */
 const MAX_CELLS = 1_000_000
 
-/** The lines of `before` and `after` as one list: first those that only `before` has, then those that only `after` has. */
+/** The lines of `before` and `after` as one list. At a difference the lines of `before` come first. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [a, b] = [before.split(/\r?\n/), after.split(/\r?\n/)]
   let start = 0

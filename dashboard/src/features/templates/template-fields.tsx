@@ -1,5 +1,5 @@
-import { TYPE_HINTS, TYPE_NAMES } from '../../content/content-values.ts'
 import type { TemplateValues } from '../../content/template/template-values.ts'
+import { TYPE_HINTS, TYPE_NAMES } from '../../content/values/content-values.ts'
 import type { Draft } from '../../editor/use-draft.ts'
 import { Field } from '../../ui/form/field.tsx'
 import { Input, Select } from '../../ui/form/input.tsx'

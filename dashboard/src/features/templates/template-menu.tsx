@@ -6,7 +6,7 @@ import { useApi, useProject } from '../../projects/current.ts'
 import { DeleteRecord, RecordMenu } from '../../projects/record-menu.tsx'
 import { MenuItem } from '../../ui/dialog/menu.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
-import { explain } from '../../ui/text/explain.ts'
+import { explain } from '../../ui/notice/explain.ts'
 import { sentOf, usesOf } from './usage.tsx'
 
 type Named = Pick<Template, 'id' | 'name'>

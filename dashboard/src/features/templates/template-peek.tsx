@@ -1,6 +1,6 @@
 import type { TemplateListItem } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { TYPE_NAMES } from '../../content/content-values.ts'
+import { TYPE_NAMES } from '../../content/values/content-values.ts'
 import { templatePreviewQuery, templateQuery, templateUsageQuery } from '../../data/templates.ts'
 import { useProject } from '../../projects/current.ts'
 import { RecordPeek } from '../../projects/record-peek.tsx'

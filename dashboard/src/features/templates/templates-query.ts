@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { TYPE_NAMES } from '../../content/content-values.ts'
+import { TYPE_NAMES } from '../../content/values/content-values.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 

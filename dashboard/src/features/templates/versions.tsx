@@ -1,7 +1,7 @@
 import type { Result, Template } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { TYPE_NAMES } from '../../content/content-values.ts'
+import { TYPE_NAMES } from '../../content/values/content-values.ts'
 import { storeTemplate, templateVersionQuery, templateVersionsQuery, thumbnailQuery } from '../../data/templates.ts'
 import { designLines } from '../../design/document/design-lines.ts'
 import { useApi, useProject } from '../../projects/current.ts'
@@ -9,10 +9,10 @@ import { Fact, Facts } from '../../ui/dialog/peek-panel.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
 import { MessageFrame } from '../../ui/message/message-frame.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { Badge } from '../../ui/text/badge.tsx'
-import { explain } from '../../ui/text/explain.ts'
 import { Time } from '../../ui/text/time.tsx'
 import { diffLines, foldDiff } from './line-diff.ts'
 
@@ -141,7 +141,7 @@ function useRestore(template: Template) {
 
 type Content = Pick<Result<'GET /templates/{id}/versions/{version}'>, 'subject' | 'body' | 'design'>
 
-/** Blocks as lines of text, or the code. Of two contents both are shown alike. */
+/** Blocks as lines of text, or the code. Two contents are shown in the same form. */
 const textOf = ({ design, body }: Content, asBlocks = true) => (design && asBlocks ? designLines(design) : body)
 
 const LINES = {
@@ -152,7 +152,7 @@ const LINES = {
 
 const BOX = 'max-h-[36rem] overflow-auto rounded-lg border border-line bg-surface py-2 font-mono text-code'
 
-/** What the live version changed since this one. */
+/** The changes from this version to the live one. */
 function Changes({ before, after }: { before: Content; after: Content }) {
   const asBlocks = Boolean(before.design && after.design)
   const [old, live] = [textOf(before, asBlocks), textOf(after, asBlocks)]

@@ -5,7 +5,7 @@ import { CodeBlock, CopyText } from '../../ui/text/copy-field.tsx'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 
-/** A delivery with its attempts and its payload. Without `onReplay` it cannot be made again. */
+/** A delivery with its attempts and its payload. Without `onReplay` it cannot be replayed. */
 export function DeliveryPeek({ delivery, onReplay, busy }: { delivery: WebhookDelivery; onReplay?: () => void; busy: boolean }) {
   const { id, type, status, attempts, nextAttemptAt, payload } = delivery
   return (

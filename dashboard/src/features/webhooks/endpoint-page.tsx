@@ -9,12 +9,12 @@ import { useList } from '../../list/use-list.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { MenuItem } from '../../ui/dialog/menu.tsx'
 import { toast } from '../../ui/dialog/toast.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { ErrorState } from '../../ui/page/error-state.tsx'
 import { FirstRun } from '../../ui/page/first-run.tsx'
 import { Page } from '../../ui/page/page.tsx'
 import type { Column } from '../../ui/table/data-table.tsx'
 import { curl } from '../../ui/text/curl.ts'
-import { explain } from '../../ui/text/explain.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
 import { DeliveryPeek } from './delivery-peek.tsx'
@@ -68,7 +68,7 @@ function AllEndpoints() {
 
 const rowId = ({ id }: WebhookDelivery) => id
 
-/** What was told to the endpoint, and what it answered. */
+/** The deliveries to the endpoint, and its replies. */
 function Deliveries({ endpoint }: { endpoint: WebhookEndpoint }) {
   const list = useList<WebhookDelivery>({
     name: 'webhook-deliveries',

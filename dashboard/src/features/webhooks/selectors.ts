@@ -35,7 +35,7 @@ export const TYPES: Record<string, Record<string, string>> = {
 
 const TICKED = new Set(Object.values(TYPES).flatMap((group) => Object.keys(group)))
 
-/** What an endpoint listens to, as the form shows it: everything, ticked types, and the rest as text. */
+/** The events of an endpoint, as the form shows them: everything, ticked types, and the rest as text. */
 export function readSelectors(events: string[]) {
   return {
     all: events.includes('*'),

@@ -4,7 +4,7 @@ import { Send } from 'lucide-react'
 import { useApi } from '../../projects/current.ts'
 import { toast } from '../../ui/dialog/toast.tsx'
 import { Button } from '../../ui/form/button.tsx'
-import { explain } from '../../ui/text/explain.ts'
+import { explain } from '../../ui/notice/explain.ts'
 
 /** Makes one request of the type `test`, and says what the receiver answered. */
 export function TestEndpoint({ endpoint }: { endpoint: WebhookEndpoint }) {

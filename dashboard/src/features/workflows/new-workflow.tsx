@@ -13,17 +13,17 @@ import { Choices } from '../../ui/form/choices.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Form } from '../../ui/form/form.tsx'
 import { Input } from '../../ui/form/input.tsx'
-import { Banner } from '../../ui/page/banner.tsx'
+import { Suggestions } from '../../ui/form/suggestions.tsx'
+import { Banner } from '../../ui/notice/banner.tsx'
+import { explain } from '../../ui/notice/explain.ts'
 import { CodeBlock } from '../../ui/text/copy-field.tsx'
-import { explain } from '../../ui/text/explain.ts'
-import { Suggestions } from './editor/suggestions.tsx'
 
 export function NewWorkflow({ label = 'New workflow' }: { label?: string }) {
   return (
     <CreateDialog
       label={label}
       title="New workflow"
-      description="Begin with a complete one, emails included, or with nothing. It is off until you turn it on."
+      description="Start from a recipe, or from scratch. It is off until you turn it on."
       shortcut="New workflow"
     >
       {(close) => <NewWorkflowForm onCancel={close} />}
@@ -79,7 +79,7 @@ function FromNothing({ onCancel }: { onCancel: () => void }) {
       <Field
         name="eventName"
         label="Starts with the event"
-        hint="Each contact for whom it happens enters. A schedule or a start by hand can be chosen later."
+        hint="Contacts enter when this event happens. A schedule or a start by hand can be chosen later."
       >
         <Input defaultValue="signup" required maxLength={255} autoComplete="off" list="new-workflow-events" />
       </Field>
@@ -94,7 +94,7 @@ function FromNothing({ onCancel }: { onCancel: () => void }) {
   )
 }
 
-/** What it brings and needs. Three clicks to a workflow that runs: open, choose, create and turn on. */
+/** The contents and requirements of a recipe. Three clicks to a workflow that runs: open, choose, create and turn on. */
 function FromRecipe({ recipe, onCancel }: { recipe: WorkflowRecipe; onCancel: () => void }) {
   const project = useProject()
   const api = useApi()

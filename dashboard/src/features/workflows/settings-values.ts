@@ -1,6 +1,6 @@
 import type { Body, Workflow } from '@sterna/sdk'
 
-/** The fields of the settings. Those of another trigger are kept while the user compares. */
+/** The fields of the settings. The fields of other triggers are kept while the user compares. */
 export type SettingsValues = Pick<Workflow, 'name' | 'triggerType' | 'allowReentry'> & {
   [Key in 'description' | 'eventName' | 'schedule' | 'timezone' | 'segmentId']: string
 }

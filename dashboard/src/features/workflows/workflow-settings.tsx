@@ -10,11 +10,11 @@ import { ListLink } from '../../projects/record-page.tsx'
 import { Choices } from '../../ui/form/choices.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Input, Select, TextArea } from '../../ui/form/input.tsx'
+import { Suggestions } from '../../ui/form/suggestions.tsx'
 import { Card } from '../../ui/page/card.tsx'
 import { PageBody } from '../../ui/page/page.tsx'
-import { Suggestions } from './editor/suggestions.tsx'
 import { type SettingsValues, workflowChangesOf, workflowProblemOf, workflowValuesOf } from './settings-values.ts'
-import { WorkflowActions, WorkflowTabs } from './workflow-header.tsx'
+import { WorkflowActions, WorkflowTabs } from './workflow/workflow-header.tsx'
 
 const savedOf = (workflow: Workflow) => ({ values: workflowValuesOf(workflow), revision: workflow.updatedAt })
 

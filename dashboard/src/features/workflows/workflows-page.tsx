@@ -15,10 +15,10 @@ import { Count, formatCount } from '../../ui/text/count.tsx'
 import { curl } from '../../ui/text/curl.ts'
 import { Status } from '../../ui/text/status.tsx'
 import { Time } from '../../ui/text/time.tsx'
-import { describeTrigger } from './editor/describe.ts'
-import { type CountName, filtersOfCount, TRIGGER_WORDS, workflowsQuery } from './list-query.ts'
 import { NewWorkflow } from './new-workflow.tsx'
-import { DeleteWorkflow, WorkflowMenu } from './workflow-menu.tsx'
+import { describeTrigger } from './steps/describe.ts'
+import { DeleteWorkflow, WorkflowMenu } from './workflow/workflow-menu.tsx'
+import { type CountName, filtersOfCount, TRIGGER_WORDS, workflowsQuery } from './workflows-query.ts'
 
 const NOUN = { one: 'workflow', many: 'workflows' }
 const FILTERS: Filter[] = [

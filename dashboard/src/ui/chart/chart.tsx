@@ -7,7 +7,7 @@ const HEIGHT = 220
 /** Legend and the line that opens the table. */
 const AROUND = 52
 
-/** A chart, loaded when it is first shown. Its place is kept meanwhile, so that nothing moves. */
+/** A chart, loaded when it is first shown. Its height is reserved, so that nothing moves. */
 export function Chart(props: ComponentProps<typeof LazyTimeSeries>) {
   return (
     <Suspense

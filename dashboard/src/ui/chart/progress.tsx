@@ -1,4 +1,4 @@
-/** A bar for work under way, 0 to 100. Rates are numbers, never bars. */
+/** A bar for work in progress, 0 to 100. Rates are numbers, never bars. */
 export function Progress({ value, label }: { value: number; label: string }) {
   return (
     <div

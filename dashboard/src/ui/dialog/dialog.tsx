@@ -60,7 +60,7 @@ type ConfirmProps = {
 
 type OpenProps = { open: boolean; onOpenChange: (open: boolean) => void }
 
-/** Asks for confirmation of an action, with its consequences. What opens it is elsewhere, such as in a menu. */
+/** Asks for confirmation of an action, with its consequences. Its trigger is elsewhere, such as in a menu. */
 export function Confirm({ title, description, action, phrase, onConfirm, open, onOpenChange }: ConfirmProps & OpenProps) {
   return (
     <Dialog title={title} description={description} open={open} onOpenChange={onOpenChange}>

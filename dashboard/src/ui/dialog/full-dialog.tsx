@@ -5,9 +5,9 @@ import { buttonClass } from '../form/button.tsx'
 
 type FullDialogProps = {
   title: string
-  /** Called to close it. It stays open until it is rendered no more. */
+  /** Called to close it. Open while mounted. */
   onClose: () => void
-  /** What gets the focus when it is closed: what opened it may be gone. */
+  /** The element to focus when it is closed: the one that opened it may be gone. */
   returnFocus?: () => HTMLElement | null
   actions?: ReactNode
   children: ReactNode

@@ -1,6 +1,6 @@
 import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
-import { Banner } from '../page/banner.tsx'
-import { explain, fieldIssues } from '../text/explain.ts'
+import { Banner } from '../notice/banner.tsx'
+import { explain, fieldIssues } from '../notice/explain.ts'
 import { FieldErrors } from './field.tsx'
 
 type Problems = { fields: Record<string, string>; general?: string }

@@ -4,7 +4,7 @@ type MessageFrameProps = {
   title: string
   /** The path that the API calls `frameUrl`. */
   url: string
-  /** Remote images tell their server that somebody looks. */
+  /** Loads remote images, which reveal to their server that the message is read. */
   images?: boolean
   phone?: boolean
   /** Asks the email for its dark mode. */
@@ -17,7 +17,7 @@ type MessageFrameProps = {
 
 /**
  * An email as a mail program shows it. The page has an origin of its own, without scripts: it reaches nothing of the dashboard. It stays
- * white unless dark is asked for, whatever the theme of the dashboard: the colour scheme of a frame is what its page sees.
+ * white unless dark is asked for, independent of the theme of the dashboard: the colour scheme of a frame is what its page sees.
  */
 export function MessageFrame({
   title,

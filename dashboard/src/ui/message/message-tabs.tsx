@@ -63,7 +63,7 @@ export function MessageHeaders({ headers }: { headers: { name: string; value: st
   )
 }
 
-/** Where a part would be that this message does not have. */
+/** The placeholder for a part that this message does not have. */
 export function NoPart({ children }: { children: string }) {
   return <p className="py-6 text-muted text-ui">{children}</p>
 }

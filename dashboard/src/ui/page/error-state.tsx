@@ -1,8 +1,8 @@
 import { SternaError } from '@sterna/sdk'
 import { CloudOff } from 'lucide-react'
 import { Button } from '../form/button.tsx'
+import { explain } from '../notice/explain.ts'
 import { CopyText } from '../text/copy-field.tsx'
-import { explain } from '../text/explain.ts'
 
 type ErrorStateProps = { error: unknown; retry: () => unknown; title?: string }
 

@@ -33,7 +33,7 @@ export function Page({ title, count, parent, description, actions, width = 'sett
   )
 }
 
-/** What is below the header of a page, and of an editor that is a form. */
+/** The content below the header of a page, and of an editor that is a form. */
 export const PageBody = ({ width = 'settings', children }: Pick<PageProps, 'width' | 'children'>) => (
   <div className={`w-full px-4 py-6 sm:px-6 lg:px-8 ${WIDTHS[width]}`}>{children}</div>
 )

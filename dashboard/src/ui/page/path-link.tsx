@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { parseSearch } from '../../search.ts'
+import { parseSearch } from './search.ts'
 
 type PathLinkProps = {
   /** A path of the dashboard, which may have a query. */ to: string

@@ -9,7 +9,7 @@ export type Column<Row> = {
   id: string
   heading: string
   cell: (row: Row) => ReactNode
-  /** What the server calls this order. The heading becomes a button. */
+  /** The name of this order in the API. The heading becomes a button. */
   sort?: string
   /** The direction of the first click: `desc` for times and numbers. */
   firstDir?: 'asc' | 'desc'
@@ -135,7 +135,7 @@ function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
 
 const CELL = 'truncate px-3 sm:first:pl-6 sm:last:pr-6 lg:first:pl-8 lg:last:pr-8 max-sm:px-0'
 
-/** On a phone the first column shares its line with the checkbox and the menu only: whatever fits would stand behind the menu. */
+/** On a phone the first column shares its line with the checkbox and the menu only: anything else would be behind the menu. */
 const BESIDE_BOTH = 'max-sm:basis-[calc(100%-5.5rem)]'
 const BESIDE_MENU = 'max-sm:basis-[calc(100%-3.75rem)]'
 

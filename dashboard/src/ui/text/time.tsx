@@ -12,7 +12,7 @@ export function relativeTime(value: string, now: number, locale?: string): strin
   const distance = Math.abs(now - at)
   if (distance >= RELATIVE_FOR) return formatDate(at, now, locale)
   if (distance < MINUTE) return at <= now ? 'just now' : 'in a moment'
-  // What is to come rounds to the nearest: three hours less a minute are three hours.
+  // Times to come round to the nearest: three hours less a minute are three hours.
   return at <= now ? `${amountOf(distance, Math.floor)} ago` : `in ${amountOf(Math.round(distance / MINUTE) * MINUTE, Math.round)}`
 }
 

@@ -29,7 +29,7 @@ const nothing = () => ({ templates: 0, campaigns: 0, refused: 0, changedTemplate
 type Result = { dryRun: boolean } & ReturnType<typeof nothing>
 type Row = Named & { design: Design; body: string }
 
-/** Renders the designs of templates and drafts again, in the brand as it is now. Of a project once at a time. */
+/** Renders the designs of templates and drafts again, in the brand as it is now. One run at a time per project. */
 export async function queueBrand(tx: Tx, { projectId, dryRun, savedBy }: { projectId: string; dryRun: boolean; savedBy: string }) {
   const unfinished = await countUnfinished(tx, { projectId, type: typeOf(dryRun) })
   if (unfinished >= (dryRun ? MAX_DRY_RUNS : 1)) fail('CONFLICT', { message: 'The brand is being applied already.' })
@@ -77,7 +77,7 @@ function lockPage(tx: Tx, kind: Kind, { projectId, after }: { projectId: string;
 
 type Page = { kind: Kind; rows: Row[]; result: Result; job: JobId; input: Input }
 
-/** What the page adds to the result. */
+/** Adds a page to the result. */
 async function applyTo(tx: Tx, { kind, rows, result, job: { projectId }, input }: Page): Promise<Partial<Result>> {
   const brand = await findBrand(tx, projectId)
   const changed: Named[] = []

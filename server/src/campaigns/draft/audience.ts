@@ -17,7 +17,7 @@ export type Audience = { type: 'ALL' } | { type: 'SEGMENT'; segmentId: string } 
 
 type Given = { audienceType: (typeof AUDIENCE_TYPES)[number]; segmentId?: string | null | undefined; audienceCondition?: unknown }
 
-/** The audience of a request. What does not belong to its type is checked and ignored. */
+/** The audience of a request. Fields that do not belong to its type are checked and ignored. */
 export function readAudience({ audienceType: type, segmentId, audienceCondition }: Given): Audience {
   const condition = audienceCondition === undefined || audienceCondition === null ? undefined : readCondition(audienceCondition, FIELD)
   if (type === 'ALL') return { type }
@@ -31,7 +31,7 @@ export function audienceOf({ audienceType: type, segmentId, audienceCondition }:
   return type === 'FILTERED' && audienceCondition ? { type, condition: audienceCondition } : { type: 'ALL' }
 }
 
-/** What is stored beside the audience, so that usage and references are found by a query. */
+/** References stored beside the audience, so that a query finds usage. */
 export function usesOfAudience(audience: Audience) {
   if (audience.type === 'FILTERED') return usesOf(audience.condition)
   return { fields: [], standard: [], events: [], segments: audience.type === 'SEGMENT' ? [audience.segmentId] : [] }

@@ -155,7 +155,7 @@ export const getCampaign = async (db: Db, { projectId, id }: CampaignKey): Promi
 export const failByStatus = (status: string, action: string): never =>
   fail('CONFLICT', { message: `A campaign with the status ${status} cannot be ${action}.`, details: { status } })
 
-/** What a campaign says, as the outbox takes it. */
+/** The content of a campaign, in the form of the outbox. */
 export function contentOfCampaign(campaign: CampaignRow): Omit<NewContent, 'projectId' | 'id'> {
   const { type, subject, previewText, body, from, fromName, replyTo, templateId } = campaign
   return { type, subject, previewText, body, fromAddress: from, fromName, replyTo, headers: {}, templateId }

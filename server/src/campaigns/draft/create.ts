@@ -8,7 +8,7 @@ import type { CampaignContent } from './body.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, findCampaign, getCampaign } from './campaign.ts'
 
 /** Locks the segments of the project against deletion until the end of the transaction, and checks those of the audience. */
-export async function holdAudience(tx: Tx, projectId: string, audience: Audience) {
+export async function lockAudience(tx: Tx, projectId: string, audience: Audience) {
   if (!usesOfAudience(audience).segments.length) return
   await lockSegments(tx, projectId)
   await resolveAudience(tx, projectId, audience)
@@ -38,7 +38,7 @@ export function columnsOf({ audience, ...content }: CampaignContent) {
 }
 
 export async function createCampaign(tx: Tx, projectId: string, content: CampaignContent): Promise<CampaignRow> {
-  await holdAudience(tx, projectId, content.audience)
+  await lockAudience(tx, projectId, content.audience)
   const columns = columnsOf(content)
   const id = newId()
   await sql`

@@ -7,8 +7,8 @@ import { invalid } from '../../lib/errors/errors.ts'
 import { type Actor, recordAction } from './audit.ts'
 import type { CampaignContent } from './body.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, getCampaign } from './campaign.ts'
-import { columnsOf, holdAudience } from './create.ts'
-import { holdSender } from './hold.ts'
+import { columnsOf, lockAudience } from './create.ts'
+import { lockVerifiedSender } from './lock-sender.ts'
 
 type Replacement = CampaignKey & {
   caller: CallingProject
@@ -22,11 +22,11 @@ type Replacement = CampaignKey & {
 /** Replaces content and audience of a draft or scheduled campaign. */
 export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise<CampaignRow> {
   const { projectId, id, caller, content, scheduledFor, revisions, actor } = replacement
-  await holdAudience(tx, projectId, content.audience)
+  await lockAudience(tx, projectId, content.audience)
   const stored = await lockCampaign(tx, { projectId, id })
   if (stored.status !== 'DRAFT' && stored.status !== 'SCHEDULED') failByStatus(stored.status, 'changed')
   const isScheduled = stored.status === 'SCHEDULED'
-  if (isScheduled) await holdSender(tx, projectId, { from: content.from, templateId: content.templateId ?? null })
+  if (isScheduled) await lockVerifiedSender(tx, projectId, { from: content.from, templateId: content.templateId ?? null })
   if (isScheduled && scheduledFor) await assertFuture(tx, scheduledFor)
   const schedule = isScheduled && scheduledFor !== undefined ? [scheduleSql(scheduledFor)] : []
   const columns = Object.entries(columnsOf(content)).map(([name, value]) => sql`${sql.ref(name)} = ${value}`)

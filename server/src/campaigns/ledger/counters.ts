@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { toSnake } from '../../db/columns.ts'
 import { type Db, many, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { type CampaignRef, EMAIL_OUTCOMES, type EmailOutcome, recountSql } from '../../delivery/outbox/outcomes/email-ledger.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { lock } from '../../ledger/locks.ts'
@@ -37,7 +38,7 @@ export async function addToCampaigns(tx: Tx, entries: RawBuilder<unknown>): Prom
 export const lockCampaigns = (tx: Tx, campaigns: CampaignRef[]) =>
   sql`
     select from campaigns where (project_id, id) in (
-      select "projectId", "campaignId" from jsonb_to_recordset(${JSON.stringify(campaigns)}::jsonb) as c("projectId" uuid, "campaignId" uuid))
+      select "projectId", "campaignId" from ${recordset('campaign_minutes', campaigns, ['projectId', 'campaignId'])} as c)
     order by project_id, id for no key update
   `.execute(tx)
 
@@ -76,7 +77,7 @@ type Read = { total: number; counted: Counters; stored: Counters; waiting: Parti
 export type Recount = { total: number; counted: Counters; pending: number }
 
 /**
- * Counts the emails of a campaign anew and corrects its counters by the difference. What is counted, the counters and the entries that are
+ * Recounts the emails of a campaign and corrects its counters by the difference. What is counted, the counters and the entries that are
  * not yet added to them are read in one statement: their sum is the same, whatever other workers add meanwhile. One recount of a campaign at a
  * time. Counters that are closed stay as they are: their emails are being removed.
  */

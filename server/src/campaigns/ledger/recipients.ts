@@ -17,7 +17,7 @@ import type { CampaignKey, CampaignRow } from '../draft/campaign.ts'
 
 export const OUTCOMES = ['sent', 'failed', 'skipped', 'open'] as const
 
-/** What recipients did, or what happened to their email; `not…`: recipients that got the email and did not. */
+/** Filters by what recipients did, or what happened to their email; `not…`: recipients that got the email and did not. */
 const { sent, failed: _failed, skipped: _skipped, ...FACTS } = EMAIL_OUTCOMES
 const ACTIVITIES = {
   ...FACTS,

@@ -6,7 +6,7 @@ import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, failByStatus, getCampaign } from '../draft/campaign.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
-/** What every cancellation writes. A campaign that has not started has no recipients to settle. */
+/** Columns that every cancellation writes. A campaign that has not started has no recipients to settle. */
 const CANCELLED = sql`status = 'CANCELLED', paused_at = null, paused_reason = null, resending = null,
   settled_at = case when status = 'SCHEDULED' then clock_timestamp() end, updated_at = ${nextRevision(sql.ref('updated_at'))}`
 

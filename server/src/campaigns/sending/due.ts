@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { many, type Pool } from '../../db/index.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
-import type { WaitingWork } from '../../ledger/turns.ts'
+import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import type { CampaignKey } from '../draft/campaign.ts'
 
 /** Candidates of a project in one look: more than the slots of a worker. */

@@ -6,8 +6,10 @@ import { insertAcceptedSql } from '../../delivery/outbox/outcomes/email-ledger.t
 import { notifyQueued } from '../../delivery/outbox/streams/queue-notifications.ts'
 import { PRIORITIES } from '../../delivery/outbox/streams/stream-of.ts'
 import { type EmailType, SUPPRESSION_JOINS, verdictSql } from '../../delivery/rules/may-send.ts'
+import { backoffSql } from '../../lib/concurrency/backoff.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/process/log.ts'
+import { MINUTE, SECOND } from '../../lib/text/units.ts'
 import { hasCapSql } from '../../projects/caps.ts'
 import { PAGE_FACTOR, sizeAfterPage } from '../../projects/page-size.ts'
 import { inScanTurn } from '../../projects/scans.ts'
@@ -26,7 +28,7 @@ const PAGE_MS = 1_800
 const ONE_CONTACT_MS = 12_000
 /** Failed attempts in a row after which a person decides: about six minutes after the first, so that an outage pauses nothing. */
 const MAX_ATTEMPTS = 10
-const LONGEST_WAIT_SECONDS = 120
+const REST_MS = { first: SECOND, longest: 2 * MINUTE }
 
 type Frozen = CampaignKey & {
   type: EmailType
@@ -122,7 +124,7 @@ const recordFailure = (tx: Tx, { projectId, id }: CampaignKey, isTooSlow: boolea
       for no key update
     )
     update campaigns c set freeze_attempts = freeze_attempts + 1,
-      freeze_due_at = clock_timestamp() + make_interval(secs => least(${LONGEST_WAIT_SECONDS}, power(2, least(freeze_attempts, 20)))),
+      freeze_due_at = clock_timestamp() + ${backoffSql(sql`freeze_attempts`, REST_MS)},
       freeze_page = ${isTooSlow ? sql`greatest(1, c.freeze_page / ${PAGE_FACTOR})` : sql`c.freeze_page`}
     from failed f where c.project_id = f.project_id and c.id = f.id
     returning freeze_attempts as attempts, f.freeze_page as size

@@ -25,7 +25,7 @@ export async function pauseCampaign(tx: Tx, key: CampaignKey, { reason, actor }:
   await lockSending(tx, key, 'paused')
   const paused = await countAffected(tx)`
     update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))},
-      -- What is not going to be written must not use up the cap.
+      -- Emails that will not be written must not use up the cap.
       reserved = case when ${reason} not in ${STOPS_FREEZE} then reserved end,
       reserved_for = case when ${reason} not in ${STOPS_FREEZE} then reserved_for end
     where project_id = ${key.projectId} and id = ${key.id}

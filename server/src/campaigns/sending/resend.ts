@@ -6,7 +6,7 @@ import { nextRevision } from '../../http/core/if-match.ts'
 import { fail } from '../../lib/errors/errors.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, failByStatus, getCampaign } from '../draft/campaign.ts'
-import { holdSender } from '../draft/hold.ts'
+import { lockVerifiedSender } from '../draft/lock-sender.ts'
 import { lockCampaign } from '../draft/replace.ts'
 
 /** Emails queued again in one transaction. */
@@ -21,7 +21,7 @@ export async function resendCampaign(tx: Tx, key: CampaignKey, { includeUnknown,
   if (status !== 'SENT') failByStatus(status, 'resent')
   const campaign = await getCampaign(tx, key)
   if (campaign.countersClosedAt) fail('CONFLICT', { message: 'Emails of this campaign are removed by age. It cannot be resent any more.' })
-  await holdSender(tx, projectId, campaign)
+  await lockVerifiedSender(tx, projectId, campaign)
   const queued = await requeueFailed(tx, { projectId, campaignId: id, includeUnknown, limit: PAGE })
   if (!queued) fail('BAD_REQUEST', { message: 'No email of this campaign failed in a way that a resend may overcome.' })
   const rest = queued < PAGE ? null : includeUnknown ? 'failed_or_unknown' : 'failed'

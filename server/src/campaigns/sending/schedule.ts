@@ -7,7 +7,7 @@ import { lockSegments } from '../../segments/definition/limits.ts'
 import { audienceOf, usesOfAudience } from '../draft/audience.ts'
 import { recordAction, SYSTEM } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, findCampaign, getCampaign } from '../draft/campaign.ts'
-import { holdSender, lockSender } from '../draft/hold.ts'
+import { lockSender, lockVerifiedSender } from '../draft/lock-sender.ts'
 import { assertFuture, recordSchedule } from '../draft/replace.ts'
 import { findDue } from './due.ts'
 import { pauseCampaign } from './pause.ts'
@@ -16,14 +16,14 @@ import { exceedsCap, lockToStart, type Starter, startCampaign } from './start.ts
 /** `scheduledFor` as given, or in a number of seconds by the clock of the database. */
 type When = { scheduledFor: string } | { delaySeconds: number }
 
-/** Schedules a draft, or schedules it anew. */
+/** Schedules a draft, or changes its time. */
 export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, { caller, actor }: Starter): Promise<CampaignRow> =>
   transact(db, async (tx) => {
     // Until it is scheduled, nobody changes a segment of its audience.
     const { segments } = usesOfAudience(audienceOf(await getCampaign(tx, key)))
     if (segments.length) await lockSegments(tx, key.projectId)
     const campaign = await lockToStart(tx, key, caller)
-    await holdSender(tx, key.projectId, campaign)
+    await lockVerifiedSender(tx, key.projectId, campaign)
     if ('scheduledFor' in when) await assertFuture(tx, when.scheduledFor)
     const at =
       'scheduledFor' in when ? sql`${when.scheduledFor}::timestamptz` : sql`clock_timestamp() + make_interval(secs => ${when.delaySeconds})`

@@ -15,11 +15,11 @@ import { recordFacts } from '../../webhooks/facts.ts'
 import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from '../draft/audience.ts'
 import { type Actor, recordAction } from '../draft/audit.ts'
 import { type CampaignKey, type CampaignRow, contentOfCampaign, failByStatus, getCampaign } from '../draft/campaign.ts'
-import { holdSender } from '../draft/hold.ts'
+import { lockVerifiedSender } from '../draft/lock-sender.ts'
 import { lockCampaign } from '../draft/replace.ts'
 import { firstPageOf } from './freeze.ts'
 
-/** Who starts a campaign, and the key by which. */
+/** The caller who starts a campaign, and the key it uses. */
 export type Starter = { caller: CallingProject; actor: Actor }
 
 /**
@@ -30,7 +30,7 @@ export async function sendNow(db: Pool, key: CampaignKey, { caller, actor }: Sta
   await assertSendable(db, key)
   return transact(db, async (tx) => {
     const locked = await lockToStart(tx, key, caller)
-    await holdSender(tx, key.projectId, locked)
+    await lockVerifiedSender(tx, key.projectId, locked)
     return startCampaign(tx, locked, { actor, startedBy: actor })
   })
 }
@@ -85,7 +85,7 @@ async function countRecipients(db: Pool, campaign: CampaignRow, limit: number): 
 
 type Start = {
   actor: Actor
-  /** Who sent or scheduled it. */
+  /** The person or key that sent or scheduled it. */
   startedBy: Pick<Actor, 'userId'> & { by: string }
 }
 

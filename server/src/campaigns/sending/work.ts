@@ -26,7 +26,7 @@ const START_SLOTS = 2
 /** `mayStart`: false while sending is held; schedules wait. The audience of a campaign that has started is that of its start, and goes on being written. */
 type Deps = { db: Pool; log: Log; isHeld: () => boolean; mayStart?: () => boolean; intervals?: CampaignIntervals | undefined }
 
-/** What workers do for campaigns. Every worker does all of it; locks of rows decide which one does a piece. */
+/** Background work of campaigns. Every worker does all of it; row locks decide which one does a piece. */
 export function startCampaignWork({ db, log, isHeld, mayStart = () => true, intervals = INTERVALS }: Deps): Recurring {
   const loop = { log, isHeld, pollMs: intervals.startMs }
   const countIfHeld = async () => {

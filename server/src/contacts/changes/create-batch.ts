@@ -55,7 +55,7 @@ async function createInTx(tx: Tx, calls: Call[]) {
   return answersFor(calls, rows, new Set(created.map(({ id }) => id)))
 }
 
-/** Of several requests for a new contact, the first has created it. */
+/** The first of several requests for a new contact has created it. */
 function answersFor(calls: Call[], rows: ContactRow[], created: Set<string>) {
   const byName = new Map(rows.map((row) => [nameOf(row), row]))
   const answers = new Map<Call, Created>()

@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { many, one, prepared, type Tx } from '../../db/index.ts'
+import { many, one, type Tx } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { fewRows, recordset } from '../../db/rows.ts'
 import { hasListenersSql, insertReactionsSql } from '../../events/listen.ts'
 import { recordEventsCte } from '../../events/record.ts'
 import { newId } from '../../lib/id.ts'
@@ -113,9 +115,9 @@ const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
 /** Contacts as they are after an upsert. */
-export const readUpsertedSql = (contacts: ContactUpsert[]) => sql<ContactRow>`${prepared}
+export const readUpsertedSql = (contacts: ContactUpsert[]) => prepared<ContactRow>`
   select ${CONTACT_COLUMNS} from contacts where (project_id, email) in (
-    select * from unnest(${contacts.map(({ projectId }) => projectId)}::uuid[], ${contacts.map(({ email }) => email)}::text[]))`
+    select * from ${fewRows(sql`unnest(${contacts.map(({ projectId }) => projectId)}::uuid[], ${contacts.map(({ email }) => email)}::text[])`, contacts.length)} as keys)`
 
 /**
  * Contacts, fields, counts, events and reactions in one statement: every statement costs on the hot path. It records no change of a
@@ -141,11 +143,9 @@ export function upsertSql<Result = Row>(
   }))
   const update = updateExpressions(contacts.filter(needsMerge))
 
-  return sql<Result>`${prepared}
+  return prepared<Result>`
     with input as materialized (
-      select n, "projectId", id, email, new, first, by, set, special, unset
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as i(n int, "projectId" uuid, id uuid, email text, new boolean, first boolean, by text, set jsonb, special boolean, unset jsonb)
+      select * from ${recordset('contacts', rows, ['projectId', 'id', 'email'], { n: 'int', new: 'boolean', first: 'boolean', by: 'text', set: 'jsonb', special: 'boolean', unset: 'jsonb' })} as i
       order by "projectId", email collate "C" -- consistent lock order: avoids deadlocks
     ), unchanged as materialized (
       -- Most known contacts bring no new data. Locking such a row costs half as much as writing it again.
@@ -189,7 +189,7 @@ const CREATED_CONTACTS = sql`(
     jsonb_build_object('subscribed', subscribed, 'source', by) as data
   from upserted where is_new)`
 
-/** What changed, by the keys of the request. Without a listener the topics, which take longer than the rest, are not even collected. */
+/** Changes by the keys of the request. Without a listener the topics, which take longer than the rest, are not even collected. */
 const CHANGED_CONTACTS = sql`
   select project_id, id as contact_id, array['contact']
     || case when is_new then array['contact:created', 'contact:email', 'contact:subscribed']
@@ -233,7 +233,7 @@ function recordContactEventsCte(positions: Map<string, number>, events: ContactE
   return sql`
     new_events as materialized (
       select u.project_id, e.id, e.name, u.id as contact_id, null::uuid as email_id, e.data, u.email
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(n int, id uuid, name text, data jsonb)
+      from ${recordset('events', rows, ['id', 'name', 'data'], { n: 'int' })} as e
       join upserted u on u.n = e.n
     ), ${recordEventsCte(sql`new_events`, { contactEmail: sql`f.email` })}`
 }

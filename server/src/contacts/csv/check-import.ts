@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Db, scalar } from '../../db/index.ts'
-import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
 import { tryLater } from '../../lib/errors/errors.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { isPersonal, loadSpelling } from '../../lib/network/mailbox-providers.ts'
 import { type CsvRow, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, toUtf8 } from './csv-encoding.ts'
@@ -39,8 +39,8 @@ type Check = z.output<typeof ImportCheck>
 type Upload = { projectId: string; uploaded: Buffer; mapping?: ColumnMapping | undefined; rowsBefore: number }
 
 /** A file of 5 MB takes seconds of CPU: two at a time on a node, one per project. */
-const share = createSharedSemaphore({
-  total: 2,
+const share = createFairSemaphore({
+  slots: 2,
   each: 1,
   maxWaiting: 4,
   maxWaitMs: 10_000,

@@ -1,7 +1,7 @@
 import { AppError, invalid } from '../../lib/errors/errors.ts'
 import { isOptOutName } from './csv-columns.ts'
 
-/** What becomes of a column: `email`, `subscribed`, a field (`plan` or `data.plan`), or null to skip it. By the name in the header. */
+/** The target of a column: `email`, `subscribed`, a field (`plan` or `data.plan`), or null to skip it. By the name in the header. */
 export type ColumnMapping = ReadonlyMap<string, string | null>
 
 const MAX_KEY_BYTES = 255

@@ -71,7 +71,7 @@ export async function queueImport({ db, segments }: Deps, projectId: string, upl
   }
   return transact(db, async (tx) => {
     await refuseTooMany(tx, projectId)
-    if (segmentId && !(isId(segmentId) && (await segments.hold(tx, { projectId, segmentId })))) notFound('segment', segmentId)
+    if (segmentId && !(isId(segmentId) && (await segments.lock(tx, { projectId, segmentId })))) notFound('segment', segmentId)
     const jobId = await queueJob(tx, 'contacts.import', { projectId, type: 'import', input })
     await saveFile(tx, { projectId, jobId }, content)
     return jobId
@@ -198,7 +198,7 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
     return false
   }
   const { segmentId, startedBy, rowsBefore = 0 } = taken.input
-  if (segmentId && !(await segments.hold(tx, { projectId: job.projectId, segmentId }))) {
+  if (segmentId && !(await segments.lock(tx, { projectId: job.projectId, segmentId }))) {
     await failJob(tx, job, 'The segment was deleted.')
     return false
   }

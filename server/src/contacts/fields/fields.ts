@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { countAffected, type Db, many, one, type Pool, scalar, scalars, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { insertReactionsSql, reactToProject } from '../../events/listen.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { lockSharedSql, tryLock } from '../../ledger/locks.ts'
@@ -52,7 +53,7 @@ export function registerFieldsSql(patches: FieldPatch[]): RawBuilder<unknown> {
     insert into contact_fields (project_id, key, type)
     select "projectId", key, type
     from ${sharedFieldLock([...seen.keys()])},
-      jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
+      ${recordset('contact_fields', rows, ['projectId', 'key', 'type'])} as f
     order by 1, 2 -- consistent lock order
     on conflict do nothing
     returning project_id, key, revive_contact_field(project_id, key) as revived`
@@ -121,7 +122,7 @@ export async function countFields(db: Pool, projectId: string) {
     sql`
       update contact_fields f set counted_at = now(), contacts = coalesce(n.contacts, 0)
       from contact_fields g
-      left join jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as n(key text, contacts int) using (key)
+      left join ${recordset('contact_fields', rows, ['key', 'contacts'])} as n using (key)
       where f.project_id = ${projectId} and g.project_id = f.project_id and g.key = f.key
     `.execute(tx),
   )
@@ -158,7 +159,7 @@ async function listCustomValues(db: Db, { projectId, key, limit }: { projectId: 
     select distinct value::jsonb as value from unnest(${[...found]}::text[]) as text(value) order by value limit ${limit}`
 }
 
-/** `values`: as JSON text. `last`: of the contacts read; null when there are no more. */
+/** `values`: as JSON text. `last`: of the contacts read; null at the end. */
 type ValuesPage = { values: string[]; last: string | null }
 
 const valuesPage = ({ projectId, key, before, limit }: { projectId: string; key: string; before: string | null; limit: number }) =>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { type Db, maybeOne, prepared } from '../../db/index.ts'
+import { type Db, maybeOne } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { Timestamp } from '../../http/core/validate.ts'
 import { contactNotFound, invalid } from '../../lib/errors/errors.ts'
 import { isId } from '../../lib/id.ts'
@@ -26,7 +27,7 @@ export const showContact = ({ data, ...row }: ContactRow): z.output<typeof Conta
 })
 
 export const findContact = (db: Db, projectId: string, id: string) =>
-  maybeOne<ContactRow>(db)`${prepared} select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`
+  maybeOne(db, prepared<ContactRow>`select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`)
 
 /** Fails unless the project has this contact. */
 export const getContact = async (db: Db, projectId: string, id: string) =>

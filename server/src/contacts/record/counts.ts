@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, one, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import type { WipeScope } from '../../db/wipe-rows.ts'
 import { defineLedger } from '../../ledger/ledger.ts'
 
-/** Of contacts that were created before their origin was stored. */
+/** The source of contacts that were created before their origin was stored. */
 const UNKNOWN_SOURCE = 'unknown'
 
 /** The UTC day of the transaction, as `created_at` of the rows it writes. */
@@ -11,7 +12,7 @@ export const TODAY = sql`(now() at time zone 'utc')::date`
 /** The UTC day of a row. */
 const DAY_OF = sql`(created_at at time zone 'utc')::date`
 
-/** What contacts and their consents say about the days, by day and source. A contact started with the opposite of its first change, or as it is. */
+/** Counts by day and source, from contacts and their consents. A contact started with the opposite of its first change, or as it is. */
 const daysOf = (projectId: string, contacts: RawBuilder<unknown>, ofThese: RawBuilder<unknown>) => sql`
   select ${DAY_OF} as day, coalesce(created_by, ${UNKNOWN_SOURCE}) as source, count(*) as created,
     count(*) filter (where coalesce(not first.subscribed, c.subscribed)) as created_subscribed, 0 as opted_in, 0 as opted_out
@@ -24,7 +25,7 @@ const daysOf = (projectId: string, contacts: RawBuilder<unknown>, ofThese: RawBu
   from consents where project_id = ${projectId} ${ofThese} group by 1, 2`
 
 const DAY_VALUES = ['created', 'created_subscribed', 'opted_in', 'opted_out'] as const
-/** Of contacts that were deleted since. */
+/** Sums of contacts that were deleted since. */
 const GONE_VALUES = DAY_VALUES.map((value) => `gone_${value}` as const)
 const ofDelta = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, sql.ref(`d.${column}`)]))
 
@@ -70,13 +71,12 @@ export type RemovedContact = { id: string; subscribed: boolean; createdAt: Date;
 type Removal = {
   projectId: string
   contacts: RemovedContact[]
-  /** Nothing of them stays counted. Otherwise the days keep what happened, with a note, since it cannot be counted anew. */
+  /** Nothing of them stays counted. Otherwise the days keep what happened, with a note, since it cannot be counted again. */
   isReset?: boolean
 }
 
 /** Counts contacts that are being removed. Call it before their consents are. */
 export async function countRemoved(tx: Tx, { projectId, contacts, isReset = false }: Removal) {
-  const rows = contacts.map(({ createdAt, createdBy, ...row }) => ({ ...row, created_at: createdAt, created_by: createdBy }))
   const sign = sql.lit(isReset ? -1 : 1)
   const values = DAY_VALUES.map((value) => sql`${sign} * ${sql.ref(value)}`)
   const ofDays = contactLedger.appendSql(
@@ -91,7 +91,8 @@ export async function countRemoved(tx: Tx, { projectId, contacts, isReset = fals
   )
   await sql`
     with given as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as c(id uuid, subscribed boolean, created_at timestamptz, created_by text)
+      select id, subscribed, "createdAt" as created_at, "createdBy" as created_by
+      from ${recordset('contacts', contacts, ['id', 'subscribed', 'createdAt', 'createdBy'])} as c
     ), of_days as (${ofDays}) ${ofToday}
   `.execute(tx)
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Db, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { recordEvents } from '../../events/record.ts'
 import { type CursorQuery, readKeysetPage } from '../../http/core/paging.ts'
 import { Timestamp } from '../../http/core/validate.ts'
@@ -35,18 +36,17 @@ export async function recordSubscriptionChanges(tx: Tx, changes: SubscriptionCha
     ...(by === 'bounce' || by === 'complaint' ? { data: { reason: by } } : {}),
   }))
   await recordEvents(tx, events)
-  const rows = changes.map(({ source: { by, details = {} }, ...change }) => ({ id: newId(), ...change, by, details }))
+  const rows = changes.map(({ source: { by, details = {} }, ...change }) => ({ id: newId(), ...change, source: by, details }))
   await sql`
     with changes as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as c("projectId" uuid, "contactId" uuid, id uuid, subscribed boolean, by text, details jsonb)
+      select * from ${recordset('consents', rows, ['projectId', 'contactId', 'id', 'subscribed', 'source', 'details'])} as c
     ), counted as (
       insert into contact_count_deltas (project_id, day, source, opted_in, opted_out)
-      select "projectId", ${TODAY}, by, count(*) filter (where subscribed), count(*) filter (where not subscribed)
-      from changes group by "projectId", by
+      select "projectId", ${TODAY}, source, count(*) filter (where subscribed), count(*) filter (where not subscribed)
+      from changes group by "projectId", source
     )
     insert into consents (project_id, contact_id, id, subscribed, source, details)
-    select "projectId", "contactId", id, subscribed, by, details from changes
+    select "projectId", "contactId", id, subscribed, source, details from changes
   `.execute(tx)
 }
 

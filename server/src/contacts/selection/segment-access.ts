@@ -9,14 +9,14 @@ type SegmentId = { projectId: string; segmentId: string }
 /** The contacts of a segment, those that match a condition, or those that do both. The condition was read by `readCondition`. */
 type Members = { segmentId?: string | undefined; condition?: unknown }
 
-/** What contacts ask of segments, which are in a higher layer: the composition root passes these functions. */
+/** Questions of contacts about segments, which are in a higher layer: the composition root passes these functions. */
 export type SegmentAccess = {
   /** True for these rows of `contacts` now. Undefined when the project has no such segment, or none that the condition refers to. */
   select: (db: Db, projectId: string, members: Members) => Promise<RawBuilder<boolean> | undefined>
   /** The condition that a caller sent, checked; `path` is its field of the request. */
   readCondition: (db: Db, projectId: string, given: { condition: unknown; path: string }) => Promise<unknown>
   /** Locks a static segment against deletion. Returns its type, undefined when there is no such segment; a dynamic one is refused. */
-  hold: (tx: Tx, segment: SegmentId) => Promise<string | undefined>
+  lock: (tx: Tx, segment: SegmentId) => Promise<string | undefined>
   /** Adds contacts to a static segment. Returns those that exist and those that were added. */
   add: (tx: Tx, addition: SegmentId & { contactIds: string[] }) => Promise<{ found: string[]; changed: string[] } | undefined>
 }

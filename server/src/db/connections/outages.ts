@@ -15,33 +15,37 @@ const LOST = [
   'the database system is ',
 ]
 
-type Outage = { log: Log; since: number; isReported: boolean }
-
 /**
  * Reports that the database is away in one line, and that it answers again in another. Each loop and each request of a node fails meanwhile: their
  * lines are left out.
  */
 export function createOutages() {
-  let outage: Outage | undefined
+  /** Since when the database may be away. */
+  let since: number | undefined
+  /** The line that reports it is not to be left out. */
+  let isReporting = false
   let watched: { log: Log; ask: () => Promise<unknown> } | undefined
 
   async function follow(reason: string) {
     const { log, ask } = watched!
-    outage = { log, since: performance.now(), isReported: false }
+    since = performance.now()
+    let isReported = false
     for (;;) {
       try {
         await ask()
         break
       } catch (err) {
-        if (!outage.isReported) log.warn({ reason: (err as Error).message || reason }, 'the database is away')
-        outage.isReported = true
+        isReporting = true
+        if (!isReported) log.warn({ reason: (err as Error).message || reason }, 'the database is away')
+        isReporting = false
+        isReported = true
       }
       if (!watched) return
       await sleep(RETRY_MS, undefined, { ref: false })
     }
-    const { isReported, since } = outage
-    outage = undefined
-    if (isReported) log.info({ seconds: Math.round((performance.now() - since) / SECOND) }, 'the database answers again')
+    const seconds = Math.round((performance.now() - since) / SECOND)
+    since = undefined
+    if (isReported) log.info({ seconds }, 'the database answers again')
     else log.warn({ reason }, 'lost a database connection')
   }
 
@@ -55,11 +59,11 @@ export function createOutages() {
     },
     /** A connection was lost, or could not be made. */
     suspect(reason: string) {
-      if (watched && !outage) follow(reason).catch(() => {})
+      if (watched && since === undefined) follow(reason).catch(() => {})
     },
     /** For `createLog`: a line that only says again that the database is away. */
     isKnown(fields: unknown) {
-      if (!outage) return false
+      if (since === undefined || isReporting) return false
       const { err, reason } = (fields ?? {}) as { err?: Error; reason?: string }
       if (err) return isDatabaseUnavailable(err) || isDatabaseUnavailable(err.cause ?? {})
       return reason !== undefined && (LOST.some((start) => reason.startsWith(start)) || isDatabaseUnavailable({ message: reason }))

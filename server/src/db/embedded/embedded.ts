@@ -7,11 +7,11 @@ import { isWrongPassword } from '../errors/sql-state.ts'
 import { findBinaries, prepareBinaries } from './binaries.ts'
 import { type Cluster, clusterUrl, createCluster, dataFolder, setDatabasePassword, sweepDrafts } from './cluster.ts'
 import { findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
-import { alreadyRunning, probeServer, takeOwnership } from './owner.ts'
 import { readPidFile, socketFolderFor, stopProcess } from './postmaster.ts'
 import { findServer } from './processes.ts'
 import { startLockHolder, takeStartLock } from './startlock.ts'
 import { type Embedded, type Logger, launchForUse, Supervisor } from './supervise.ts'
+import { alreadyRunning, probeServer, takeSupervision } from './supervision.ts'
 
 type Start = { dataDir: string; log: Logger; signal?: AbortSignal }
 
@@ -20,7 +20,7 @@ const OWNER_GRACE_MS = 2_000
 const ATTACH_TIMEOUT_MS = 10_000
 
 /**
- * The PostgreSQL of this DATA_DIR, supervised until `stop`. Two locks ensure one owner: a file lock for the time before the server runs, and
+ * The PostgreSQL of this DATA_DIR, supervised until `stop`. Two locks ensure one supervisor: a file lock for the time before the server runs, and
  * an advisory lock where a file lock does not suffice (another container on the same volume, a deleted lock file).
  */
 export const startEmbedded = ({ dataDir, log, signal }: Start): Promise<Embedded> =>
@@ -48,7 +48,7 @@ export const attachEmbedded = (dataDir: string): Promise<{ url: string } | null>
       const socketFolder = readPidFile(folder)?.socketFolder
       const password = readPassword(dataDir)
       const url = socketFolder && password && clusterUrl({ password, socketFolder })
-      if (url && (await probeServer(url)).owner) return { url }
+      if (url && (await probeServer(url)).supervisor) return { url }
       if (!startLockHolder(lockFolder(folder))) return null
     }
     throw new ConfigError('Sterna is running on this DATA_DIR, but its database does not respond.')
@@ -58,8 +58,8 @@ async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'>
   const cluster = await prepare(home, { log, signal })
   const postmaster = await launchForUse(cluster, { signal, log })
   try {
-    const owner = await takeOwnership(clusterUrl(cluster))
-    return new Supervisor({ cluster, postmaster, owner, log, unlock })
+    const supervision = await takeSupervision(clusterUrl(cluster))
+    return new Supervisor({ cluster, postmaster, supervision, log, unlock })
   } catch (err) {
     await postmaster.stop()
     if (!isWrongPassword(err)) throw err
@@ -120,12 +120,12 @@ async function clearLeftovers(cluster: Cluster, log: Logger) {
   }
 }
 
-/** We hold the start lock, so the owner should be dead, and PostgreSQL should notice soon; if it does not, the owner is alive. */
+/** We hold the start lock, so the supervisor should be dead, and PostgreSQL should notice soon; if it does not, the supervisor is alive. */
 async function probeDead(url: string) {
   for (const end = Date.now() + OWNER_GRACE_MS; ; await sleep(20)) {
     const server = await probeServer(url)
-    if (!server.owner) return server
-    if (Date.now() > end) throw alreadyRunning(server.owner)
+    if (!server.supervisor) return server
+    if (Date.now() > end) throw alreadyRunning(server.supervisor)
   }
 }
 

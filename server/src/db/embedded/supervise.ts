@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs } from '../../lib/concurrency/backoff.ts'
 import { type Cluster, clusterUrl } from './cluster.ts'
-import { type Owner, takeOwnership } from './owner.ts'
 import { launch, logTail, type Postmaster, readPidFile, trimLog } from './postmaster.ts'
+import { type Supervision, takeSupervision } from './supervision.ts'
 
 export type Embedded = {
   /** Does not change while this process lives, also when the server restarts. */
@@ -16,7 +17,7 @@ type Report = (fields: object, message: string) => void
 export type Logger = { info: Report; warn: Report; error: Report }
 
 /** Restart delay: 0.1 s after a crash, doubling to 5 s while the server does not stay up. */
-const RESTART_MS = { first: 100, max: 5_000, stableAfter: 5_000 }
+const RESTART_MS = { first: 100, longest: 5_000, stableAfter: 5_000 }
 const CHECK_MS = 2_000
 
 /** For a small machine that it shares with Sterna: an eighth of the memory, at most 1 GB. */
@@ -41,12 +42,12 @@ function settings() {
   }
 }
 
-type Running = { cluster: Cluster; postmaster: Postmaster; owner: Owner; log: Logger; unlock(): void }
+type Running = { cluster: Cluster; postmaster: Postmaster; supervision: Supervision; log: Logger; unlock(): void }
 
 export const launchForUse = (cluster: Cluster, { signal, log }: { signal?: AbortSignal; log: Logger }) =>
   launch(cluster, { settings: settings(), signal, log })
 
-/** Restarts a server that ends, and keeps its ownership, until `stop`. */
+/** Restarts a server that ends, and keeps its lock, until `stop`. */
 export class Supervisor implements Embedded {
   readonly url: string
   #running: Running
@@ -86,9 +87,9 @@ export class Supervisor implements Embedded {
     const { signal } = this.#stopping
     const stopping = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
     for (let failures = 0; !signal.aborted; ) {
-      const { postmaster, owner, cluster, log } = this.#running
+      const { postmaster, supervision, cluster, log } = this.#running
       const upSince = Date.now()
-      const exit = await Promise.race([postmaster.exited, owner.lost, stopping])
+      const exit = await Promise.race([postmaster.exited, supervision.lost, stopping])
       if (signal.aborted) return
       failures = Date.now() - upSince > RESTART_MS.stableAfter ? 0 : failures + 1
       log.error({ exit, postgres: logTail(cluster.folder) }, 'lost PostgreSQL; restarting it')
@@ -100,9 +101,9 @@ export class Supervisor implements Embedded {
     const { cluster, log } = this.#running
     const { signal } = this.#stopping
     try {
-      await sleep(Math.min(RESTART_MS.first * 2 ** failures, RESTART_MS.max), undefined, { signal })
+      await sleep(backoffMs(failures, RESTART_MS), undefined, { signal })
       if (this.#running.postmaster.hasExited()) this.#running.postmaster = await launchForUse(cluster, { signal, log })
-      this.#running.owner = await takeOwnership(this.url)
+      this.#running.supervision = await takeSupervision(this.url)
       log.info({}, 'PostgreSQL is running again')
       return true
     } catch (err) {

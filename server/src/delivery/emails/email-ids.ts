@@ -75,7 +75,7 @@ const among =
   where ${conditions.matches} and ${isBefore(page)}
   order by e.id desc limit ${page.limit}`
 
-/** Those that workers hold. */
+/** Emails that workers have in hand. */
 const held = among(() => sql`select project_id, id from emails where state = 'sending'`)
 
 /** A message has at most a thousand recipients, and some of its emails were sent again. */

@@ -72,7 +72,7 @@ const shownColumns = (subject = SUBJECT) => sql`
   ${subject} as subject, ${STATUS} as status, ${ATTEMPTS} as attempts, ${ERROR_CODE} as "errorCode",
   case when e.state = 'cancelled' then 'cancelled' else e.error end as error`
 
-/** Of an email `e` and its content `c`, in the list and in the export. */
+/** Columns of an email `e` and its content `c`, in the list and in the export. */
 export const SHOWN_COLUMNS = shownColumns()
 
 const emailColumns = ({ isMasked }: { isMasked: boolean }) => sql`

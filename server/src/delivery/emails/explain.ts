@@ -18,7 +18,7 @@ const ROW = columns('emails', 'e', [
 type EmailFacts = RowOf<typeof ROW> & {
   projectId: string
   project: string
-  /** Of a scheduled email that was not claimed yet. */
+  /** Only for a scheduled email that was not claimed yet. */
   sendAt: Date | null
 }
 

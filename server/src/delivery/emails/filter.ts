@@ -160,7 +160,7 @@ const REQUEST_MS = HOUR
 
 type Search = { text: string; isMasked: boolean | undefined }
 
-/** What looks like an id is looked up by an index, everything else is searched among the emails, the newest first. */
+/** A text that looks like an id is looked up by an index; any other is searched among the emails, the newest first. */
 async function matchesText(db: Db, projectId: string, { text, isMasked }: Search): Promise<RawBuilder<unknown>> {
   // Not narrowed: a text that is no id is still a string.
   const isUuid: boolean = isId(text)

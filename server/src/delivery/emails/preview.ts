@@ -94,7 +94,7 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
 }
 
 /**
- * Without the values that only this email has. What the contact has now is no secret of the email; which of the others are stored nowhere else
+ * Without the values that only this email has. Current data of the contact is no secret of the email; which of the others are stored nowhere else
  * is not known any more.
  */
 async function maskedVars(db: Db, projectId: string, { vars, onlyVars, contactId, campaignId }: Row) {

@@ -107,7 +107,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
     '/suppressions/:address',
     {
       summary: 'Remove a suppression',
-      description: 'Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed.',
+      description: 'By address or domain. A contact that the suppression unsubscribed stays unsubscribed.',
       params: z.object({ address: z.string() }),
       audit: 'suppression.delete',
       response: NO_CONTENT,

@@ -15,7 +15,7 @@ const MAX_EVENTS = 200
 /** Events are read from the creation of the email on, which skips older partitions. Ids have the clock of the node that made them. */
 const MAX_CLOCK_SKEW_MS = HOUR
 
-/** What happened to an email, in order of time: from its row and its events. The events of a deleted contact are deleted: the row has their facts. */
+/** The history of an email, in order of time: from its row and its events. The events of a deleted contact are deleted: the row has their facts. */
 export async function timelineOf(db: Db, projectId: string, email: ShownEmail): Promise<Entry[]> {
   const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
   const since = new Date(new Date(email.createdAt).getTime() - MAX_CLOCK_SKEW_MS)
@@ -43,7 +43,7 @@ async function heldReplyOf(db: Db, projectId: string, { id, errorCode }: ShownEm
   return maybeOne<{ reply: string }>(db)`select reply from held_refusals where project_id = ${projectId} and email_id = ${id}`
 }
 
-/** What the row of an email says about it. A test email has no events, and those of a deleted contact are gone. */
+/** Facts from the row of an email. A test email has no events, and those of a deleted contact are gone. */
 function factsOf({ sentAt, deliveredAt, bouncedAt, complainedAt, status, updatedAt, error }: ShownEmail): Entry[] {
   const reason = error === null ? {} : { reason: error }
   return [
@@ -77,7 +77,7 @@ async function factsWithoutContact(db: Db, projectId: string, email: ShownEmail,
 /** Bounces, opens and clicks are of two kinds each. */
 const kindOf = ({ what, details: { bounceType = null, machine = null } }: Entry) => `${what} ${bounceType} ${machine}`
 
-/** What is kept about an email beside its row. */
+/** Reads facts of an email that are kept beside its row. */
 const readKept = (db: Db, projectId: string, { id, to }: ShownEmail) =>
   one<{ machineOpenedAt: Date | null; machineClickedAt: Date | null; softBouncedAt: Date | null }>(db)`
     select h.machine_opened_at as "machineOpenedAt", h.machine_clicked_at as "machineClickedAt", b.created_at as "softBouncedAt"

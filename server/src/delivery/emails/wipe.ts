@@ -29,7 +29,7 @@ const wipeStreams = (tx: Tx, scope: WipeScope) =>
 
 /**
  * Also entries of deleted emails, written when they were settled. A reset keeps what usage and reputation have not counted yet: otherwise it would
- * lift a cap. What is left of it when they have changes nothing, since the emails and campaigns are gone.
+ * lift a cap. Entries that are left after that change nothing, since the emails and campaigns are gone.
  */
 export const wipeEmailLedger = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'email_ledger', scope, {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { many, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import type { OpenedEmail } from '../message/links/tracking-token.ts'
 import { CONTACT } from '../outbox/outcomes/contact-id.ts'
 import { addEntries, type FactKind } from '../outbox/outcomes/email-ledger.ts'
@@ -25,7 +26,7 @@ export const lockTrackedEmails = (tx: Tx, emails: OpenedEmail[]) =>
       e.opened_at is not null as "isOpened", e.clicked_at is not null as "isClicked", ${FACTS} as data
     from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
     where (e.project_id, e.id) in (
-      select "projectId", "emailId" from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, "emailId" uuid))
+      select "projectId", "emailId" from ${recordset('email_hits', emails, ['projectId', 'emailId'])} as m)
     order by e.project_id, e.id -- consistent lock order: avoids deadlocks
     for update of e
   `
@@ -49,8 +50,7 @@ export async function countOpensAndClicks(tx: Tx, counts: OpenClickCount[]) {
       opened_at = coalesce(e.opened_at, least(h."openedAt", h."clickedAt")),
       clicked_at = coalesce(e.clicked_at, h."clickedAt"),
       updated_at = now()
-    from jsonb_to_recordset(${JSON.stringify(counts)}::jsonb) as h(
-      "projectId" uuid, id uuid, opens int, clicks int, "openedAt" timestamptz, "clickedAt" timestamptz)
+    from ${recordset('emails', counts, ['projectId', 'id', 'opens', 'clicks', 'openedAt', 'clickedAt'])} as h
     where e.project_id = h."projectId" and e.id = h.id
   `.execute(tx)
 }

@@ -5,7 +5,7 @@ import type { EmailReport } from './reports/report.ts'
 
 type ReportMessage = Pick<ParsedMessage, 'from' | 'text' | 'headers' | 'report'>
 
-/** What a message to the return path of an email says about that email. */
+/** The statement of a message to the return path of an email about that email. */
 export type ReportFindings = Omit<EmailReport, 'email'>
 
 /** `sender` is that of the envelope: empty for bounces. Undefined when the message says nothing about the email. */

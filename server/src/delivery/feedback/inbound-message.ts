@@ -22,5 +22,5 @@ export type ParsedMessage = {
 /** A message received by SMTP: the sender of its envelope (empty for bounces), its bytes and its content. */
 export type InboundMessage = { sender: string; message: Buffer; parsed: ParsedMessage }
 
-/** What a received message led to, for the log. */
+/** The outcome of a received message, for the log. */
 export type InboundOutcome = 'reported' | 'received' | 'repeated' | 'ignored'

@@ -1,6 +1,6 @@
 import { createCache } from '../../lib/collections/cache.ts'
 import type { BatchOutcome } from '../../lib/concurrency/batch.ts'
-import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import type { Log } from '../../lib/process/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { MB, MINUTE } from '../../lib/text/units.ts'
@@ -19,7 +19,8 @@ const GROUP_SIZE = 16
 const GROUP_BYTES = 4 * MB
 /** Groups per thread: the one being built and the next. */
 const QUEUE_DEPTH = 2
-const MAX_PENDING = 10_000
+/** Groups of one owner. */
+const MAX_PENDING = 5_000
 const MAX_WAIT_MS = 120_000
 /** Attempts for an email whose thread died before its build started. */
 const MAX_TRIES = 3
@@ -54,8 +55,8 @@ type Call = {
   resolve: (message: Buffer) => void
   reject: (err: unknown) => void
 }
-/** The waiting emails of one project and priority, the turns requested for them, and the groups being built. */
-type ProjectQueue = { projectId: string; priority: number; calls: Call[]; turns: number; building: number; isScheduled: boolean }
+/** The waiting emails of one project and priority, the slots requested for them, and the groups being built. */
+type ProjectQueue = { projectId: string; priority: number; calls: Call[]; requested: number; building: number; isScheduled: boolean }
 
 /**
  * Builds messages in threads. Composing and signing take more CPU than all other steps of sending; on the main thread they would delay every
@@ -74,52 +75,56 @@ export function createBuildPool({ secrets, publicUrl, log, ownerOf = (projectId)
     workerData,
   })
   const slow = createSlowOwners()
-  const queue = createFairQueue({ slots: maxThreads * QUEUE_DEPTH, maxWaiting: MAX_PENDING, maxWaitMs: MAX_WAIT_MS, isSlow: slow.has })
+  const withSlot = createFairSemaphore({
+    slots: maxThreads * QUEUE_DEPTH,
+    maxWaiting: MAX_PENDING,
+    maxWaitMs: MAX_WAIT_MS,
+    isSlow: slow.has,
+  })
   const queues = new Map<string, ProjectQueue>()
   let kills = 0
 
   function queueOf(priority: number, projectId: string) {
     const key = `${priority}:${projectId}`
-    const projectQueue = queues.get(key) ?? { projectId, priority, calls: [], turns: 0, building: 0, isScheduled: false }
+    const projectQueue = queues.get(key) ?? { projectId, priority, calls: [], requested: 0, building: 0, isScheduled: false }
     queues.set(key, projectQueue)
     return projectQueue
   }
 
-  /** Requests turns after all emails of this tick are queued, so that they form groups. */
+  /** Requests slots after all emails of this tick are queued, so that they form groups. */
   function schedule(projectQueue: ProjectQueue) {
     if (projectQueue.isScheduled) return
     projectQueue.isScheduled = true
     setImmediate(() => {
       projectQueue.isScheduled = false
-      requestTurns(projectQueue)
+      requestSlots(projectQueue)
     })
   }
 
-  function requestTurns(projectQueue: ProjectQueue) {
-    while (projectQueue.turns * GROUP_SIZE < projectQueue.calls.length) {
-      projectQueue.turns++
-      void queue
-        .run(ownerOf(projectQueue.projectId), projectQueue.priority, async () => {
-          projectQueue.turns--
-          projectQueue.building++
-          await buildNext(projectQueue)
-          projectQueue.building--
-          requestTurns(projectQueue)
-        })
-        .catch((err) => {
-          // The queue is full, or the wait was too long.
-          projectQueue.turns--
-          for (const { reject } of projectQueue.calls.splice(0, GROUP_SIZE)) reject(err)
-        })
+  function requestSlots(projectQueue: ProjectQueue) {
+    while (projectQueue.requested * GROUP_SIZE < projectQueue.calls.length) {
+      projectQueue.requested++
+      const buildGroup = async () => {
+        projectQueue.requested--
+        projectQueue.building++
+        await buildNext(projectQueue)
+        projectQueue.building--
+        requestSlots(projectQueue)
+      }
+      withSlot(ownerOf(projectQueue.projectId), buildGroup, { priority: projectQueue.priority }).catch((err) => {
+        // Too many wait, or the wait was too long.
+        projectQueue.requested--
+        for (const { reject } of projectQueue.calls.splice(0, GROUP_SIZE)) reject(err)
+      })
     }
-    if (!projectQueue.turns && !projectQueue.building && !projectQueue.calls.length)
+    if (!projectQueue.requested && !projectQueue.building && !projectQueue.calls.length)
       queues.delete(`${projectQueue.priority}:${projectQueue.projectId}`)
   }
 
   async function buildNext(projectQueue: ProjectQueue) {
     const group = takeGroup(projectQueue.calls)
     // The group may be smaller than GROUP_SIZE; the rest needs another turn.
-    requestTurns(projectQueue)
+    requestSlots(projectQueue)
     if (group.length) projectQueue.calls.unshift(...(await build(group)))
   }
 

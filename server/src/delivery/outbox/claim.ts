@@ -1,15 +1,17 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { countAffected, type Db, many, maybeOne, type Pool, prepared, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, scalar, type Tx, transact, transactAtOnce } from '../../db/index.ts'
+import { given, prepared } from '../../db/prepared.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
+import { backoffSql } from '../../lib/concurrency/backoff.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { MINUTE, SECOND } from '../../lib/text/units.ts'
 import type { FailoverMode } from '../../nodes/failover.ts'
 import { isGone, isSteady } from '../../nodes/presence.ts'
 import { runsFromId, WAITING_UP_TO } from '../../nodes/sending-hold.ts'
 import { CURRENT_TIMELINE } from '../../nodes/server-identity.ts'
 import { projectsOfSql } from '../../projects/owner.ts'
-import { KEYED_PLANS } from './keyed-plans.ts'
+import { alongIndexes } from './keyed-plans.ts'
 import { HELD } from './refusals/hold.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './streams/stream-allowance.ts'
 import type { EmailSource } from './streams/stream-of.ts'
@@ -63,7 +65,7 @@ export function createClaim(db: Pool, worker: number) {
   async function claimFrom(priority: number, size: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
     const { limit, except, silent = [], trying = [] } = size
     const place = { fromProject: from.projectId, fromStream: from.streamId }
-    const statement = claimStatement({ priority, limit, except, silent, trying, worker, ...place })
+    const statement = CLAIM.with({ priority, limit, except, silent, trying, worker, ...place })
     const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, statement])
     const claimed = rows.filter(({ id }) => id !== null)
     nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit })
@@ -88,14 +90,7 @@ export function createClaim(db: Pool, worker: number) {
  * plan is generic, because planning takes as long as the claim, and forced along the queue index: without knowing the limit the planner
  * expects a tenth of the queue, and would read and sort a million rows to claim forty.
  */
-const SETTINGS = {
-  ...KEYED_PLANS,
-  synchronous_commit: 'off',
-  enable_sort: 'off',
-  enable_incremental_sort: 'off',
-}
-const settings = Object.entries(SETTINGS).map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`)
-const CLAIM_SETTINGS = fixedStatement(() => sql`${prepared} select ${sql.join(settings)}`)({})
+const CLAIM_SETTINGS = alongIndexes({ synchronous_commit: 'off' })
 
 type Looked = {
   /** Streams that had emails to claim. */
@@ -114,21 +109,25 @@ function streamAfter(claimed: Stream[], { streams, lookedUpTo, limit }: Looked &
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
+export const CLAIMED_COLUMNS = sql`${ROW}, e.lane as priority, coalesce(e.send_at, e.created_at) as "createdAt",
+  coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
+
 type ClaimValues = Required<ClaimSize> & { priority: number; worker: number; fromProject: string; fromStream: string }
 
-const claimStatement = fixedStatement(
-  ({ priority, limit, except, silent, trying, worker, fromProject, fromStream }: ClaimValues) => sql<ClaimedEmail & Looked>`${prepared}
+const claiming = given<ClaimValues>()
+
+const CLAIM = prepared<ClaimedEmail & Looked, ClaimValues>`
   with recursive me as materialized (
-    ${leaseOf(worker)}
+    ${leaseOf(claiming.worker)}
   ), excluded as materialized (
-    select ${projectsOfSql(except)} as projects
+    select ${projectsOfSql(claiming.except)} as projects
   ), ${skipScanCte('queues', {
     table: 'emails',
     by: ['project_id', 'stream_id'],
     columns: [sql`id`],
     order: ['lane', 'project_id', 'stream_id', 'id'],
-    where: sql`state = 'queued' and lane = ${priority}::smallint`,
-    from: sql`${fromProject}::uuid, ${fromStream}::uuid`,
+    where: sql`state = 'queued' and lane = ${claiming.priority}::smallint`,
+    from: sql`${claiming.fromProject}::uuid, ${claiming.fromStream}::uuid`,
     // An excluded project is one step, however many streams it has.
     after: sql`last.project_id, case when last.project_id = any((select projects from excluded)::uuid[]) then ${HIGHEST}::uuid else last.stream_id end`,
   })}, looked_at as materialized (
@@ -137,13 +136,13 @@ const claimStatement = fixedStatement(
     -- With the first queued email of each stream, so that the index entries of claimed emails before it are skipped only once.
     select project_id, stream_id, id, may_claim, has_rate, count(*) over ()::int as streams from (
       select q.*, least(a.may_claim, s.may_claim) as may_claim, a.has_rate
-      from looked_at q cross join lateral ${allowanceSql({ stream: sql`q`, priority, limit })} as a cross join lateral (
-        select case when q.stream_id = any(${trying}::uuid[]) then 1
-          when q.stream_id = any(${silent}::uuid[]) then 0 else ${limit}::int end as may_claim offset 0
+      from looked_at q cross join lateral ${allowanceSql({ stream: sql`q`, priority: claiming.priority, limit: claiming.limit })} as a cross join lateral (
+        select case when q.stream_id = any(${claiming.trying}::uuid[]) then 1
+          when q.stream_id = any(${claiming.silent}::uuid[]) then 0 else ${claiming.limit}::int end as may_claim offset 0
       ) as s
       where q.project_id <> all((select projects from excluded)::uuid[]) and least(a.may_claim, s.may_claim) > 0
         and (${runsFromId(sql`q.id`)} or exists (
-          select from emails where state = 'queued' and lane = ${priority}::smallint
+          select from emails where state = 'queued' and lane = ${claiming.priority}::smallint
             and (project_id, stream_id, id) >= (q.project_id, q.stream_id, ${WAITING_UP_TO}) and (project_id, stream_id) <= (q.project_id, q.stream_id)))
       limit ${MAX_STREAMS}
     ) as nearest
@@ -153,24 +152,24 @@ const claimStatement = fixedStatement(
     from waiting w cross join lateral (
       -- The rate is read again, under a lock: another worker may have used it. While it does, the stream waits.
       select case when w.has_rate then least(w.may_claim, coalesce((
-        select ${rateAllowance(limit)} from stream_rates r where r.project_id = w.project_id and r.id = w.stream_id for update skip locked
+        select ${rateAllowance(claiming.limit)} from stream_rates r where r.project_id = w.project_id and r.id = w.stream_id for update skip locked
       ), 0)) else w.may_claim end as may_claim offset 0
     ) as a cross join lateral (
       select project_id, id from emails
       -- Not "=": then the primary key would have this order too, and scanning it passes every email ever sent.
-      where state = 'queued' and lane = ${priority}::smallint
+      where state = 'queued' and lane = ${claiming.priority}::smallint
         and (project_id, stream_id, id) >= (w.project_id, w.stream_id, greatest(w.id, ${WAITING_UP_TO})) and (project_id, stream_id) <= (w.project_id, w.stream_id)
         and crashes < ${SUSPECT_CRASHES}
-      order by lane, project_id, stream_id, id limit least(ceil(${limit}::numeric / w.streams), a.may_claim)
+      order by lane, project_id, stream_id, id limit least(ceil(${claiming.limit}::numeric / w.streams), a.may_claim)
       for update skip locked
     ) as mine
-    limit ${limit}
+    limit ${claiming.limit}
   ), used as (
     update stream_rates r set unused_since = ${unusedSince} + make_interval(secs => c.emails * 60.0 / r.per_minute)
     from (select project_id, stream_id, count(*) as emails from chosen where has_rate group by 1, 2) as c
     where r.project_id = c.project_id and r.id = c.stream_id
   ), claimed as (
-    update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
+    update emails e set state = 'sending', worker = ${claiming.worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
     from chosen where e.project_id = chosen.project_id and e.id = chosen.id
     returning ${CLAIMED_COLUMNS}
   )
@@ -180,15 +179,12 @@ const claimStatement = fixedStatement(
     select streams, case when streams < ${MAX_STREAMS} then (
       select case when count(*) = ${MAX_LOOKED_AT} then max(project_id::text || stream_id::text) end from looked_at) end as "lookedUpTo"
     from (select count(*)::int as streams from waiting) as served
-  ) as looked left join claimed on true`,
-)
+  ) as looked left join claimed on true`
 
-export const CLAIMED_COLUMNS = sql`${ROW}, e.lane as priority, coalesce(e.send_at, e.created_at) as "createdAt",
-  coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
-
-/** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
+const SUSPECT_REST_MS = { first: SECOND, longest: MINUTE }
+/** Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES} and ${runsFromId(sql`id`)}
-  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))
+  and updated_at < now() - ${backoffSql(sql`crashes - ${sql.lit(SUSPECT_CRASHES)}`, SUSPECT_REST_MS)}
   and not exists (select from streams t where t.project_id = emails.project_id and t.id = emails.stream_id and ${isStopped})`
 
 /** With "order by", or the planner may scan all emails in the hope to find one early. */
@@ -218,12 +214,15 @@ const ABANDONED = sql`
 /** Takes over the emails of dead workers. Returns how many. */
 export const recoverFromDeadWorkers = (db: Pool, worker: number, failover: FailoverMode = 'auto') =>
   transact(db, async (tx) => {
-    const dead = await many<DeadWorker>(tx)`${prepared}
+    const dead = await many(
+      tx,
+      prepared<DeadWorker>`
       select worker, timeline <> ${CURRENT_TIMELINE} as "isSilent" from senders
       where worker <> ${worker} and ${hasCompared(worker)} and (
         lease_until < now() or (timeline <> ${CURRENT_TIMELINE}) is not true and ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
       for update skip locked
-    `
+    `,
+    )
     if (!dead.length) return 0
     if (dead.some(({ isSilent }) => isSilent)) await holdForSilent(tx, failover)
     const workers = dead.map((row) => row.worker)
@@ -249,7 +248,7 @@ export const wakeDeferred = (tx: Tx, limit: number) =>
  * know of them. Should the worker still process a released email, it gets no mark.
  */
 export const releaseUnheld = (tx: Tx, worker: number, heldIds: string[]) =>
-  sql`${prepared}
+  prepared`
     update emails set ${ABANDONED}
     where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[])) and ${hasCompared(worker)}
   `.execute(tx)

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import type { CamelRow } from '../../db/columns.ts'
-import { prepared, type Tx } from '../../db/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { insertRows, recordset } from '../../db/rows.ts'
 import { type NewActivity, recordActivities } from '../../events/activities.ts'
 import { randomDigits, uuidFromHex } from '../../lib/id.ts'
 import { KB } from '../../lib/text/units.ts'
@@ -42,17 +44,21 @@ export async function insertContents(tx: Tx, contents: NewContent[]) {
 }
 
 /** `large`: the message of the only content. */
-export const insertContentsSql = (contents: NewContent[], large?: Buffer) => sql`${prepared}
-    insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, headers, template_id,
-      template_version, preview_text, raw, raw_form, raw_tracked)
-    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId", "templateVersion", "previewText",
-      ${large ? sql`${large}::bytea` : sql`decode(raw, 'base64')`}, "rawForm", "rawTracked"
-    from jsonb_to_recordset(${JSON.stringify(contents.map((content) => contentRow(content, large !== undefined)))}::jsonb) as c(
-      "projectId" uuid, id uuid, type text, subject text, body text, "fromAddress" text, "fromName" text, "replyTo" text, headers jsonb,
-      "templateId" uuid, "templateVersion" int, "previewText" text, raw text, "rawForm" text, "rawTracked" boolean)`
+export const insertContentsSql = (contents: NewContent[], large?: Buffer) => {
+  const rows = contents.map((content) => contentRow(content, large !== undefined))
+  const raw = large ? sql`${large}::bytea` : sql`decode(r.raw, 'base64')`
+  return prepared`${insertRows('contents', rows, CONTENT_COLUMNS, { set: { raw }, more: { raw: 'text' } })}`
+}
 
-const contentRow = ({ raw, ...content }: NewContent, isLarge: boolean) =>
-  raw ? { ...content, raw: isLarge ? null : raw.bytes.toString('base64'), rawForm: raw.form, rawTracked: raw.isTracked } : content
+const CONTENT_COLUMNS = [
+  ...(['projectId', 'id', 'type', 'subject', 'body', 'fromAddress', 'fromName', 'replyTo', 'headers'] as const),
+  ...(['templateId', 'templateVersion', 'previewText', 'rawForm', 'rawTracked'] as const),
+]
+
+const contentRow = ({ raw, ...content }: NewContent, isLarge: boolean) => ({
+  ...content,
+  ...(raw && { raw: isLarge ? null : raw.bytes.toString('base64'), rawForm: raw.form, rawTracked: raw.isTracked }),
+})
 
 /** One statement per file: ten megabytes gain nothing from sharing one. */
 export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
@@ -94,8 +100,7 @@ export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail
         request_id, metered)
       select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, 'TRANSACTIONAL', e."messageId",
         ${sql.lit(PRIORITIES.transactional)}, e."projectId", e."requestId", ${METERED}
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
-        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "messageId" text, "requestId" text)
+      from ${recordset('emails', rows, ['projectId', 'id', 'contentId', 'toAddress', 'toName', 'vars', 'messageId', 'requestId'])} as e
       join ${contacts} as p on p.project_id = e."projectId" and p.email = e."toAddress"
       returning project_id, source_type, metered
     ), accepted as (
@@ -106,29 +111,46 @@ export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail
 /** Once committed, the emails are sent whatever happens to this process. Counts them, except for those that are skipped and tests. */
 export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   if (!emails.length) return
-  const rows = emails.map(({ fromDomain, messageId, ...email }) => ({
-    ...email,
-    ...streamOf(email, email.projectId),
-    messageId: messageId ?? newMessageId(email.id, fromDomain),
-  }))
-  await sql`${prepared}
+  const metered = sql`case when r.error is null and not r.test then ${METERED} end`
+  await prepared`
     with queued as (
-    insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, campaign_id, workflow_execution_id,
-      workflow_id, message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, follows_contact, metered, send_at, due_at)
-    select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "campaignId",
-      "workflowExecutionId", "workflowId", "messageId", case when skipped is not null then 'skipped' when "sendAt" is not null then 'deferred' else 'queued' end, skipped, skipped, priority, "streamId",
-      coalesce(test, false), "requestId", coalesce("onlyVars", false), coalesce("followsContact", false),
-      case when skipped is null and test is not true then ${METERED} end, "sendAt", case when skipped is null then "sendAt" end
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
-      "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
-      "campaignId" uuid, "workflowExecutionId" uuid, "workflowId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
-      "requestId" text, "onlyVars" boolean, "followsContact" boolean, "sendAt" timestamptz)
-    returning project_id, source_type, metered
+      ${insertRows('emails', emails.map(emailRow), EMAIL_COLUMNS, { set: { metered } })}
+      returning project_id, source_type, metered
     )
     ${insertAcceptedSql(sql`select project_id, source_type from queued where metered`)}
   `.execute(tx)
   const skips = emails.filter(({ skipped, test }) => skipped && !test)
   await recordActivities(tx, skips.map(activityOf))
+}
+
+const EMAIL_COLUMNS = [
+  ...([
+    'projectId',
+    'id',
+    'contentId',
+    'contactId',
+    'toAddress',
+    'toName',
+    'vars',
+    'sourceType',
+    'campaignId',
+    'workflowExecutionId',
+  ] as const),
+  ...(['workflowId', 'messageId', 'state', 'error', 'errorCode', 'lane', 'streamId', 'test', 'requestId', 'onlyVars'] as const),
+  ...(['followsContact', 'sendAt', 'dueAt'] as const),
+]
+
+function emailRow({ fromDomain, messageId, skipped, vars, onlyVars = false, followsContact = false, ...email }: NewEmail) {
+  const { priority: lane, streamId } = streamOf(email, email.projectId)
+  const { test = false, sendAt = null } = email
+  return {
+    ...email,
+    ...{ test, sendAt, lane, streamId, onlyVars, followsContact },
+    messageId: messageId ?? newMessageId(email.id, fromDomain),
+    ...(skipped
+      ? { state: 'skipped', error: skipped, errorCode: skipped }
+      : { state: sendAt ? 'deferred' : 'queued', vars, dueAt: sendAt }),
+  }
 }
 
 const activityOf = ({ projectId, id, contactId, skipped, sourceType }: NewEmail): NewActivity => ({

@@ -1,4 +1,5 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
+import { prepared } from '../../db/prepared.ts'
 
 /**
  * Planner settings for statements that look up rows by their keys. The statistics of a queue are always stale, and a prepared statement keeps its
@@ -13,10 +14,11 @@ export const KEYED_PLANS = {
   jit: 'off',
 }
 
-/**
- * Rows to be looked up in a table by a prepared statement, `count` of them. The planner sees a single row: to it a limit that it does not know is a
- * tenth, and a set of JSON has a hundred rows. For one row it always uses the key. Seeing a hundred it would walk the whole index of a table
- * that is small when the plan is made.
- */
-export const fewRows = (rows: RawBuilder<unknown>, count: number) =>
-  sql`(select * from (select * from ${rows} limit ${count}) as tenth limit ${count})`
+/** For statements that read the first rows of an index, too: without sorting, nothing but the index gives them in their order. */
+const INDEXED_PLANS = { ...KEYED_PLANS, enable_sort: 'off', enable_incremental_sort: 'off' }
+
+/** The first statement of a transaction whose others read rows along indexes. */
+export const alongIndexes = (more: Record<string, string> = {}) => {
+  const settings = Object.entries({ ...INDEXED_PLANS, ...more })
+  return prepared`select ${sql.join(settings.map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`))}`
+}

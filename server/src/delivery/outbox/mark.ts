@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { many, type Pool, prepared } from '../../db/index.ts'
+import { many, type Pool } from '../../db/index.ts'
+import { given, prepared } from '../../db/prepared.ts'
+import { fewRows, recordset } from '../../db/rows.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { isSuppressedSql } from '../rules/may-send.ts'
 import { type Permit, permitSince } from '../transport/transport.ts'
 import type { ClaimedEmail } from './claim.ts'
-import { fewRows } from './keyed-plans.ts'
 import { isStopped } from './streams/stream-allowance.ts'
 
 type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts' | 'toAddress'> & {
@@ -58,13 +58,17 @@ export function createMark(db: Pool, worker: number) {
 const isHeldByOther = sql`exists (
   select from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.id <> h.contact_id)`
 
-const markStatement = fixedStatement(
-  ({ emails, count, worker }: { emails: string; count: number; worker: number }) => sql<{ id: string; attempts: number }>`${prepared}
+type Marking = { emails: EmailToMark[]; count: number; worker: number }
+const marking = given<Marking>()
+
+const MARK = prepared<{ id: string; attempts: number }, Marking>`
     with emails_to_mark as materialized (
       select * from ${fewRows(
-        sql`jsonb_to_recordset(${emails}::jsonb)
-          as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)`,
-        count,
+        recordset('emails', marking.emails, ['projectId', 'id', 'attempts', 'toAddress', 'subject'], {
+          needsConsent: 'boolean',
+          streamId: 'uuid',
+        }),
+        marking.count,
       )} as m
     ), open_streams as materialized (
       select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
@@ -78,7 +82,7 @@ const markStatement = fixedStatement(
       from emails_to_mark m join emails e on e.project_id = m."projectId" and e.id = m.id
       where e.attempts = m.attempts and e.handed_over_at is null
         -- One expression, or the planner scans the index of everything this worker has held lately.
-        and case when e.state = 'sending' then e.worker end = ${worker}
+        and case when e.state = 'sending' then e.worker end = ${marking.worker}
         and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
       order by e.project_id, e.id for no key update -- consistent lock order: avoids deadlocks
     ), allowed as materialized (
@@ -96,14 +100,13 @@ const markStatement = fixedStatement(
     update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject), to_address = a."toAddress",
       follows_contact = false
     from allowed a where e.project_id = a.project_id and e.id = a.id
-    returning e.id, e.attempts`,
-)
+    returning e.id, e.attempts`
 
 const attemptOf = ({ id, attempts }: { id: string; attempts: number }) => `${id} ${attempts}`
 
 async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
   // A single statement is its own transaction, committed when its result arrives.
-  const marked = await many(db, markStatement({ emails: JSON.stringify(emails), count: emails.length, worker }))
+  const marked = await many(db, MARK.with({ emails, count: emails.length, worker }))
   // A worker that lost its lease may have an earlier attempt of the same email in hand: only the one that is marked leaves, and once.
   const unused = new Set(marked.map(attemptOf))
   return emails.map((email) => ({ value: unused.delete(attemptOf(email)) }))

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { columns, type RowOf } from '../../db/columns.ts'
 import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
 import { inTurnSql, ownerSql } from '../../ledger/owner-sql.ts'
+import { backoffMs } from '../../lib/concurrency/backoff.ts'
 import { CLAIMED_COLUMNS, type ClaimedEmail, SUSPECT_CRASHES } from './claim.ts'
 import { HELD, IS_HELD, type RefusalTiming, seconds } from './refusals/hold.ts'
 import { isStopped } from './streams/stream-allowance.ts'
@@ -146,7 +147,7 @@ type Findings = {
 }
 
 /**
- * What the probe of a pause has shown. `end`: the domain sends again. If a held email was accepted, its settlement has queued the others again; else
+ * The verdict of the probe of a pause. `end`: the domain sends again. If a held email was accepted, its settlement has queued the others again; else
  * they are asked again, each of them. `pause`: still open, and the pause doubles. `retry`: the probe did not get to the server, or could not be claimed,
  * so another follows soon. `requeue`: nothing can show it, since the streams of all held emails are stopped. The domain must not wait for the person
  * who stopped them: the held refusals are dropped and their emails queued again, in the streams that are stopped. When these go on, the emails are
@@ -202,7 +203,7 @@ const requeueHeld = (tx: Tx, { projectId, domain, fingerprint }: VerifyingPause)
   `.execute(tx)
 
 const durationOf = (failedProbes: number, { pauseMs, maxPauseMs }: RefusalTiming) =>
-  Math.min(maxPauseMs, pauseMs * 2 ** Math.min(failedProbes, 30))
+  backoffMs(failedProbes, { first: pauseMs, longest: maxPauseMs })
 
 /** Gives the probe of a pause back: it was not sent. */
 export const returnProbe = (tx: Tx, { projectId, domain }: VerifyingPause) =>

@@ -20,7 +20,7 @@ const isResendableSql = ({ projectId, campaignId, includeUnknown }: Resend) => {
 }
 
 /**
- * Queues up to `limit` failed emails of a campaign again; returns how many. The schedule of retries and the expiry start anew. The Message-ID
+ * Queues up to `limit` failed emails of a campaign again; returns how many. The schedule of retries and the expiry start again. The Message-ID
  * stays, and so does the number of attempts, which tells the attempts of a worker that comes back late from new ones.
  */
 export const requeueFailed = (tx: Tx, { limit, ...resend }: Resend & { limit: number }) =>

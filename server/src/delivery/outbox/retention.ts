@@ -30,7 +30,7 @@ export const dropOldMessages = (tx: Tx, limit: number) =>
 /** The emails of a project between two ids, without them. */
 type EmailRange = { projectId: string; after: string; before: Date; limit: number }
 type RemovedPage = {
-  /** The last email looked at; null when there are no more. */
+  /** The last email looked at; null at the end. */
   last: string | null
   removed: string[]
 }

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { isPermanent } from '../../db/errors/sql-state.ts'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { many, type Pool, prepared, transact, transactAtOnce } from '../../db/index.ts'
+import { many, type Pool, transact, transactAtOnce } from '../../db/index.ts'
+import { given, prepared } from '../../db/prepared.ts'
+import { fewRows, recordset } from '../../db/rows.ts'
 import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/concurrency/batch.ts'
 import { newId } from '../../lib/id.ts'
 import { storable } from '../../lib/text/storable.ts'
-import { fewRows } from './keyed-plans.ts'
 import { insertEntriesSql } from './outcomes/email-ledger.ts'
 import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './outcomes/ended.ts'
 import { settleByEvidence } from './outcomes/evidence.ts'
@@ -70,9 +70,7 @@ async function settle(db: Pool, settlements: Settlement[], { timing, isOnWire }:
   // Of several attempts of one email, the accepted one counts: the statement would take any.
   const accepted = new Set(settlements.flatMap(({ id, state }) => (state === 'sent' ? [id] : [])))
   const ending = settlements.filter(({ id, state, refusal }) => !refusal && (state === 'sent' || !accepted.has(id)))
-  const ended = ending.length
-    ? await many(db, settleStatement({ rows: JSON.stringify(rowsOf(ending)), count: ending.length }, partsFor(ending)))
-    : []
+  const ended = ending.length ? await many(db, settleSql(partsFor(ending)).with({ rows: rowsOf(ending), count: ending.length })) : []
   const settled = new Set(ended.map(({ id }) => id))
   // Refusals are rare. After the others: accepted recipients end a streak, and `holdSql` knows which refusals they follow.
   if (settlements.some(({ refusal }) => refusal))
@@ -99,7 +97,29 @@ const rowsOf = (settlements: Settlement[]) =>
     eventId: newId(),
   }))
 
-/** Parts of the statement that few batches need: an empty part costs time too. */
+/** What a settlement has beside columns of its email. */
+const GIVEN = {
+  ...({
+    code: 'text',
+    waitSeconds: 'float8',
+    failed: 'boolean',
+    unknownRecipient: 'boolean',
+    toAddress: 'text',
+    putBack: 'boolean',
+  } as const),
+  ...({ timedOut: 'boolean', eventId: 'uuid', domain: 'text', wasHeld: 'boolean', secondsSinceBegin: 'float8' } as const),
+}
+
+const recordSkippedCte = sql`, new_activities as materialized (
+      select "projectId" as project_id, "eventId" as id, 'email.skipped' as type, "contactId" as contact_id,
+        facts || jsonb_build_object('reason', error) as data
+      from settled where state = 'skipped' and not test
+    ), ${recordActivitiesCte(sql`new_activities`)}`
+
+type Settling = { rows: ReturnType<typeof rowsOf>; count: number }
+const settling = given<Settling>()
+
+/** Few batches need these parts: an empty one costs time too. */
 type SettleParts = { hasSkipped: boolean; wereHeld: boolean }
 
 const partsFor = (settlements: Settlement[]): SettleParts => ({
@@ -107,8 +127,10 @@ const partsFor = (settlements: Settlement[]): SettleParts => ({
   wereHeld: settlements.some(({ wasHeld }) => wasHeld),
 })
 
-const settleStatement = fixedStatement(
-  ({ rows, count }: { rows: string; count: number }, { hasSkipped, wereHeld }: SettleParts) => sql<{ id: string }>`${prepared}
+const statements: Record<string, ReturnType<typeof prepared<{ id: string }, Settling>>> = {}
+
+const settleSql = ({ hasSkipped, wereHeld }: SettleParts) =>
+  (statements[`${hasSkipped} ${wereHeld}`] ??= prepared<{ id: string }, Settling>`
     with settled as (
       update emails e set
         state = case when ${KEEPS_COMING_BACK} then 'deferred' else s.state end,
@@ -130,11 +152,8 @@ const settleStatement = fixedStatement(
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
       from ${fewRows(
-        sql`jsonb_to_recordset(${rows}::jsonb) as r(
-          "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8,
-          failed boolean, "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid, domain text,
-          "wasHeld" boolean, "secondsSinceBegin" float8)`,
-        count,
+        recordset('emails', settling.rows, ['projectId', 'id', 'attempts', 'state', 'error', 'subject', 'providerId'], GIVEN),
+        settling.count,
       )} as s
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
@@ -154,11 +173,4 @@ const settleStatement = fixedStatement(
     ), ended_streaks as (
       ${endStreaksSql}
     )${hasSkipped ? recordSkippedCte : sql``}${wereHeld ? releaseHeldCtes : sql``}${acceptedAfterCte({ wereHeld })}
-    select id from settled`,
-)
-
-const recordSkippedCte = sql`, new_activities as materialized (
-      select "projectId" as project_id, "eventId" as id, 'email.skipped' as type, "contactId" as contact_id,
-        facts || jsonb_build_object('reason', error) as data
-      from settled where state = 'skipped' and not test
-    ), ${recordActivitiesCte(sql`new_activities`)}`
+    select id from settled`)

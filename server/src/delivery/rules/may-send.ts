@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, many } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 
 /** Whether a recipient may get an email: one rule for requests, campaigns, workflows and sending, as a function and as SQL. */
 
@@ -17,7 +18,7 @@ export type SkipReason = Exclude<(typeof REASONS)[number], 'topic_unsubscribed'>
 type Holds<Truth> = { [Reason in (typeof REASONS)[number]]?: Truth | undefined }
 const inOrder = (holds: Holds<unknown>) => REASONS.filter((reason): reason is SkipReason => Boolean(holds[reason]))
 
-/** What is known about a recipient. A fact that is not given is not asked: suppression, for example, only when an email is sent. */
+/** Facts about a recipient. A fact that is not given is not asked: suppression, for example, only when an email is sent. */
 export type RecipientFacts = { hasContact?: boolean; invalid?: boolean; suppressed?: boolean; subscribed?: boolean }
 
 /**
@@ -95,5 +96,5 @@ export async function findSubscribers(db: Db, recipients: Recipient[]) {
 
 const subscribersSql = (recipients: Recipient[]) => sql<Recipient>`
   select c.project_id as "projectId", c.email from contacts c
-  join jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb) as r("projectId" uuid, email text) on c.project_id = r."projectId" and c.email = r.email
+  join ${recordset('contacts', recipients, ['projectId', 'email'])} as r on c.project_id = r."projectId" and c.email = r.email
   where c.subscribed`

@@ -47,6 +47,6 @@ const EXPIRY_FROM = sql`(
     then 'infinity' else t.expiry_from end
   from streams t where t.project_id = q.project_id and t.id = q.stream_id)`
 
-/** A resend of a campaign starts the time anew; that of a scheduled email starts when it is due. */
+/** A resend of a campaign restarts the time; that of a scheduled email starts when it is due. */
 const QUEUED_AT = sql`coalesce(requeued_at, send_at, created_at)`
 const EXPIRY = sql`now() - make_interval(days => ${EXPIRES_AFTER_DAYS})`

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
-import { fixedStatement } from '../../db/fixed-statement.ts'
-import { type Db, many, prepared } from '../../db/index.ts'
+import { type Db, many } from '../../db/index.ts'
+import { given, prepared } from '../../db/prepared.ts'
+import { fewRows, recordset } from '../../db/rows.ts'
 import { findVerified, type SenderDomain } from '../../domains/verified.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { DAY } from '../../lib/text/units.ts'
 import type { TrackingSetting } from '../message/links/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, Contents } from '../outbox/contents/content.ts'
-import { fewRows } from '../outbox/keyed-plans.ts'
 import { EXPIRES_AFTER_DAYS } from '../outbox/outcomes/ended.ts'
 import type { EmailErrorCode } from '../outbox/outcomes/error-code.ts'
 import type { ContactVariables } from '../outbox/own-variables.ts'
@@ -126,23 +126,20 @@ const CONTACT_COLUMNS = sql`c.id as "contactId", c.email as "contactEmail", c.su
 /** An email that follows its contact goes to the address that the contact has now. */
 const ADDRESS = sql`case when m."followsContact" and c.id is not null then c.email else m."toAddress" end`
 
-const readFacts = (db: Db, emails: ClaimedEmail[]) =>
-  many(db, factsStatement({ emails: JSON.stringify(emails.map(keysOf)), count: emails.length }))
+type Asked = { emails: ReturnType<typeof keysOf>[]; count: number }
+const asked = given<Asked>()
 
-const factsStatement = fixedStatement(
-  ({ emails, count }: { emails: string; count: number }) => sql<Facts>`${prepared}
+const FACTS = prepared<Facts, Asked>`
     select m."projectId", m.id, p.disabled, p.tracking, ${ADDRESS} as address,
       ${addressFactsSql(sql`m."projectId"`, ADDRESS)},
       not m."followsContact" and c.email <> m."toAddress" and exists (
         select from contacts o where o.project_id = m."projectId" and o.email = m."toAddress" and not o.subscribed) as "heldByUnsubscribed",
       ${CONTACT_COLUMNS}
-    from ${fewRows(
-      sql`jsonb_to_recordset(${emails}::jsonb) as r("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text, "followsContact" boolean)`,
-      count,
-    )} as m
+    from ${fewRows(recordset('emails', asked.emails, ['projectId', 'id', 'contactId', 'toAddress', 'followsContact']), asked.count)} as m
     left join projects p on p.id = m."projectId" and p.deleted_at is null
-    left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"`,
-)
+    left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"`
+
+const readFacts = (db: Db, emails: ClaimedEmail[]) => many(db, FACTS.with({ emails: emails.map(keysOf), count: emails.length }))
 
 /** An email whose refusal is held is sent again to the address that was refused: another one would prove nothing. */
 const keysOf = ({ projectId, id, contactId, toAddress, followsContact, wasHeld }: ClaimedEmail) => ({

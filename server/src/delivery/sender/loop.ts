@@ -140,7 +140,7 @@ export async function startSender(options: Options) {
   const releaseUnheld = () => reconciler.run().catch((err) => log.warn({ err }, 'could not release emails on shutdown'))
 
   return {
-    /** Claims no more, releases at once whatever is not handed over, and waits for the replies to the rest. */
+    /** Stops claiming, releases at once whatever is not handed over, and waits for the replies to the rest. */
     async stop() {
       stopping.abort()
       onRoom()

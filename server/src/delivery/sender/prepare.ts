@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../db/index.ts'
 import { groupBy } from '../../lib/collections/group-by.ts'
-import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
 import { crash } from '../../lib/crash-point.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import type { Log } from '../../lib/process/log.ts'
 import { MB, MINUTE } from '../../lib/text/units.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
@@ -47,7 +47,7 @@ type Deps = {
  * Large contents that are read and built at once, and very large ones: a message of 40 MB is in memory several times. Owners take turns. The waits
  * end when the process stops; the emails are then given back.
  */
-const LARGE_AT_ONCE = { slots: 4, maxWaiting: 10_000, maxWaitMs: 10 * MINUTE }
+const LARGE_AT_ONCE = { slots: 4, maxWaiting: 5_000, maxWaitMs: 10 * MINUTE }
 const VERY_LARGE = 4 * MB
 /** Poll interval while there is no room. */
 const FULL_MS = 20
@@ -55,8 +55,8 @@ const FULL_MS = 20
 /** The first half of the pipeline: gate, render, build. */
 export function createPrepare({ db, health, log, ownerOf, contents, settle, builder, timeouts }: Deps) {
   const sizes = createRenderedSizes()
-  const large = createFairQueue(LARGE_AT_ONCE)
-  const veryLarge = createFairQueue({ ...LARGE_AT_ONCE, slots: 1 })
+  const large = createFairSemaphore(LARGE_AT_ONCE)
+  const veryLarge = createFairSemaphore({ ...LARGE_AT_ONCE, slots: 1 })
 
   /**
    * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
@@ -110,7 +110,7 @@ export function createPrepare({ db, health, log, ownerOf, contents, settle, buil
     }
     while (waiting.length) {
       await untilRoom(context, [email], true)
-      await (content.unreadBytes > VERY_LARGE ? veryLarge : large).run(ownerOf(email.projectId), email.priority, prepareGroup)
+      await (content.unreadBytes > VERY_LARGE ? veryLarge : large)(ownerOf(email.projectId), prepareGroup, { priority: email.priority })
     }
   }
 

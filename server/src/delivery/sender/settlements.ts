@@ -7,7 +7,7 @@ import { type Disposition, waitBeforeRetry } from '../transport/classify.ts'
 import type { RefusedByGate } from './gate.ts'
 import type { HeldBack } from './limits/health.ts'
 
-// What the outcome of each step of sending means for the row of the email. Pure.
+// The meaning of the outcome of each step of sending for the row of the email. Pure.
 
 export const settlementOfRefused = ({ email, address, error, ...outcome }: RefusedByGate): Settlement => ({
   ...idOf(email),

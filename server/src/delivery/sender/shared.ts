@@ -15,7 +15,7 @@ export type SenderTask =
   | 'sendingPauses'
   | 'heldRefusals'
 
-/** What the parts of the sender of this worker have in common. */
+/** Shared by the parts of the sender of this worker. */
 export type SenderShared = {
   db: Pool
   worker: number

@@ -44,7 +44,7 @@ type Deps = SenderShared & {
   onQueued: () => void
 }
 
-/** What a worker does by the clock beside sending. */
+/** Periodic work of a sender beside sending. */
 export function createSenderTasks(deps: Deps) {
   const { db, log, worker, failover, fence, transport, timing, health, pace, dispatcher, verifier, suspects, onQueued, stopping, isDue } =
     deps

@@ -2,12 +2,12 @@ import { HOUR, MINUTE, SECOND } from '../../lib/text/units.ts'
 import { isPlainRefusal } from './plain-refusal.ts'
 import type { SendOutcome } from './transport.ts'
 
-/** What to do with an email after an attempt, and what the reply was about. */
+/** The decision about an email after an attempt, and the subject of the reply. */
 export type Disposition = {
   action: 'sent' | 'retry' | 'fail' | 'unknown' | 'put-back'
   reason: string | null
   /**
-   * What the refusal concerns. `provider`: our connection or account. `sender-domain`: the domain in MAIL FROM. Neither counts against the
+   * The subject of the refusal. `provider`: our connection or account. `sender-domain`: the domain in MAIL FROM. Neither counts against the
    * email. `recipient` and `email` do.
    */
   about?: 'provider' | 'sender-domain' | 'recipient' | 'email'
@@ -21,13 +21,13 @@ export type Disposition = {
   quotaUsedUp?: boolean
   /** A refusal that other emails of the sender domain may get too. Many identical ones in a row pause that domain. */
   repeatable?: boolean
-  /** Of refusals that are counted: equal for replies that differ only in addresses, hosts, ids and numbers. */
+  /** Only for refusals that are counted: equal for replies that differ only in addresses, hosts, ids and numbers. */
   fingerprint?: string
-  /** Of refusals that are counted: the reply says nothing but that the recipient is unknown. */
+  /** Only for refusals that are counted: the reply says nothing but that the recipient is unknown. */
   plain?: boolean
 }
 
-/** What a rule says about a reply. The rest follows from its text. */
+/** The result of a rule for a reply. The rest follows from its text. */
 export type Means = Omit<Disposition, 'reason' | 'fingerprint' | 'plain'>
 type Rule = { when: { test(text: string, recipient: string): boolean }; means: Means }
 

@@ -186,7 +186,7 @@ function withoutNames(reply: string, recipient: string) {
     .join(' ')
 }
 
-/** What stands around a name. `before` and `after` see some characters only: so the time is linear. */
+/** The text around a name. `before` and `after` see some characters only: so the time is linear. */
 type Around = { before: RegExp; after: RegExp }
 const SEEN = 20
 const IN_NAME: Around = { before: /(?<![\p{L}\p{N}.-])$/u, after: /^(?![\p{L}\p{N}-])/u }

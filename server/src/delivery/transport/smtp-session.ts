@@ -33,7 +33,7 @@ type Opened = SMTPConnection & {
 }
 
 /**
- * Takes the socket of an open connection over from nodemailer, which has read the greeting, switched to TLS and logged in. What remains of SMTP is
+ * Takes the socket of an open connection over from nodemailer, which has read the greeting, switched to TLS and logged in. The rest of SMTP is
  * the same few lines for each message. A general client passes every message through streams, which takes three times as much CPU.
  */
 export function takeOver(connection: SMTPConnection) {

@@ -14,7 +14,7 @@ export type OutgoingMessage = {
   message: Buffer
   /** No line begins with a dot, as in every message that we compose: nothing has to be escaped. */
   isWireForm?: boolean
-  /** What a message of others needs of the server: 8BITMIME for its body, or SMTPUTF8 for its headers. */
+  /** Extension that a submitted message needs: 8BITMIME for its body, or SMTPUTF8 for its headers. */
   form?: '8bit' | 'utf8'
   /** The same message for a server without 8BITMIME. */
   to7bit?: () => Promise<Buffer>

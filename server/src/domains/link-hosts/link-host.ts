@@ -46,7 +46,7 @@ const lockClaims = (tx: Tx, { projectId, id }: DomainRow, host: string | null) =
 type Claim = { projectId: string; domainId: string; domain: string; reason: string }
 
 /**
- * Of two domains above the same host, the longer one is closer to it, and its owner decides about the name. A claim without any proof gives
+ * The longer one of two domains above the same host is closer to it, and its owner decides about the name. A claim without any proof gives
  * way to each verified domain.
  */
 async function releaseClaims(tx: Tx, { projectId, id, domain }: DomainRow, host: string) {

@@ -30,7 +30,7 @@ export function linkHostRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  /** Of the host that the request names. */
+  /** The proof for the host named by the request. */
   app.get(PROOF_PATH, { config: ANYONE, schema: { hide: true } }, async (req, reply) => {
     const [host] = linkHostsOf(req) ?? notFound('route', PROOF_PATH)
     return reply.type('text/plain').send(secrets.sign('link-host', host!))

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { isPermanent } from '../../db/errors/sql-state.ts'
 import { many, maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
+import { backoffMs } from '../../lib/concurrency/backoff.ts'
 import type { Dns } from '../../lib/network/dns.ts'
 import type { Log } from '../../lib/process/log.ts'
 import { DAY, SECOND } from '../../lib/text/units.ts'
@@ -28,8 +30,7 @@ export const FAILED_AFTER_SECONDS = (30 * DAY) / SECOND
 /** Longer than any check takes: a check that is still running by then died with its process. */
 const CHECK_TIMEOUT_SECONDS = 30
 /** Poll interval while another process runs the check; it doubles up to the maximum. */
-const POLL_MS = 100
-const MAX_POLL_MS = 1_000
+const POLL_MS = { first: 100, longest: 1_000 }
 
 /**
  * Looks up all records now, or waits for the result of a check that is already running. Undefined when the domain was removed. Requests for
@@ -68,14 +69,14 @@ const startCheck = (tx: Tx, { projectId, id }: DomainRow) =>
 
 /** Waits for the check of another process. Holds no connection between two polls. */
 async function awaitCheck(db: Pool, { projectId, id }: DomainRow): Promise<DomainRow | undefined | 'given up'> {
-  for (let wait = POLL_MS; ; wait = Math.min(2 * wait, MAX_POLL_MS)) {
+  for (let polls = 0; ; polls++) {
     const row = await maybeOne<DomainRow & { running: boolean | null; hasEnded: boolean }>(db)`
       select ${DOMAIN_COLUMNS}, ${isCheckRunning} as "running", last_checked_at >= check_began_at as "hasEnded"
       from domains where project_id = ${projectId} and id = ${id}
     `
     if (!row || row.hasEnded) return row
     if (!row.running) return 'given up'
-    await sleep(wait)
+    await sleep(backoffMs(polls, POLL_MS))
   }
 }
 
@@ -202,8 +203,10 @@ function settle(tx: Tx, ended: FinishedCheck[], proof: 'dns' | 'ses') {
         last_checked_at = now(),
         next_check_at = now() + make_interval(secs => ${CHECK_INTERVAL_SECONDS}),
         updated_at = case when d.status <> c.status then now() else d.updated_at end
-      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as c(
-        "projectId" uuid, id uuid, "checkNumber" int, status text, failures int, "lastError" text, findings jsonb, tokens jsonb, zone text)
+      from ${recordset('domains', given, ['projectId', 'id', 'checkNumber', 'status', 'failures', 'lastError', 'findings'], {
+        tokens: 'jsonb',
+        zone: 'text',
+      })} as c
       where d.project_id = c."projectId" and d.id = c.id and d.check_number = c."checkNumber"
       returning d.*
     )

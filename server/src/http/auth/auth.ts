@@ -66,7 +66,7 @@ export function authenticate(app: App, deps: Deps) {
     try {
       return await work()
     } catch (err) {
-      // What it may do is cached, too.
+      // Its rights are cached, too.
       if (!(err instanceof StaleKey || (err as { code?: string }).code === 'INSUFFICIENT_SCOPE')) throw err
       remembered.delete(readBearer(this))
       await findKey(this)

@@ -2,7 +2,7 @@ import type { RouteOptions } from 'fastify'
 import type { Scope } from './scopes.ts'
 
 /**
- * Who may call a route:
+ * Callers of a route:
  * - `anyone`: no credentials, from anywhere (health, webhooks, public pages)
  * - `visitor`: no credentials, but not from another web site (sign-in and the like)
  * - `session`: a signed-in person; with `role`, one who has at least that role in the project `:id`
@@ -16,24 +16,24 @@ export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
 export type AuditAction = `${string}.${string}`
 
 /**
- * Whose sender domain a route asks a key for:
+ * Sender domains that a route asks a key for:
  * - `stored`: that of the record, as it is stored
  * - `new`: that of the request, or of what it makes
  * - `live`: those of everything enabled, SCHEDULED or SENDING that the change changes; such a change needs the scope `send`, too
  */
 type SenderQuestion = 'stored' | 'new' | 'live'
 
-/** What every route states about itself. `docs/keys.md` tells users; golden lists show all routes. */
+/** The declaration of a route. `docs/keys.md` tells users; golden lists show all routes. */
 export type RouteDeclaration = {
   caller: Caller
   /** The least role of a person in the project. Null: the route is of no project, or not for people. */
   role: Role | null
-  /** What a secret key needs: one of several scopes, or `all` of them. Null: the route is not for secret keys. */
+  /** Scopes that a secret key needs: one of several, or `all` of them. Null: the route is not for secret keys. */
   scope: Scope | readonly Scope[] | { all: readonly Scope[] } | null
   /** Whether a GET is open to keys with `read`: never secrets, sources of messages, or exports. */
   read: boolean
   senders: 'none' | readonly SenderQuestion[]
-  /** Whether the route only stops or reduces what is sent: always, or with some requests. What only stops needs no `send`. */
+  /** Whether the route only stops or reduces what is sent: always, or with some requests. A request that only stops needs no `send`. */
   stops: 'never' | 'some' | 'always'
   /** The action that the audit trail of the project has for a request. The handler writes by `req.db`. */
   audit: AuditAction | null

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { many, orFail, prepared, type Tx } from '../../db/index.ts'
+import { many, orFail, type Tx } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { AppError } from '../../lib/errors/errors.ts'
 import type { CallingProject } from './key-lookup.ts'
 
@@ -20,13 +21,15 @@ export class StaleKey extends AppError {
  */
 export async function checkCallers(tx: Tx, callers: CallerProject[], lockTimeoutMs: number) {
   const keyIds = [...new Set(callers.flatMap(({ keyId }) => keyId ?? []))]
-  const rows = await many<{ id: string; keyVersion: number; disabled: boolean; keys: Record<string, number> | null; now: Date }>(
+  type Row = { id: string; keyVersion: number; disabled: boolean; keys: Record<string, number> | null; now: Date }
+  const rows = await many(
     tx,
-  )`${prepared}
+    prepared<Row>`
     select p.id, p.key_version as "keyVersion", p.disabled, now() as now, set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true),
       (select jsonb_object_agg(k.id, k.version) from api_keys k where k.project_id = p.id and k.id = any(${keyIds}::uuid[])) as keys
     from projects p where p.id = any(${[...new Set(callers.map(({ id }) => id))]}::uuid[]) and p.deleted_at is null
-  `
+  `,
+  )
   const known = new Map(rows.map((row) => [row.id, row]))
   const refusals = callers.map(({ id, keyId, keyVersion, keyUntil }) => {
     const project = known.get(id)
@@ -42,7 +45,7 @@ export function requireCallers(callers: CallerProject[], lockTimeoutMs: number) 
   const distinct = [
     ...new Map(callers.map((caller) => [`${caller.id} ${caller.keyId} ${caller.keyVersion} ${caller.keyUntil}`, caller])).values(),
   ]
-  return sql<{ now: Date }>`${prepared}
+  return prepared<{ now: Date }>`
     select now() as now, set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true), ${orFail(sql`count(*) = ${distinct.length}`)}
     from unnest(${distinct.map(({ id }) => id)}::uuid[], ${distinct.map(({ keyId }) => keyId)}::uuid[],
         ${distinct.map(({ keyVersion }) => keyVersion)}::int[], ${distinct.map(({ keyUntil }) => keyUntil?.toISOString() ?? null)}::timestamptz[])

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { maybeOne, type Pool, prepared } from '../../db/index.ts'
+import { maybeOne, type Pool } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { ownerSql } from '../../ledger/owner-sql.ts'
 import type { Scope } from './scopes.ts'
 
@@ -10,7 +11,7 @@ export type CallingProject = {
   disabled: boolean
   /** The API key of the request; null for the pair of the project, and for a session. */
   keyId: string | null
-  /** Of the key, or of the pair. */
+  /** The version of the key, or of the pair. */
   keyVersion: number
   /** When the key ends, by its expiry or by the grace period after a rotation. */
   keyUntil: Date | null
@@ -22,7 +23,7 @@ export type CallingProject = {
 
 const PROJECT = sql`p.id, ${ownerSql(sql`p.id`)} as owner, p.disabled`
 
-/** Of the pair, and of sessions. */
+/** Columns for the pair, and for sessions. */
 export const WITHOUT_LIMITS = sql`${PROJECT}, null::uuid as "keyId", p.key_version as "keyVersion", null::timestamptz as "keyUntil",
   null::text[] as scopes, null::text[] as "senderDomains", null::text[] as networks`
 
@@ -40,8 +41,11 @@ const HASH_OF_PAIR = { public: sql.ref('p.public_key_hash'), secret: sql.ref('p.
 /** One statement for the key of the pair and the others: this runs on most requests. */
 export function findByKey(db: Pool, prefix: 'pk' | 'sk', hashes: Buffer[]) {
   const kind = prefix === 'pk' ? 'public' : 'secret'
-  return maybeOne<CallingProject>(db)`${prepared}
+  return maybeOne(
+    db,
+    prepared<CallingProject>`
     select ${WITHOUT_LIMITS} from projects p where ${HASH_OF_PAIR[kind]} = any(${hashes}) and p.deleted_at is null
     union all ${byApiKey(kind, hashes)}
-  `
+  `,
+  )
 }

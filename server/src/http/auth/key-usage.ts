@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { OF_DELETED_PROJECT, type WipeScope, wipeRows } from '../../db/wipe-rows.ts'
 import { createCache } from '../../lib/collections/cache.ts'
 import type { Log } from '../../lib/process/log.ts'
@@ -57,7 +58,7 @@ async function writePairUses(tx: Tx, all: Use[]) {
   await sql`
     insert into key_usage as k (project_id, kind, key_version, used_at)
     select distinct on (u."projectId", u.kind) u."projectId", u.kind, u."keyVersion", u."usedAt"
-    from jsonb_to_recordset(${JSON.stringify(uses)}::jsonb) as u("projectId" uuid, kind text, "keyVersion" int, "usedAt" timestamptz)
+    from ${recordset('key_usage', uses, ['projectId', 'kind', 'keyVersion', 'usedAt'])} as u
     join projects p on p.id = u."projectId" and p.deleted_at is null
     order by 1, 2, 3 desc, 4 desc -- consistent lock order: avoids deadlocks
     on conflict (project_id, kind) do update set key_version = excluded.key_version, used_at = excluded.used_at
@@ -66,12 +67,12 @@ async function writePairUses(tx: Tx, all: Use[]) {
 }
 
 async function writeKeyUses(tx: Tx, all: Use[]) {
-  const uses = all.filter(({ keyId }) => keyId !== null)
+  const uses = all.flatMap(({ keyId, projectId, usedAt }) => (keyId === null ? [] : { projectId, keyId, usedAt }))
   if (!uses.length) return
   await sql`
     insert into api_key_uses as k (project_id, key_id, used_at)
     select distinct on (u."projectId", u."keyId") u."projectId", u."keyId", u."usedAt"
-    from jsonb_to_recordset(${JSON.stringify(uses)}::jsonb) as u("projectId" uuid, "keyId" uuid, "usedAt" timestamptz)
+    from ${recordset('api_key_uses', uses, ['projectId', 'keyId', 'usedAt'])} as u
     join api_keys a on a.project_id = u."projectId" and a.id = u."keyId"
     order by 1, 2, 3 desc -- consistent lock order: avoids deadlocks
     on conflict (project_id, key_id) do update set used_at = excluded.used_at where k.used_at < excluded.used_at

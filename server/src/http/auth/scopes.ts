@@ -1,7 +1,7 @@
 import { fail } from '../../lib/errors/errors.ts'
 import type { RouteDeclaration } from './declaration.ts'
 
-/** What a secret key may do. docs/keys.md has the meaning of each. */
+/** Scopes of a secret key. docs/keys.md has the meaning of each. */
 export const SCOPES = ['full', 'send', 'events', 'contacts', 'templates', 'campaigns', 'workflows', 'read'] as const
 export type Scope = (typeof SCOPES)[number]
 

@@ -4,7 +4,7 @@ import { many, one, type Tx } from '../../db/index.ts'
 import type { CallingProject } from './key-lookup.ts'
 import { requireScope, requireSenderDomain } from './scopes.ts'
 
-/** What a request changes. A template and a segment stand for everything live that uses them. */
+/** The target of a change. A template and a segment stand for everything live that uses them. */
 export type Changed = { workflow: string } | { campaign: string } | { template: string } | { segment: string }
 
 /** `isLive`: something of it is enabled, SCHEDULED or SENDING, and so needs no further request to send. `senders`: its sender addresses. */
@@ -47,7 +47,7 @@ function requireSenders(caller: CallingProject, senders: string[]) {
 
 /** As it is now in this transaction. */
 async function whatSends(tx: Tx, projectId: string, of: Changed): Promise<Sending> {
-  if ('workflow' in of) await holdTemplatesOf(tx, { projectId, id: of.workflow })
+  if ('workflow' in of) await lockTemplatesOf(tx, { projectId, id: of.workflow })
   return one<Sending>(tx)`
     select coalesce(bool_or(is_live), false) as "isLive",
       coalesce(array_agg(distinct from_address) filter (where from_address is not null), '{}') as senders
@@ -100,7 +100,7 @@ const graphSendersSql = (projectId: string, isLive: RawBuilder<unknown>, which: 
   where w.project_id = ${projectId} and ${which}`
 
 /** Locks the templates of a workflow against changes until the transaction ends, also of their sender. Call it with the workflow locked. */
-export const holdTemplatesOf = (tx: Tx, { projectId, id }: { projectId: string; id: string }) =>
+export const lockTemplatesOf = (tx: Tx, { projectId, id }: { projectId: string; id: string }) =>
   many(tx)`
     select from templates t
     where t.project_id = ${projectId} and t.id in (

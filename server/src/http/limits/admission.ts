@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/collections/cache.ts'
-import { createCounts } from '../../lib/concurrency/counts.ts'
 import { tryLater } from '../../lib/errors/errors.ts'
+import { createCounts } from '../../lib/fair/counts.ts'
+import { equalShare } from '../../lib/fair/share.ts'
 import type { Log } from '../../lib/process/log.ts'
 import { overloadRefusals } from '../../lib/process/metrics.ts'
 import { createRareWarning } from '../../lib/process/rare-warning.ts'
@@ -60,10 +61,9 @@ type Options = {
  */
 export function limitAdmission(app: App, { log, requestIdOf, headers }: Options) {
   const warn = createRareWarning(log)
-  const pace = createPace(() => inProgress >= BUSY)
+  const pace = createPace(() => byClient.sum() >= BUSY)
   const byClient = createCounts()
   const known = createCache<string, true>({ maxEntries: MAX_CLIENTS_KNOWN })
-  let inProgress = 0
 
   /** Credentials that were accepted before. Requests with others count for their address: invented ones are no clients of their own. */
   function knownClientOf(given: IncomingHttpHeaders) {
@@ -78,6 +78,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
   const strict = createStrictness(pace.answered)
 
   function isTooMuch(client: string) {
+    const inProgress = byClient.sum()
     if (inProgress < STRICT.always) return false
     const now = performance.now()
     const { always, targetMs } = strict.isOn(now, now - lastOverAt <= CALM_MS) ? STRICT : USUAL
@@ -87,7 +88,7 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     lastOverAt = now
     const limit = now - overSince < BURST_MS ? Math.max(usual, pace.burst()) : usual
     if (inProgress < limit) return false
-    const share = Math.max(1, limit / Math.max(1, byClient.counts.size))
+    const share = Math.max(1, equalShare(limit, byClient.counts.size))
     return byClient.of(client) >= share || countFairly(share) >= limit * HARD
   }
 
@@ -102,20 +103,19 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
     const client = req.admittedFor
     if (client === null) return
     req.admittedFor = null
-    inProgress--
     byClient.change(client, -1)
   }
 
   function note() {
     overloadRefusals.inc()
-    warn({ inProgress, perSecond: Math.round(pace.perSecond()) }, 'overloaded: refusing requests')
+    warn({ inProgress: byClient.sum(), perSecond: Math.round(pace.perSecond()) }, 'overloaded: refusing requests')
   }
 
   // Known clients are refused before Fastify sees the request: at ten times the load that a node can answer, the rest of it would be too much.
   const handle = app.server.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void
   app.server.removeListener('request', handle)
   app.server.on('request', (req: IncomingMessage, res: ServerResponse) => {
-    const client = inProgress < STRICT.always ? undefined : knownClientOf(req.headers)
+    const client = byClient.sum() < STRICT.always ? undefined : knownClientOf(req.headers)
     if (client === undefined || !isTooMuch(client)) return handle(req, res)
     note()
     const requestId = requestIdOf(req)
@@ -134,7 +134,6 @@ export function limitAdmission(app: App, { log, requestIdOf, headers }: Options)
       return refuse(req, reply)
     }
     req.admittedFor = client
-    inProgress++
     byClient.change(client, 1)
     // Only for a client that disconnects while it sends: a complete request is still processed, and counts until that ends.
     reply.raw.once('close', () => req.raw.complete || release(req))

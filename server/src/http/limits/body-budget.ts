@@ -1,8 +1,8 @@
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Arrival, type ByteBudgetLimits, type ByteHold, createByteBudget, SMALL_BODY } from '../../lib/budget/byte-budget.ts'
 import type { Config } from '../../lib/config.ts'
 import { AppError, tryLater } from '../../lib/errors/errors.ts'
+import { type Arrival, type ByteBudgetLimits, type ByteHold, createByteBudget, SMALL_BODY } from '../../lib/fair/byte-budget.ts'
 import { networkOf } from '../../lib/network/network.ts'
 import { cutOffs } from '../../lib/process/metrics.ts'
 import { MB } from '../../lib/text/units.ts'
@@ -48,11 +48,11 @@ export function limitBodies(app: App, { bodyBudgetMb }: Pick<Config, 'bodyBudget
     const { project, person, routeOptions, ip } = req
     const owner = project?.owner ?? person?.userId
     if (!owner) {
-      const places = [
+      const shares = [
         { pool: whole, share: SHARES.strangers },
         { pool: strangers, share: SHARES.network },
       ]
-      return budget.hold(`network ${networkOf(ip)}`, places, arrival)
+      return budget.hold(`network ${networkOf(ip)}`, shares, arrival)
     }
     if (routeOptions.config.caller !== 'public-key') return app.holdBody(owner, arrival)
     return budget.hold(`${owner} by public key`, [{ pool: whole, share: SHARES.public }], arrival)

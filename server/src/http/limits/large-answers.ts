@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { createCache } from '../../lib/collections/cache.ts'
-import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
 import { tryLater } from '../../lib/errors/errors.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { KB, MINUTE } from '../../lib/text/units.ts'
 import type { App } from '../core/types.ts'
 import { shareHandler } from './slow-reads.ts'
@@ -24,8 +24,8 @@ const MAX_WAIT_MS = 10_000
 export function limitLargeAnswers(app: App) {
   /** Until when the reads of a key are expected to be large. */
   const until = createCache<string, number>({ maxEntries: MAX_REMEMBERED })
-  const share = createSharedSemaphore({
-    total: AT_ONCE,
+  const share = createFairSemaphore({
+    slots: AT_ONCE,
     each: 1,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,

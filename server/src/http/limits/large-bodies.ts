@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { KB } from '../../lib/text/units.ts'
 import { readJson } from '../core/json.ts'
 
 /** Bytes from which parsing may take milliseconds: 1 MB of small objects takes 40. */
 const LARGE = 128 * KB
-/** More than the budget of body bytes lets in. */
-const MAX_WAITING = 2_000
+/** Bodies of one owner: more than the budget of body bytes lets in. */
+const MAX_WAITING = 1_000
 const MAX_WAIT_MS = 10_000
 
 export const isLargeBody = (bytes: Buffer) => bytes.length >= LARGE
@@ -16,7 +16,7 @@ export const isLargeBody = (bytes: Buffer) => bytes.length >= LARGE
  * arrive together would otherwise block the event loop for 300 ms.
  */
 export function createLargeBodyParser() {
-  const queue = createFairQueue({ slots: 1, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS })
+  const withSlot = createFairSemaphore({ slots: 1, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS })
 
   return (bytes: Buffer, owner: string): Promise<unknown> =>
     new Promise((resolve, reject) => {
@@ -28,9 +28,9 @@ export function createLargeBodyParser() {
         } catch (err) {
           reject(err)
         }
-        // The pause keeps the place, but not the request.
+        // The pause keeps the slot, but not the request.
         await sleep(performance.now() - start)
       }
-      queue.run(owner, 0, parse).catch(reject)
+      withSlot(owner, parse).catch(reject)
     })
 }

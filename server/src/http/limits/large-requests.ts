@@ -1,6 +1,6 @@
-import type { Rests } from '../../lib/concurrency/rests.ts'
-import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
 import { tryLater } from '../../lib/errors/errors.ts'
+import type { Rests } from '../../lib/fair/rests.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { KB, SECOND } from '../../lib/text/units.ts'
 import type { App } from '../core/types.ts'
 import { SLOW_READS_PER_OWNER } from './slow-reads.ts'
@@ -18,8 +18,8 @@ const METHODS = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Runs requests with large bodies a few at a time per owner, with rests, unless no other owner makes requests. */
 export function limitLargeRequests(app: App, { rests, isAlone }: { rests: Rests; isAlone: (owner: string) => boolean }) {
-  const share = createSharedSemaphore({
-    total: Number.POSITIVE_INFINITY,
+  const share = createFairSemaphore({
+    slots: Number.POSITIVE_INFINITY,
     each: AT_ONCE * SLOW_READS_PER_OWNER,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import type { FastifyRequest as Request, RouteOptions } from 'fastify'
-import type { Rests } from '../../lib/concurrency/rests.ts'
-import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
 import { fail, tryLater } from '../../lib/errors/errors.ts'
+import type { Rests } from '../../lib/fair/rests.ts'
+import { createFairSemaphore, type FairSemaphore } from '../../lib/fair/semaphore.ts'
 import type { App } from '../core/types.ts'
 
 declare module 'fastify' {
@@ -26,8 +26,8 @@ const MAX_WAIT_MS = 20_000
  * stays free for quick reads and writes of all owners.
  */
 export function limitSlowReads(app: App, { poolSize, rests }: { poolSize: number; rests: Rests }) {
-  const share = createSharedSemaphore({
-    total: Math.max(1, Math.floor(poolSize / 2)),
+  const share = createFairSemaphore({
+    slots: Math.max(1, Math.floor(poolSize / 2)),
     each: SLOW_READS_PER_OWNER,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
@@ -40,11 +40,11 @@ export function limitSlowReads(app: App, { poolSize, rests }: { poolSize: number
   })
 }
 
-/** Runs the handler of a route in a place of the owner, for the requests that need one. */
-export function shareHandler(route: RouteOptions, share: ReturnType<typeof createSharedSemaphore>, needsPlace: (req: Request) => boolean) {
+/** Runs the handler of a route in a slot of the owner, for the requests that need one. */
+export function shareHandler(route: RouteOptions, share: FairSemaphore, needsSlot: (req: Request) => boolean) {
   const { handler } = route
   route.handler = function (req, reply) {
-    if (!needsPlace(req)) return handler.call(this, req, reply)
+    if (!needsSlot(req)) return handler.call(this, req, reply)
     return share(req.project.owner, async () => {
       // The client may have disconnected while the request waited.
       if (req.socket.destroyed) fail('REQUEST_TIMEOUT')

@@ -89,7 +89,7 @@ export const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', 
 /** A refusal for now: the caller may try again. */
 export const tryLater = (message: string, retryAfter = 1) => new AppError('SERVICE_UNAVAILABLE', { message, retryAfter })
 
-/** Fails with a bare `{ error: message }`, where the specification defines no more. */
+/** Fails with a bare `{ error: message }`, where the specification defines nothing else. */
 export const failPlainly = (code: ErrorCode, message: string): never => fail(code, { message, plain: true })
 
 /** One invalid field, found outside the schema, for example by a rule that needs the database. */

@@ -65,7 +65,7 @@ const classOf = (code: string) => {
 }
 const told = (outcome: HttpOutcome) => ('reply' in outcome ? [outcome.reply.status, outcome.reply.retryAfter] : classOf(outcome.error.code))
 
-/** What the client of Node says to the same. */
+/** The result of Node's client for the same request. */
 const askNode = ({ port, isTls, servername, ca, body = '{}', timeoutMs = LONG_MS }: Call) =>
   new Promise<unknown>((resolve) => {
     const end = (outcome: unknown) => {

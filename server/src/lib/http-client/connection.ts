@@ -21,7 +21,7 @@ type HttpReply = Pick<ResponseHead, 'status' | 'retryAfter'> & { text?: string }
 /** `isUnanswered`: the connection broke before a byte of the reply. */
 export type HttpOutcome = { reply: HttpReply } | { error: { code: string }; isUnanswered: boolean }
 
-/** A reply whose status is known has this long, and so many bytes, to end: then its connection can be used again, otherwise it is closed. */
+/** Time and bytes allowed for a reply to end after its status; else its connection is closed instead of used again. */
 const REST_MS = SECOND
 const MAX_REST = 16 * KB
 /** Interim replies after which nothing more is read: such a host runs out of time like one that says nothing. */

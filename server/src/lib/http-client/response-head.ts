@@ -1,4 +1,4 @@
-/** What a caller learns of a response before its body has ended. */
+/** The part of a response that a caller gets before its body has ended. */
 export type ResponseHead = {
   status: number
   /** The first `Retry-After`. */

@@ -4,9 +4,9 @@ import { BadResponse, parseHead, type ResponseHead } from './response-head.ts'
 
 type Listeners = { onHead: (head: ResponseHead) => void; onBody: (bytes: Buffer) => void }
 
-/** Of one head, and of the trailers of a chunked body. */
+/** Bytes of one head, and of the trailers of a chunked body. */
 const MAX_HEAD = 16 * KB
-/** Of the line before a chunk: its size, and extensions that nobody uses. */
+/** Bytes of the line before a chunk: its size, and extensions that nobody uses. */
 const MAX_CHUNK_LINE = KB
 const START = Buffer.from('HTTP/1.')
 const LINE = Buffer.from('\r\n')

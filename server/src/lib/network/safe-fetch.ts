@@ -124,6 +124,6 @@ const REASONS: Record<string, string> = {
 /** No detail of the other side: see `createSafeFetch`. */
 function explain(code: string) {
   if (REASONS[code]) return REASONS[code]
-  // Those with SSL are about the protocol.
+  // Codes with SSL are about the protocol.
   return /CERT|TLS|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code) ? 'The certificate of the host is not valid.' : 'The connection failed.'
 }

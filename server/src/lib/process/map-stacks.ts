@@ -53,5 +53,5 @@ type Found = { originalSource?: string; originalLine: number; originalColumn: nu
 /** V8 counts lines and columns from one, maps from zero. */
 const find = (map: SourceMap, line: number | null, column: number | null) => map.findEntry((line ?? 1) - 1, (column ?? 1) - 1) as Found
 
-/** Errors of Node itself have a text of their own, with their code. What is no error may have no text at all. */
+/** Errors of Node itself have a text of their own, with their code. A thrown value that is no error may have no text at all. */
 const firstLine = (error: Error) => (error instanceof Error ? `${error}` : Error.prototype.toString.call(error))

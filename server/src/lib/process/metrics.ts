@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 
-/** What this process counts about itself, in the format of Prometheus. Names and labels are part of the interface: dashboards and alerts use them. */
+/** Metrics of this process, in the format of Prometheus. Names and labels are part of the interface: dashboards and alerts use them. */
 export const registry = new Registry()
 const registers = [registry]
 

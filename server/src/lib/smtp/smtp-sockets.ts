@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { SMTPServer, SMTPServerSession } from 'smtp-server'
-import { createCounts } from '../concurrency/counts.ts'
+import { groupBy } from '../collections/group-by.ts'
+import { createCounts } from '../fair/counts.ts'
 import { networkOf } from '../network/network.ts'
 import { cutOffs } from '../process/metrics.ts'
 import { SECOND } from '../text/units.ts'
@@ -137,24 +138,22 @@ type Choice = { freshMs: number; ownerOf: (each: Open) => string | undefined }
 function chooseDropped(open: Open[], added: Open, { freshMs, ownerOf }: Choice): Open | undefined {
   const now = performance.now()
   const owners = new Map(open.map((each) => [each, ownerOf(each)]))
-  const strangers = groupBy(open, (each) => (owners.get(each) === undefined ? each.network : undefined))
-  const clients = groupBy(open, (each) => owners.get(each))
+  const [strangers, clients] = [
+    largestFirst(
+      open.filter((each) => !owners.get(each)),
+      ({ network }) => network,
+    ),
+    largestFirst(
+      open.filter((each) => owners.get(each)),
+      (each) => owners.get(each)!,
+    ),
+  ]
   const settled = strangers.filter(([first, second]) => second || now - first!.since > freshMs)
   return oldestOfLargest(settled, added, now) ?? oldestOfLargest(clients, added, now) ?? oldestOfLargest(strangers, added, now)
 }
 
-/** Largest first; of equal ones that with the oldest connection. */
-function groupBy(open: Open[], keyOf: (each: Open) => string | undefined): Open[][] {
-  const groups = new Map<string, Open[]>()
-  for (const each of open) {
-    const key = keyOf(each)
-    if (key === undefined) continue
-    const group = groups.get(key)
-    if (group) group.push(each)
-    else groups.set(key, [each])
-  }
-  return [...groups.values()].sort((a, b) => b.length - a.length)
-}
+/** Of equal ones first that with the oldest connection. */
+const largestFirst = (open: Open[], keyOf: (each: Open) => string) => [...groupBy(open, keyOf).values()].sort((a, b) => b.length - a.length)
 
 function oldestOfLargest(groups: Open[][], added: Open, now: number): Open | undefined {
   for (const group of groups) {

@@ -1,2 +1,2 @@
-/** What a scanner has looked at, in characters or lines. Tests hold that it grows in proportion to the input. */
+/** Work of a scanner, in characters or lines. Tests hold that it grows in proportion to the input. */
 export type Steps = { count: number }

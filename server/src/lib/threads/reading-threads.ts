@@ -1,4 +1,4 @@
-import { createFairQueue } from '../concurrency/fair-queue.ts'
+import { createFairSemaphore } from '../fair/semaphore.ts'
 import { KB, MB, MINUTE } from '../text/units.ts'
 import { createThreadPool, watchProgress } from './thread-pool.ts'
 import { createProgress } from './thread-progress.ts'
@@ -12,7 +12,8 @@ const LIMIT_MS = 1_000
 const LIMIT_MS_PER_MB = 250
 export const messageLimitMs = (bytes: number) => LIMIT_MS + LIMIT_MS_PER_MB * Math.floor(bytes / MB)
 
-const MAX_WAITING = 1_000
+/** Messages of one owner. */
+const MAX_WAITING = 500
 const HEAP_MB = 256
 const NOT_BEGUN = -1
 /** To be noted by a thread when it begins: see `noteThread`. */
@@ -38,7 +39,7 @@ export function createReadingThreads({ file, from, threads: maxThreads, workerDa
     heapMb: HEAP_MB,
     ...(workerData ? { workerData } : {}),
   })
-  const queue = createFairQueue({ slots: maxThreads, maxWaiting: MAX_WAITING, maxWaitMs: MINUTE })
+  const withSlot = createFairSemaphore({ slots: maxThreads, maxWaiting: MAX_WAITING, maxWaitMs: MINUTE })
 
   /** `transfer`: the memory of the message goes to the thread, instead of a copy. */
   async function run<Result>(name: string, { transfer = false, ...task }: Task): Promise<Result> {
@@ -62,7 +63,7 @@ export function createReadingThreads({ file, from, threads: maxThreads, workerDa
 
   return {
     /** The work may also load the message: so only a few are in memory. */
-    inTurn: <Result>(owner: string, work: () => Promise<Result>) => queue.run(owner, 0, work),
+    withSlot,
     run,
     close: () => threads.destroy(),
   }

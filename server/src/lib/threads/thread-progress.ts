@@ -5,7 +5,7 @@ const [ITEM, TOOK_MS, THREAD] = [0, 1, 2]
 /** Shared memory in which a thread notes which item of its task it is at and, if wanted, how many milliseconds the task took. */
 export const createProgress = (at: number) => new Int32Array(new SharedArrayBuffer(12)).fill(at, ITEM, TOOK_MS)
 
-/** To be called by the thread: its CPU time can then be told from the time that it waited for a core. Only on Linux. */
+/** To be called by the thread: its CPU time can then be distinguished from the time that it waited for a core. Only on Linux. */
 export function noteThread(progress: Int32Array) {
   Atomics.store(progress, THREAD, threadId())
 }

@@ -34,7 +34,7 @@ export type BodyTracking = {
   tokenLengths: Record<keyof MessageTokens, number>
 }
 
-/** What values decide about a body beside its words: the kind of its pixel, and which links with values are tracked, by their targets. */
+/** Properties of a body that depend on values, beside its words: the kind of its pixel, and which links with values are tracked, by their targets. */
 export type BodyShape = { isShort: boolean; targets: (string | undefined)[] }
 
 /** Undefined when these values cannot be filled in: the message is then built in another way. */
@@ -67,7 +67,7 @@ const BYTES_PER_CHARACTER = 10
 
 /**
  * True for a value of one line without leading, trailing or double spaces, which cannot change the layout of the text. Line breaks, tabs and
- * unusual spaces are laid out anew for each recipient.
+ * unusual spaces are laid out again for each recipient.
  */
 export const isSimpleValue = (value: string) =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed from a message

@@ -103,7 +103,7 @@ export function structuredTokens(text: string, steps: Steps = { count: 0 }): str
     if (opening === '<') end = endOfBrackets(text, at, steps)
     else if (opening === '"' && hasClosingQuotes) {
       end = endOfQuoted(text, at, steps)
-      // What follows an unclosed quote has no closing one either.
+      // After an unclosed quote no other one is closed either.
       hasClosingQuotes = end > at + 1
     } else if (opening !== '"') while (end < text.length && text[end] !== '<' && text[end] !== '"') end++
     steps.count += end - at

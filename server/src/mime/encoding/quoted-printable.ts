@@ -19,7 +19,7 @@ export function quotedPrintable(text: string | Buffer) {
 /**
  * Writes quoted-printable into a buffer: five times as fast as building a string. In the form `relaxed` the second of two spaces and all tabs are
  * encoded too: so the bytes are in the relaxed form of DKIM already, and their hash is the hash of the body. It may also be continued: a space
- * at either end is encoded, for what stands beside it is not known here.
+ * at either end is encoded, because its neighbours are unknown here.
  */
 export function writeQuoted(writer: QuotedWriter, bytes: Uint8Array, form: 'plain' | 'relaxed') {
   const { out } = writer

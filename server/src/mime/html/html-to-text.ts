@@ -97,7 +97,7 @@ const isHidden = (name: string, { hidden, style }: Record<string, string>) =>
 
 type List = { isOrdered: boolean; next: number }
 
-/** What each visible element means for the text. */
+/** Handlers of visible elements, which lay out the text. */
 function createElements(layout: LayoutCalls) {
   const lists: List[] = []
 

@@ -4,7 +4,7 @@ import { HtmlParser } from './html-parser.ts'
 import { MAX_READ } from './html-to-text.ts'
 import { createLinkTracker, trackableTarget } from './rewrite-links.ts'
 
-/** What is shown at a link. `html` stands at its start; `attributes` replace those that decide where it leads. */
+/** The label of a link. `html` stands at its start; `attributes` replace those that decide where it leads. */
 export type LinkLabel = { html: string; attributes: Record<string, string> }
 
 type Options = {

@@ -53,7 +53,7 @@ export function createLinkTracker(urls: TrackingUrls) {
       if (target === undefined || count === MAX_LINKS || urls.untracked.some((start) => target.startsWith(start))) return undefined
       return `href="${urls.click(++count, target)}"`
     },
-    /** What is added at the end, once all links are known. */
+    /** Text added at the end, once all links are known. */
     ending: ({ isShort }: { isShort: boolean }) =>
       (count ? hiddenLink(urls.trap()) : '') + (isShort ? backgroundPixel : pixel)(urls.pixel()),
   }

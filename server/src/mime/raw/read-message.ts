@@ -5,7 +5,7 @@ import { fieldsOf, fieldValue, type Head, hasField, headerOf, MalformedMessage }
 import { readStructured } from './header-text.ts'
 import { leavesOf, type MimePart, readMimeTree } from './parts.ts'
 
-/** What a message consists of, for a person who looks at it. */
+/** The parts of a message, for display. */
 export type ReadMessage = {
   headers: { name: string; value: string }[]
   html: string | null

@@ -10,7 +10,7 @@ import { recodeTo7bit } from './recode.ts'
 
 const message = anyMime('From: ada@shop.example\r\nSubject: Hi\r\n')
 
-/** What a parser of others makes of a message. It adds line ends of its own to texts, which are no part of the comparison. */
+/** The message as another parser reads it. It adds line ends of its own to texts, which are no part of the comparison. */
 async function parsed(bytes: Buffer) {
   const { text, html, attachments, subject } = await PostalMime.parse(bytes)
   const trimmed = (given: string | undefined) => given?.replace(/\s+/g, '')

@@ -8,7 +8,7 @@ import { type MimePart, readMimeTree } from './parts.ts'
 class NotRecodable extends Error {}
 
 /**
- * The message in ASCII, for servers without 8BITMIME: parts with other bytes are encoded anew, everything else stays as it is. Its headers must
+ * The message in ASCII, for servers without 8BITMIME: parts with other bytes are re-encoded, everything else stays as it is. Its headers must
  * be ASCII. A signed part cannot be changed.
  */
 export function recodeTo7bit(message: Buffer): Buffer {

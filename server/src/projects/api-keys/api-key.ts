@@ -152,5 +152,5 @@ export const SEALED_KEY_HASHES: SealedColumn = {
   hash: 'hash',
 }
 
-/** Of grace periods that are over. */
+/** Deletes hashes whose grace period is over. */
 export const dropOldKeyHashes = (tx: Tx) => sql`delete from api_key_hashes where valid_until < now() - interval '1 day'`.execute(tx)

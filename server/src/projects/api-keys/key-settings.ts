@@ -29,8 +29,8 @@ const Networks = z
 
 const SETTINGS = {
   name: z.string().trim().min(1).max(100),
-  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).nullish().describe('Of a secret key; `full` by default.'),
-  senderDomains: z.array(SenderDomain).min(1).max(MAX_LIST).nullish().describe('Of a secret key: the domains it may send from.'),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).nullish().describe('Only for a secret key; `full` by default.'),
+  senderDomains: z.array(SenderDomain).min(1).max(MAX_LIST).nullish().describe('Only for a secret key: the domains it may send from.'),
   networks: Networks.nullish().describe('IP addresses and CIDRs that the key works from.'),
   expiresAt: GivenTime.nullish().describe('In the future. Null: never.'),
 }

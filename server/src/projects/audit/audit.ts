@@ -17,7 +17,7 @@ export const ProjectAuditEntry = z
       id: z.string().nullable().describe('The id of the user or the API key. Null for the key pair of the project, and for the system.'),
       name: z.string().nullable(),
     }),
-    action: z.string().describe('What was changed, and how: `template.update`.'),
+    action: z.string().describe('The action: `template.update`.'),
     target: z.object({
       type: z.string(),
       id: z.string().nullable(),

@@ -21,7 +21,7 @@ type ExportedList = {
   noun?: string
   /** Beginning of the name of the file. */
   file: string
-  /** Refuses with a bare `{ error }`, where the specification defines no more. */
+  /** Refuses with a bare `{ error }`, where the specification defines nothing else. */
   isPlain?: boolean
 }
 

@@ -16,7 +16,7 @@ export function readOwnCondition(given: unknown): ConditionTree {
   return readCondition(given, FIELD)
 }
 
-/** What is stored beside a tree, so that usage and references are found by a query. An activity counts as the event it reads. */
+/** References stored beside a tree, so that a query finds usage. An activity counts as the event it reads. */
 export function usesOf(tree: ConditionTree) {
   const { fields, standard, segments } = referencesOf(tree)
   const events = eventsOf([toExpression(tree, () => ({ type: 'STATIC' }))])

@@ -1,9 +1,9 @@
-import { sql } from 'kysely'
 import { type Expression, type ReferencedSegment, type SegmentLookup, toExpression } from '../../conditions/expression.ts'
 import { referencesOf } from '../../conditions/references.ts'
 import type { ConditionTree } from '../../conditions/schema.ts'
 import { dependentSegmentsCte } from '../../db/in-use.ts'
-import { type Db, many, prepared, scalars } from '../../db/index.ts'
+import { type Db, many, scalars } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import { createCache } from '../../lib/collections/cache.ts'
 import { MB } from '../../lib/text/units.ts'
 
@@ -64,7 +64,7 @@ export async function loadLookup(db: Db, projectId: string, ids: string[]): Prom
   return finderOf(ids.length ? await many(db, selectReachable(projectId, ids)) : [])
 }
 
-const selectReachable = (projectId: string, ids: string[]) => sql<Row>`${prepared}
+const selectReachable = (projectId: string, ids: string[]) => prepared<Row>`
   with recursive reached (id) as (
     select unnest(${ids}::uuid[])
     union

@@ -5,8 +5,8 @@ import { readDeletedFields } from '../../contacts/fields/fields.ts'
 import { type Db, scalar } from '../../db/index.ts'
 
 /**
- * What an evaluation needs besides the contact: the deleted fields, and the present database time. Read after the lock of the project was
- * taken: the transaction may have started before a sweep that another process has finished meanwhile.
+ * Context of an evaluation besides the contact: the deleted fields, and the present database time. Read after the lock of the project was
+ * taken: the transaction may have started before a sweep that another process has finished since.
  */
 export async function readContext(db: Db, projectId: string, expressions: Expression[]) {
   const deletedFields = await readDeletedFields(db, projectId, [...new Set(expressions.flatMap(dataKeysOf))])

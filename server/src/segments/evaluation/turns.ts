@@ -1,5 +1,5 @@
-import { createSharedSemaphore } from '../../lib/concurrency/shares.ts'
 import { tryLater } from '../../lib/errors/errors.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { SECOND } from '../../lib/text/units.ts'
 
 /** Longest wait of a request for its turn. Clients usually wait for 30 s. */
@@ -17,10 +17,10 @@ export type SegmentTurns = ReturnType<typeof createSegmentTurns>
  * segments they would hold the connections of the pool, and fail when the lock times out.
  */
 export function createSegmentTurns({ poolSize }: { poolSize: number }) {
-  const total = Math.max(1, Math.floor(poolSize / 4))
+  const slots = Math.max(1, Math.floor(poolSize / 4))
   const refusal = () => tryLater('Too many changes of segments of this project at once. Try again shortly.')
   return {
-    write: createSharedSemaphore({ total, each: 1, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS, refusal }),
-    count: createSharedSemaphore({ total, each: COUNTS_EACH, maxWaiting: MAX_WAITING, maxWaitMs: COUNT_WAIT_MS, refusal }),
+    write: createFairSemaphore({ slots, each: 1, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS, refusal }),
+    count: createFairSemaphore({ slots, each: COUNTS_EACH, maxWaiting: MAX_WAITING, maxWaitMs: COUNT_WAIT_MS, refusal }),
   }
 }

@@ -15,7 +15,7 @@ type SegmentId = { projectId: string; segmentId: string }
 type Contacts = SegmentId & { contactIds: string[] }
 
 /** Locks a static segment against deletion. Returns its type, undefined when there is no such segment; a dynamic one is refused. */
-export async function holdStaticSegment(tx: Tx, { projectId, segmentId }: SegmentId) {
+export async function lockStaticSegment(tx: Tx, { projectId, segmentId }: SegmentId) {
   const type = await maybeScalar<string>(tx)`select type from segments where project_id = ${projectId} and id = ${segmentId} for key share`
   if (type === 'DYNAMIC') failPlainly('BAD_REQUEST', 'The members of a dynamic segment follow from its condition and cannot be changed.')
   return type
@@ -23,7 +23,7 @@ export async function holdStaticSegment(tx: Tx, { projectId, segmentId }: Segmen
 
 /** Adds contacts to a static segment. Returns those that exist and those that were added, or undefined when there is no such segment. */
 export async function addMembers(tx: Tx, { projectId, segmentId, contactIds }: Contacts) {
-  if (!(await holdStaticSegment(tx, { projectId, segmentId }))) return undefined
+  if (!(await lockStaticSegment(tx, { projectId, segmentId }))) return undefined
   const found = await scalars<string>(tx)`
     select id from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
     order by email for key share -- same lock order as upserts
@@ -40,7 +40,7 @@ export async function addMembers(tx: Tx, { projectId, segmentId, contactIds }: C
 }
 
 async function removeMembers(tx: Tx, { projectId, segmentId, contactIds }: Contacts) {
-  if (!(await holdStaticSegment(tx, { projectId, segmentId }))) notFound('segment', segmentId)
+  if (!(await lockStaticSegment(tx, { projectId, segmentId }))) notFound('segment', segmentId)
   await sql`
     select from segment_members where project_id = ${projectId} and segment_id = ${segmentId} and contact_id = any(${contactIds}::uuid[])
     order by contact_id for update -- consistent lock order

@@ -8,7 +8,7 @@ import type { Db } from '../../db/index.ts'
 import { loadLookup, resolveSegment } from '../definition/expressions.ts'
 import { findSegment, type SegmentRow } from '../definition/segment.ts'
 import { readSqlContext } from '../evaluation/evaluate.ts'
-import { addMembers, holdStaticSegment } from './members.ts'
+import { addMembers, lockStaticSegment } from './members.ts'
 
 /** True for the rows of `contacts` that are in the segment now. */
 export async function segmentSql(db: Db, segment: Pick<SegmentRow, 'id' | 'projectId' | 'type'>): Promise<RawBuilder<boolean>> {
@@ -46,6 +46,6 @@ export const segmentAccess: SegmentAccess = {
     toExpression(tree, await loadLookup(db, projectId, referencesOf(tree).segments), { path })
     return tree
   },
-  hold: holdStaticSegment,
+  lock: lockStaticSegment,
   add: addMembers,
 }

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import type { Expression } from '../../conditions/expression.ts'
 import { createdWindowsOf, hasDueWindows } from '../../conditions/references.ts'
-import { countAffected, prepared, type Tx } from '../../db/index.ts'
+import { countAffected, type Tx } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { recordset } from '../../db/rows.ts'
 import { insertReactionsSql } from '../../events/listen.ts'
 
 /** Whether the answer for a contact may change at a moment that its own dates decide, without any write. */
@@ -13,12 +15,12 @@ export type DueCheck = { segmentId: string; contactId: string; dueAt: Date | und
 /** Replaces the due times of these contacts. Contacts that were deleted meanwhile are left out. */
 export async function saveDue(tx: Tx, projectId: string, checks: DueCheck[]) {
   if (!checks.length) return
-  const rows = sql`jsonb_to_recordset(${JSON.stringify(checks)}::jsonb) as r("segmentId" uuid, "contactId" uuid, "dueAt" timestamptz)`
-  await sql`${prepared}
+  const rows = sql`${recordset('segment_due', checks, ['segmentId', 'contactId'], { dueAt: 'timestamptz' })} as r`
+  await prepared`
     delete from segment_due d using ${rows}
     where d.project_id = ${projectId} and d.contact_id = r."contactId" and d.segment_id = r."segmentId" and r."dueAt" is null
   `.execute(tx)
-  await sql`${prepared}
+  await prepared`
     with present as materialized (
       select id from contacts where project_id = ${projectId} and id = any(${checks.map(({ contactId }) => contactId)}::uuid[])
       order by email for key share -- same lock order as upserts
@@ -35,7 +37,9 @@ const CHUNK = 2_000
 
 /** Turns due times that have come into reactions. Returns the number of rows taken; the re-check of each contact writes its next one. */
 export const queueDue = (tx: Tx) =>
-  countAffected(tx)`${prepared}
+  countAffected(
+    tx,
+    prepared`
     with taken as (
       delete from segment_due where (project_id, contact_id, segment_id) in (
         select project_id, contact_id, segment_id from segment_due
@@ -46,7 +50,8 @@ export const queueDue = (tx: Tx) =>
         select project_id, contact_id, array_agg('due:' || segment_id) as topics from taken group by 1, 2)`)}
     )
     select from taken
-  `
+  `,
+  )
 
 /** Segments swept by one statement. */
 const SEGMENTS = 100
@@ -59,7 +64,9 @@ const MAX_STRETCH_SECONDS = 60
  * the millisecond `time + ms`. Returns the number of segments swept.
  */
 export const queueLeftWindows = (tx: Tx) =>
-  countAffected(tx)`${prepared}
+  countAffected(
+    tx,
+    prepared`
     with swept as materialized (
       select project_id, segment_id, windows, swept_at as since,
         least(clock_timestamp(), swept_at + make_interval(secs => ${MAX_STRETCH_SECONDS})) as until
@@ -81,4 +88,5 @@ export const queueLeftWindows = (tx: Tx) =>
       ${insertReactionsSql(sql`(select * from gone)`)}
     )
     update tracked_segments t set swept_at = s.until from swept s where t.project_id = s.project_id and t.segment_id = s.segment_id
-  `
+  `,
+  )

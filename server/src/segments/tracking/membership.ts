@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
-import { many, prepared, type Tx } from '../../db/index.ts'
+import { many, type Tx } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
+import { recordset } from '../../db/rows.ts'
 import { recordEvents } from '../../events/record.ts'
 import { entryEventOf, exitEventOf } from '../definition/segment.ts'
 
@@ -38,10 +40,10 @@ export function recordMembershipEvents(tx: Tx, projectId: string, changes: Membe
   return recordEvents(tx, events)
 }
 
-const rowsOf = (stored: Stored[]) => sql`jsonb_to_recordset(${JSON.stringify(stored)}::jsonb) as r("segmentId" uuid, "contactId" uuid)`
+const rowsOf = (stored: Stored[]) => sql`${recordset('segment_members', stored, ['segmentId', 'contactId'])} as r`
 
 /** Locks the contacts first: a contact that is deleted in this moment is left out instead of breaking the foreign key. */
-const insertMembers = (projectId: string, entries: Stored[]) => sql<Stored>`${prepared}
+const insertMembers = (projectId: string, entries: Stored[]) => prepared<Stored>`
   with present as materialized (
     select id from contacts where project_id = ${projectId} and id = any(${[...new Set(entries.map(({ contactId }) => contactId))]}::uuid[])
     order by email for key share -- same lock order as upserts
@@ -52,7 +54,7 @@ const insertMembers = (projectId: string, entries: Stored[]) => sql<Stored>`${pr
   returning segment_id as "segmentId", contact_id as "contactId"
 `
 
-const deleteMembers = (projectId: string, exits: Stored[]) => sql<Stored>`${prepared}
+const deleteMembers = (projectId: string, exits: Stored[]) => prepared<Stored>`
   delete from segment_members m using ${rowsOf(exits)}
   where m.project_id = ${projectId} and m.segment_id = r."segmentId" and m.contact_id = r."contactId"
   returning m.segment_id as "segmentId", m.contact_id as "contactId"

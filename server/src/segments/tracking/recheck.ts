@@ -1,7 +1,8 @@
 import { readFacts, readMemberships } from '../../conditions/facts.ts'
 import { evaluationOf, isQuick, matchesExpression, matchesInTurns, nextChangeAt } from '../../conditions/match.ts'
 import { eventsOf } from '../../conditions/references.ts'
-import { type Db, prepared, scalars, type Tx } from '../../db/index.ts'
+import { type Db, scalars, type Tx } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
 import type { EventQuery } from '../../events/last-events.ts'
 import { groupBy } from '../../lib/collections/group-by.ts'
@@ -12,7 +13,7 @@ import { type DueCheck, mayBecomeDue, saveDue } from './due.ts'
 import { changeMemberships, type MembershipChange } from './membership.ts'
 import { queueCompute } from './queue-compute.ts'
 
-/** What one contact is to be checked against. */
+/** Segments that one contact is checked against. */
 type Check = { contactId: string; segmentIds: string[] }
 
 /**
@@ -98,9 +99,12 @@ type TrackedSegment = ResolvedSegment & { mayBecomeDue: boolean }
 
 /** Without segments whose earlier memberships are still being deleted: their recomputation follows. */
 async function readTracked(db: Db, projectId: string, ids: string[]): Promise<Map<string, TrackedSegment>> {
-  const tracked = await scalars<string>(db)`${prepared}
+  const tracked = await scalars<string>(
+    db,
+    prepared`
     select segment_id from tracked_segments where project_id = ${projectId} and segment_id = any(${ids}::uuid[]) and not clearing
-  `
+  `,
+  )
   const resolved = await resolveSegments(db, projectId, tracked)
   return new Map(resolved.map((segment) => [segment.id, { ...segment, mayBecomeDue: mayBecomeDue(segment.expression) }]))
 }

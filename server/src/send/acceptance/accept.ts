@@ -1,8 +1,8 @@
-import { sql } from 'kysely'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../../contacts/changes/upsert.ts'
 import type { DataPatch } from '../../contacts/record/data.ts'
 import type { Source } from '../../contacts/record/subscription.ts'
-import { type Pool, prepared, scalar, type Tx, transact } from '../../db/index.ts'
+import { type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { prepared } from '../../db/prepared.ts'
 import type { NewContent } from '../../delivery/outbox/contents/new-content.ts'
 import {
   enqueueCte,
@@ -94,7 +94,7 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   const caps = lockCapsSql(projectIds, 'transactional')
   const { now, rows } = await commit([
     // One statement: most batches have no cap to lock.
-    sql`${prepared} select (${verified}), (${caps})`,
+    prepared`select (${verified}), (${caps})`,
     query,
     insertContentsSql(contentsOf(calls)),
     requireRoomSql(projectIds),

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SMTPServerEnvelope, SMTPServerSession } from 'smtp-server'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
 import type { SecretKeys } from '../../http/auth/secret-keys.ts'
-import { createCounts } from '../../lib/concurrency/counts.ts'
 import { AppError } from '../../lib/errors/errors.ts'
+import { createCounts } from '../../lib/fair/counts.ts'
 import type { Log } from '../../lib/process/log.ts'
 import { Refusal } from '../../lib/smtp/smtp-refusal.ts'
 import { readAddress } from '../../lib/text/address.ts'
@@ -23,13 +23,13 @@ type Recipients = { accepted: string[]; refused: number }
 
 type Deps = { keys: SecretKeys; log: Log; limits: SubmissionLimits }
 
-/** What connections may do before a message arrives: log in, name a sender and recipients. Every failure is a Refusal. */
+/** Steps of a connection before a message arrives: log in, name a sender and recipients. Every failure is a Refusal. */
 export function createClients({ keys, log, limits }: Deps) {
   const clients = new WeakMap<SMTPServerSession, SubmissionClient>()
   const failedLogins = new WeakMap<SMTPServerSession, number>()
   /** Sessions whose connection has ended, perhaps while their key was looked up. */
   const ended = new WeakSet<SMTPServerSession>()
-  /** Of the current message. The library keeps a repeated recipient once; each RCPT is an email. */
+  /** Recipients of the current message. The library keeps a repeated recipient once; each RCPT is an email. */
   const recipients = new WeakMap<SMTPServerEnvelope, Recipients>()
   const connections = createCounts()
 

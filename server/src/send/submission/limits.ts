@@ -4,12 +4,12 @@ import { MAX_MESSAGE } from '../../mime/compose.ts'
 export const SUBMISSION_LIMITS = {
   messageBytes: MAX_MESSAGE,
   recipients: 1_000,
-  /** Of one message, too many or no addresses; a client that goes on regardless is disconnected. */
+  /** Refused recipients of one message, too many or no addresses; a client that goes on regardless is disconnected. */
   refusedRecipients: 1_000,
   connections: 1_000,
   /** From one network: a few application servers behind one address. */
   connectionsOfOne: 200,
-  /** Of one owner, from all networks. */
+  /** Connections of one owner, from all networks. */
   connectionsOfOwner: 200,
   /** Wrong keys per connection. */
   failedLogins: 3,

@@ -23,7 +23,7 @@ export function createMessageReader({ limitMsOf }: { limitMsOf?: (bytes: number)
 
   function readInThread(owner: string, message: Buffer, request: Omit<ReadRequest, 'chunks'>) {
     const run = () => threads.run<ReturnType<typeof readSubmitted>>('read', { ...request, message, transfer: true })
-    return threads.inTurn(owner, run).catch((err) => Promise.reject(err instanceof ReadingTimeout ? TOO_SLOW : err))
+    return threads.withSlot(owner, run).catch((err) => Promise.reject(err instanceof ReadingTimeout ? TOO_SLOW : err))
   }
 }
 

@@ -11,7 +11,7 @@ import { RELAY_HEADER } from '../acceptance/relay-headers.ts'
 export type Submission = {
   /** The message without the headers that are removed. */
   raw: Buffer
-  /** What it needs of the servers on its way: nothing, 8BITMIME for its body, or SMTPUTF8 for its headers. */
+  /** Extension that servers on its way need: nothing, 8BITMIME for its body, or SMTPUTF8 for its headers. */
   form: RawContent['form']
   from: FromHeader
   subject: string

@@ -17,7 +17,7 @@ const REPLIES: Partial<Record<ErrorCode, [code: number, enhanced: string]>> = {
 /** Error codes of a connection that closed in the middle of a message. */
 const CLOSED = new Set(['ECONNECTION', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** Anything unknown is ours and may pass: the client is told to try again. */
+/** Any unknown error is ours and may be temporary: the client is asked to try again. */
 export function refusalOf(err: unknown, log: Log): Refusal {
   if (err instanceof Refusal) return err
   if (err instanceof MalformedMessage) return new Refusal(550, `5.6.0 ${err.message}`)

@@ -37,7 +37,7 @@ export const BlockCondition = z.object({
 })
 type BlockCondition = z.output<typeof BlockCondition>
 
-/** What is missing. Undefined when the condition is complete. */
+/** The missing part. Undefined when the condition is complete. */
 export function missingPart({
   field,
   operator,

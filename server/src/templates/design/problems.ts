@@ -41,7 +41,7 @@ function check({ path, blockId, found }: Walk, value: unknown) {
 
 type Advice = { code: 'empty_link' | 'no_picture' | 'image_without_alt'; blockId: string | null; message: string }
 
-/** What an author would want to know, though the design can be saved: links and pictures that are not set yet. */
+/** Advice for the author of a design that can be saved: links and pictures that are not set yet. */
 export function openEnds({ content }: Design): Advice[] {
   return (content as AnyNode[]).flatMap((node) => openEndsOf(node))
 }

@@ -14,7 +14,7 @@ const FILLER = '&#847;&zwnj;&nbsp;'.repeat(40)
 
 export type RenderedDesign = {
   html: string
-  /** Of blocks in the HTML, inner ones first. */
+  /** Positions of blocks in the HTML, inner ones first. */
   places: Place[]
 }
 
@@ -49,7 +49,7 @@ function wholeHtml({ id, source }: { id?: string | null | undefined; source: str
   return { html, places: id ? [{ start: 0, end: html.length, blockId: id }] : [] }
 }
 
-/** What is not set is inherited, field by field. */
+/** Fields that are not set are inherited. */
 export function mergeBrands(base: Brand, over: Brand): Brand {
   return {
     ...base,

@@ -25,7 +25,7 @@ type Filled = SlottedHtml & { isShared: boolean }
  */
 export const MAX_VARIANTS = 16
 
-/** What has been filled in so far. `path` names the branches taken and the items of lists: with the same path the texts are the same. */
+/** The text filled in so far. `path` names the branches taken and the items of lists: with the same path the texts are the same. */
 type Run = FillScope & { texts: string[]; values: string[]; length: number; path: string }
 /** Returns false once the email must be left to the threads. */
 type Fill = (run: Run) => boolean

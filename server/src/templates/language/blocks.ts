@@ -10,7 +10,7 @@ export type Step = string | Output | TagStep
 
 /** Chosen when its test holds, or does not. Without a test: always. */
 type Branch = { test: LiquidExpression | undefined; isNegated: boolean; block: Block }
-/** Of the branches, the first that is chosen. */
+/** The first branch that is chosen. */
 export type Choice = { branches: Branch[] }
 /** `otherwise`: for an empty list. */
 export type Loop = LoopHead & { block: Block; otherwise: Block }

@@ -1,6 +1,6 @@
-import { createFairQueue } from '../../lib/concurrency/fair-queue.ts'
 import { createYield } from '../../lib/concurrency/yield-to-loop.ts'
 import { AppError } from '../../lib/errors/errors.ts'
+import { createFairSemaphore } from '../../lib/fair/semaphore.ts'
 import { createThreadPool, spareCores, watchProgress } from '../../lib/threads/thread-pool.ts'
 import { createProgress } from '../../lib/threads/thread-progress.ts'
 import { joinSlots } from '../../mime/compiled/slotted-html.ts'
@@ -101,13 +101,13 @@ export async function checkTemplate(template: TemplateSource, projectId?: string
 
 /** Syntax errors of a template, or the variables it uses if there are none. */
 export async function inspectTemplate(template: TemplateSource, projectId?: string): Promise<Inspection> {
-  const outcome = await inTurn(projectId, () => runInThread<Inspection>('inspect', { template }))
+  const outcome = await withSlot(projectId ?? '', () => runInThread<Inspection>('inspect', { template }))
   return outcome.done ?? Promise.reject(new Error(`a template could not be parsed: ${outcome.reason}`))
 }
 
 /** The text part of an email with this HTML. In a thread, because HTML of a megabyte takes a noticeable part of a second. */
 export async function textOf(html: string, projectId: string): Promise<{ ok: true; text: string } | { ok: false; reason: string }> {
-  const outcome = await inTurn(projectId, () => runInThread<string>('toText', { html }))
+  const outcome = await withSlot(projectId, () => runInThread<string>('toText', { html }))
   return outcome.done === undefined ? { ok: false, reason: outcome.reason } : { ok: true, text: outcome.done }
 }
 
@@ -195,11 +195,12 @@ function fill({ subject, previewText, body }: FastEmail, recipient: Recipient, b
 // In threads ----------------------------------------------------------------------------------------------------------
 
 async function renderInThreads(template: TemplateSource, recipients: Recipient[], options: Options): Promise<Rendered[]> {
+  const { projectId = '', priority = 0 } = options
   const results: Rendered[] = []
   let waiting = recipients.map((_, index) => index)
   while (waiting.length) {
     const batch = waiting.map((index) => recipients[index]!)
-    const some = await inTurn(options.projectId, () => renderSome(template, batch, options), options.priority)
+    const some = await withSlot(projectId, () => renderSome(template, batch, options), { priority })
     for (const [position, result] of some) results[waiting[position]!] = result
     waiting = waiting.filter((index) => !results[index])
   }
@@ -250,9 +251,9 @@ function timeLimitAt(at: number) {
 }
 
 const MAX_THREADS = spareCores(2, 4)
-const MAX_WAITING = 1_000
-const queue = createFairQueue({ slots: MAX_THREADS, maxWaiting: MAX_WAITING, maxWaitMs: WAIT_MS })
-const inTurn = <T>(projectId = '', work: () => Promise<T>, priority = 0) => queue.run(projectId, priority, work)
+/** For one project. */
+const MAX_WAITING = 500
+const withSlot = createFairSemaphore({ slots: MAX_THREADS, maxWaiting: MAX_WAITING, maxWaitMs: WAIT_MS })
 
 let pool: ReturnType<typeof createThreadPool> | undefined
 

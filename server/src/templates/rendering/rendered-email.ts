@@ -31,7 +31,7 @@ export const RENDER_FAILURES = {
   text: 'Converting the HTML to text took longer than 2 s.',
 } as const
 
-/** Removes line breaks from the subject: a value must not end the header. Inboxes cut preview texts, so long ones are cut here. */
+/** Removes line breaks from the subject: a value must not end the header. Inboxes cut preview texts, so a long one is cut here. */
 export function finishRendering(email: RenderedEmail): Rendered {
   const subject = email.subject.replace(/[\r\n]+/g, '')
   if (subject.length > MAX_SUBJECT) return { ok: false, reason: RENDER_FAILURES.subject }

@@ -25,7 +25,7 @@ export type Graph = { steps: GraphStep[]; transitions: GraphTransition[] }
 export const MAX_GRAPH_STEPS = 200
 export const MAX_GRAPH_TRANSITIONS = 2_000
 
-/** What is wrong with a graph. `index` is that of the transition; undefined: the graph as a whole. */
+/** A mistake in a graph. `index` is that of the transition; undefined: the graph as a whole. */
 export type Violation = { index?: number; field: 'fromStepId' | 'toStepId' | 'branch' | 'steps' | 'transitions'; message: string }
 
 type Configured = Pick<GraphStep, 'type' | 'config'>

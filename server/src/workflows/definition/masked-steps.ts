@@ -2,7 +2,7 @@ import type { CallingProject } from '../../http/auth/key-lookup.ts'
 import { hasScope } from '../../http/auth/scopes.ts'
 import { maskWebhook } from '../steps/webhook-mask.ts'
 
-/** Who may change webhooks sees what authenticates them: a key that only reads does not. */
+/** Only callers that may change webhooks see what authenticates them: a key that only reads does not. */
 export const seesWebhooks = (caller: Pick<CallingProject, 'scopes'>) => hasScope(caller, 'workflows')
 
 type WithSteps = { steps: { config: Record<string, unknown> }[] }

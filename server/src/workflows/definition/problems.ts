@@ -7,7 +7,7 @@ import type { Problem, WorkflowRow } from './workflow.ts'
 
 const problem = (stepId: string | null, code: Problem['code'], message: string): Problem => ({ stepId, code, message })
 
-/** What keeps a valid workflow from doing what it should. */
+/** Problems that keep a valid workflow from doing what it should. */
 export async function findProblems(db: Db, workflow: WorkflowRow, graph: Graph): Promise<Problem[]> {
   const trigger = triggerOf(graph)
   const starts = graph.transitions.some(({ fromStepId }) => fromStepId === trigger.id)

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, one, scalar, type Tx } from '../../db/index.ts'
 import type { CallingProject } from '../../http/auth/key-lookup.ts'
-import { changeAs, holdTemplatesOf, requireSendersOf } from '../../http/auth/what-sends.ts'
+import { changeAs, lockTemplatesOf, requireSendersOf } from '../../http/auth/what-sends.ts'
 import { nextRevision, refuseStale } from '../../http/core/if-match.ts'
 import type { Given } from '../../http/core/validate.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
@@ -83,7 +83,7 @@ export async function changeWorkflow(tx: Tx, { projectId, id, caller, revisions,
     allowReentry: changes.allowReentry ?? stored.allowReentry,
   }
   await checkSegment(tx, next)
-  if (next.enabled && !stored.enabled) await holdTemplatesOf(tx, next)
+  if (next.enabled && !stored.enabled) await lockTemplatesOf(tx, next)
   const nextFiringAt = await nextFiringAfter(tx, stored, next)
   const update = () => updateWorkflow(tx, next, nextFiringAt)
   const row = changes.enabled || startsOtherwise(stored, next) ? await changeAs(tx, caller, { workflow: id }, update) : await update()

@@ -5,7 +5,7 @@ import { kindOf } from '../steps/kinds.ts'
 import type { StepUses } from '../steps/step.ts'
 import { awaitedBy, type Graph, type GraphStep } from './graph.ts'
 
-/** What a graph mentions, stored beside it: usage and references are found by a query. */
+/** References of a graph, stored beside it: a query finds usage and references. */
 type GraphUses = StepUses & { segments: string[]; templates: string[]; awaited: string[]; ids: string[] }
 
 const unique = (values: string[]) => [...new Set(values)]

@@ -76,7 +76,9 @@ export const Workflow = z
     ...WORKFLOW_FIELDS,
     steps: z.array(WorkflowStep),
     transitions: z.array(Transition),
-    problems: z.array(WorkflowProblem).describe('What keeps the workflow from doing what it should. It can be enabled nevertheless.'),
+    problems: z
+      .array(WorkflowProblem)
+      .describe('Problems that keep the workflow from doing what it should. It can be enabled nevertheless.'),
   })
   .meta({ id: 'Workflow' })
 

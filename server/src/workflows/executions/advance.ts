@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, scalar, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { exactTime } from '../../events/first-events.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { createCache } from '../../lib/collections/cache.ts'
@@ -94,7 +95,7 @@ export async function readGraphs(db: Db, projectId: string, executions: { workfl
   if (missing.size) {
     const rows = await many<{ workflowId: string; version: number; graph: Graph; bytes: number }>(db)`
       select g.workflow_id as "workflowId", g.version, g.graph, octet_length(g.graph::text) as bytes
-      from workflow_graphs g join jsonb_to_recordset(${JSON.stringify([...missing.values()])}::jsonb) as k("workflowId" uuid, version int)
+      from workflow_graphs g join ${recordset('workflow_graphs', [...missing.values()], ['workflowId', 'version'])} as k
         on g.workflow_id = k."workflowId" and g.version = k.version
       where g.project_id = ${projectId}
     `

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { newId } from '../../lib/id.ts'
 import { IS_ACTIVE } from '../definition/listeners.ts'
 import { addFigures, type FigureKind, figureOfEnd } from './figures.ts'
@@ -32,7 +33,7 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
   const open = ended.filter(({ wasOpen, stepId }) => wasOpen && stepId)
   await sql`
     update workflow_step_executions s set status = ${status === 'FAILED' ? 'FAILED' : 'SKIPPED'}, error = ${reason}, completed_at = now()
-    from jsonb_to_recordset(${JSON.stringify(open)}::jsonb) as o(id uuid, visits int)
+    from ${recordset('workflow_executions', open, ['id', 'visits'])} as o
     where s.project_id = ${projectId} and s.execution_id = o.id and s.visit = o.visits and s.completed_at is null
   `.execute(tx)
   const kind = status === 'FAILED' ? ('failed' as const) : ('cancelled' as const)
@@ -49,10 +50,12 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
 
 /** Steps that could not be run: the visit that never began is recorded, so that the history of the execution says where it failed. */
 async function recordFailedVisits(tx: Tx, projectId: string, { reason, ended }: { reason: string; ended: Ended[] }) {
-  const visits = ended.map(({ id: executionId, visits, ...rest }) => ({ ...rest, executionId, visit: visits + 1, id: newId() }))
+  const visits = ended.map(({ id: executionId, workflowId, stepId, visits }) => {
+    return { executionId, workflowId, stepId: stepId!, visit: visits + 1, id: newId() }
+  })
   await sql`
     with failed as (
-      select * from jsonb_to_recordset(${JSON.stringify(visits)}::jsonb) as r("executionId" uuid, "workflowId" uuid, "stepId" uuid, visit int, id uuid)
+      select * from ${recordset('workflow_step_executions', visits, ['executionId', 'workflowId', 'stepId', 'visit', 'id'])} as r
     ), counted as (
       update workflow_executions e set visits = f.visit from failed f where e.project_id = ${projectId} and e.id = f."executionId"
     )
@@ -70,7 +73,7 @@ const cancel = (tx: Tx, projectId: string, which: RawBuilder<unknown>, reason: s
 export const failExecution = (tx: Tx, projectId: string, { id, reason }: { id: string; reason: string }) =>
   endExecutions(tx, projectId, sql`e.id = ${id}`, { status: 'FAILED', reason })
 
-/** Of deleted contacts. */
+/** Cancels the executions of deleted contacts. */
 export async function cancelExecutionsOf(tx: Tx, projectId: string, { contactIds, reason }: { contactIds: string[]; reason: string }) {
   if (!contactIds.length) return
   while ((await cancel(tx, projectId, sql`e.contact_id = any(${contactIds}::uuid[])`, reason)) === CHUNK);

@@ -5,8 +5,10 @@ import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { type LoopDeps, type LoopOutcome, startProjectLoop } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
-import type { WaitingWork } from '../../ledger/turns.ts'
+import { backoffSql } from '../../lib/concurrency/backoff.ts'
+import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import { createRareWarning } from '../../lib/process/rare-warning.ts'
+import { HOUR, SECOND } from '../../lib/text/units.ts'
 import { runsSince } from '../../nodes/sending-hold.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
 import { failExecution } from './cancel.ts'
@@ -22,6 +24,7 @@ const BATCH = 100
 const POLL_MS = 200
 /** Failed attempts after which an execution ends: more than an hour after the first one, so that an outage ends none. */
 const MAX_ATTEMPTS = 12
+const REST_MS = { first: SECOND, longest: HOUR }
 
 /** Advances executions that are due, project by project. Any number of processes may run it. */
 export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs, isDue }: Deps) {
@@ -71,7 +74,7 @@ export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs, isDu
   })
   const notifications = listenForNotifications({ url, channel: EXECUTIONS_CHANNEL, onNotified: () => loop.wake(), log })
   return {
-    /** Claims no more, and waits for the batches under way. */
+    /** Stops claiming, and waits for the batches in progress. */
     async stop() {
       stopped = true
       await Promise.all([loop.stop(), notifications.stop()])
@@ -104,10 +107,10 @@ const dueProjectsSql = (except: string[]) => sql<WaitingWork>`
   `)}) as found
 `
 
-/** After 1 s, 2 s, 4 s, … The last attempt ends it, so that no execution stays in limbo. */
+/** The last attempt ends it, so that no execution stays in limbo. */
 async function postponeExecution(tx: Tx, projectId: string, id: string) {
   const attempts = await maybeScalar<number>(tx)`
-    update workflow_executions set attempts = attempts + 1, due_at = now() + make_interval(secs => power(2, attempts)), updated_at = now()
+    update workflow_executions set attempts = attempts + 1, due_at = now() + ${backoffSql(sql`attempts`, REST_MS)}, updated_at = now()
     where project_id = ${projectId} and id = ${id} and due_at <= now()
     returning attempts
   `

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, one, scalar, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { recordActivities } from '../../events/activities.ts'
 import { fail } from '../../lib/errors/errors.ts'
 import { newId } from '../../lib/id.ts'
@@ -56,8 +57,8 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
     with given as materialized (
       -- As columns: of a constant workflow that is newer than the statistics, the planner would expect one execution and read all of them
       -- for each contact.
-      select ${projectId}::uuid as project_id, ${workflowId}::uuid as workflow_id, s.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as s(id uuid, "contactId" uuid, event jsonb, "eventId" uuid, at timestamptz, context jsonb)
+      select ${projectId}::uuid as project_id, ${workflowId}::uuid as workflow_id, s.*
+      from ${recordset('workflow_executions', rows, ['id', 'contactId', 'event', 'context'], { eventId: 'uuid', at: 'timestamptz' })} as s
     ), allowed as materialized (
       select g.*, (
         select count(*) from workflow_executions e

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, many, type Pool, scalars, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { createdInScope, OF_DELETED_PROJECT, type WipeScope, wipeRows, wipeSql } from '../../db/wipe-rows.ts'
 import { enqueue } from '../../jobs/enqueue.ts'
 import { workInPieces } from '../../jobs/job.ts'
@@ -76,7 +77,7 @@ async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Pro
 type Dropped = { projectId: string; id: string }[]
 
 const dropStepsSql = (executions: Dropped) => sql`
-  delete from workflow_step_executions s using jsonb_to_recordset(${JSON.stringify(executions)}::jsonb) as d("projectId" uuid, id uuid)
+  delete from workflow_step_executions s using ${recordset('workflow_executions', executions, ['projectId', 'id'])} as d
   where s.project_id = d."projectId" and s.execution_id = d.id`
 
 /** Takes the visits back from the figures of their steps: each figure is that of a list. */

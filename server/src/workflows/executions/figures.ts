@@ -7,7 +7,7 @@ import { VISIT_OUTCOME } from './visit-outcome.ts'
 /** How an execution ends. The figure of the workflow, and by its status. */
 export type EndKind = 'completed' | 'exited' | 'failed' | 'cancelled'
 /**
- * Figures of a workflow: `started`, each way to end (executions that are kept), and `dropped` (removed by their age). Of a transition:
+ * Figures of a workflow: `started`, each way to end (executions that are kept), and `dropped` (removed by their age). For a transition:
  * `taken`. Figures of a step count visits that are kept: `entered`, and one figure for each outcome.
  */
 export type FigureKind = EndKind | 'started' | 'dropped' | 'entered' | 'skipped' | 'taken'

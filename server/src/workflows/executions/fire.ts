@@ -5,7 +5,7 @@ import { countAffected, type Db, many, maybeOne, maybeScalar, type Pool, scalars
 import { enqueue } from '../../jobs/enqueue.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import { startProjectLoop } from '../../ledger/project-loop.ts'
-import type { WaitingWork } from '../../ledger/turns.ts'
+import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import { NIL_ID, newId } from '../../lib/id.ts'
 import type { Log } from '../../lib/process/log.ts'
 import { findSegment, type SegmentRow } from '../../segments/definition/segment.ts'
@@ -49,7 +49,7 @@ const projectsToFireSql = (except: string[]) => sql<WaitingWork>`
     where w.next_firing_at <= now() and not p.disabled and p.deleted_at is null and w.project_id <> all(${except}::uuid[]) group by 1
   `)}) as found`
 
-/** Of several missed times only the last one is made up for. Returns the number of workflows. */
+/** Only the last of several missed times is made up for. Returns the number of workflows. */
 async function fireDue(tx: Tx, projectId: string): Promise<number> {
   const due = await many<Due>(tx)`
     select ${WORKFLOW_COLUMNS}, w.next_firing_at as "dueAt", now() as now

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import type { Reaction, ReactionHandler } from '../../events/dispatch.ts'
 import { COUNTS_FOR_WORKFLOWS, exactTime } from '../../events/first-events.ts'
 import { groupBy } from '../../lib/collections/group-by.ts'
@@ -68,7 +69,7 @@ async function readEventData(tx: Tx, projectId: string, ids: string[]) {
   return (id: string) => found.get(id) ?? {}
 }
 
-/** Of an execution `e` and the events `h` of its contact: one of them is what it waits for. */
+/** One of the events `h` of its contact is what an execution `e` waits for. */
 const ENDS_WAIT = sql`exists (
   select from jsonb_to_recordset(h.events) as v(name text, at timestamptz, id uuid)
   where v.name = e.awaits and (v.at, v.id) > (e.arrived_at, coalesce(e.arrived_event_id, ${NIL_ID}::uuid))
@@ -89,7 +90,7 @@ async function wakeWaiting(tx: Tx, projectId: string, happened: Happened[]) {
       -- The project is a column: see writeRecords.
       select ${projectId}::uuid as project_id, "contactId", "workflowId", array_agg(name) as names,
         jsonb_agg(jsonb_build_object('name', name, 'at', at, 'id', id)) as events
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as h("contactId" uuid, "workflowId" uuid, name text, at text, id uuid)
+      from ${recordset('workflow_executions', rows, ['contactId', 'workflowId'], { name: 'text', at: 'text', id: 'uuid' })} as h
       group by 1, 2, 3
     )
     update workflow_executions e set

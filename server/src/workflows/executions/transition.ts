@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
+import { columns } from '../../db/columns.ts'
 import { many, type Tx } from '../../db/index.ts'
+import { insertRows, updateFrom } from '../../db/rows.ts'
 import type { EventPosition } from '../../events/first-events.ts'
 import { newId } from '../../lib/id.ts'
 import { type Graph, type GraphStep, stepOf, transitionFor } from '../definition/graph.ts'
@@ -144,44 +146,41 @@ const inputOf = (config: object) => (JSON.stringify(config).length <= MAX_INPUT 
  * constant project that is newer than the statistics, the planner would expect one row and read all of them.
  */
 async function writeRecords(tx: Tx, projectId: string, records: Moved[]) {
-  const rows = (isNew: boolean) => records.filter((each) => each.isNew === isNew).map(({ record }) => record)
+  const rows = (isNew: boolean) => records.filter((each) => each.isNew === isNew).map(({ record }) => ({ projectId, ...record }))
   const [added, continued] = [rows(true), rows(false)]
+  const completedAt = sql`case when r."isOver" then now() end`
+  const more = { isOver: 'boolean' } as const
   if (added.length)
-    await sql`
-      insert into workflow_step_executions (project_id, execution_id, visit, id, workflow_id, step_id, status, scheduled_for, input, output, error, email_id, completed_at)
-      select ${projectId}, "executionId", visit, id, "workflowId", "stepId", status, "scheduledFor", input, output, error, "emailId", case when "isOver" then now() end
-      from jsonb_to_recordset(${JSON.stringify(added)}::jsonb) as r(
-        "executionId" uuid, visit int, id uuid, "workflowId" uuid, "stepId" uuid, status text, "scheduledFor" timestamptz, input jsonb, output jsonb,
-        error text, "emailId" uuid, "isOver" boolean)
-    `.execute(tx)
+    await insertRows(
+      'workflow_step_executions',
+      added,
+      ['projectId', 'executionId', 'visit', 'id', 'workflowId', 'stepId', 'status', 'scheduledFor', 'input', 'output', 'error', 'emailId'],
+      { set: { completedAt }, more },
+    ).execute(tx)
   if (continued.length)
-    await sql`
-      with records as materialized (
-        select ${projectId}::uuid as project_id, r.* from jsonb_to_recordset(${JSON.stringify(continued)}::jsonb) as r(
-          "executionId" uuid, visit int, status text, "scheduledFor" timestamptz, output jsonb, error text, "emailId" uuid, "isOver" boolean)
-      )
-      update workflow_step_executions s set status = r.status, scheduled_for = coalesce(r."scheduledFor", s.scheduled_for),
-        output = coalesce(r.output, s.output), error = r.error, email_id = r."emailId", completed_at = case when r."isOver" then now() end
-      from records r where s.project_id = r.project_id and s.execution_id = r."executionId" and s.visit = r.visit
-    `.execute(tx)
+    await updateFrom('workflow_step_executions', continued, {
+      keys: ['projectId', 'executionId', 'visit'],
+      names: ['status', 'error', 'emailId'],
+      set: { scheduledFor: sql`coalesce(r."scheduledFor", t.scheduled_for)`, output: sql`coalesce(r.output, t.output)`, completedAt },
+      more: { ...more, scheduledFor: 'timestamptz', output: 'jsonb' },
+    }).execute(tx)
 }
 
-const ENDED = sql`n.status not in ('RUNNING', 'WAITING')`
+const ENDED = sql`r.status not in ('RUNNING', 'WAITING')`
 
 async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
   if (!states.length) return
+  const rows = states.map(({ arrival: { at, eventId }, ...state }) => ({ projectId, ...state, arrivedAt: at, arrivedEventId: eventId }))
   const ended = await many<EndedExecution>(tx)`
-    with states as materialized (
-      select ${projectId}::uuid as project_id, n.* from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
-        id uuid, status text, "currentStepId" uuid, visits int, arrival jsonb, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
-        attempts int, "webhookHost" text, "exitReason" text, context jsonb)
-    )
-    update workflow_executions e set status = n.status, current_step_id = n."currentStepId", visits = n.visits,
-      arrived_at = (n.arrival ->> 'at')::timestamptz, arrived_event_id = (n.arrival ->> 'eventId')::uuid,
-      due_at = n."dueAt", awaits = n.awaits, deadline_at = n."deadlineAt", attempts = n.attempts, webhook_host = n."webhookHost",
-      exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end
-    from states n where e.project_id = n.project_id and e.id = n.id
-    returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.status, e.exit_reason as "exitReason"
+    ${updateFrom('workflow_executions', rows, {
+      keys: ['projectId', 'id'],
+      names: [
+        ...(['status', 'currentStepId', 'visits', 'arrivedAt', 'arrivedEventId', 'dueAt', 'awaits', 'deadlineAt', 'attempts'] as const),
+        ...(['webhookHost', 'exitReason', 'context'] as const),
+      ],
+      set: { updatedAt: sql`now()`, completedAt: sql`case when ${ENDED} then now() end` },
+    })}
+    returning ${columns('workflow_executions', 't', ['id', 'workflowId', 'contactId', 'status', 'exitReason'])}
   `
   await recordExecutionEnds(tx, projectId, ended)
 }

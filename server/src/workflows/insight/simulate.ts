@@ -31,7 +31,7 @@ export const Simulation = z.object({
       email: Preview.omit({ missingVariables: true }).nullable().describe('The email of a SEND_EMAIL step, if it is sent.'),
     })
     .nullable()
-    .describe('What the step at `inspect` of the path sees, as earlier steps have left it.'),
+    .describe('The data that the step at `inspect` of the path sees, as earlier steps have left it.'),
 })
 
 /** Steps shown: a loop never ends. */

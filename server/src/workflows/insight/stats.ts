@@ -34,7 +34,7 @@ export const WorkflowStats = z.object({
       taken: z.int().describe('So far, also by executions that were deleted by age.'),
     }),
   ),
-  nextFiringAt: Timestamp.nullable().describe('Of a SCHEDULE that is enabled.'),
+  nextFiringAt: Timestamp.nullable().describe('Only for a SCHEDULE that is enabled.'),
   firings: z
     .array(
       z.object({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Db, many } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { parseAt } from '../../http/core/validate.ts'
 import { isTimezone } from '../../lib/calendar/timezone.ts'
 import { invalid } from '../../lib/errors/errors.ts'
@@ -68,7 +69,7 @@ async function readDates(db: Db, { projectId, world }: StepBatch, executions: Ru
   if (world) return asked.map(({ key }) => world.contact.data[key])
   const rows = await many<{ contactId: string; key: string; value: unknown }>(db)`
     select a."contactId", a.key, c.data -> a.key as value
-    from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as a("contactId" uuid, key text)
+    from ${recordset('workflow_executions', asked, ['contactId'], { key: 'text' })} as a
     join contacts c on c.project_id = ${projectId} and c.id = a."contactId"
   `
   const values = new Map(rows.map(({ contactId, key, value }) => [`${contactId} ${key}`, value]))

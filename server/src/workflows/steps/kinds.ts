@@ -31,7 +31,7 @@ export type AnyDecided = Decided<Record<string, unknown>, unknown>
 /** Without the types of config and facts: the config of a stored step was read by its own kind, and only a kind sees its facts. */
 export const kindOf = (type: StepType) => KINDS[type] as unknown as StepKind<Record<string, unknown>, unknown>
 
-/** What happens to executions at steps of one kind: the engine does it, a simulation shows it. */
+/** Decides about executions at steps of one kind: the engine does it, a simulation shows it. */
 export async function decideSteps(db: Db, batch: StepBatch, type: StepType, executions: Running[]): Promise<AnyDecided[]> {
   const { facts: readFacts, decide } = kindOf(type)
   const facts = readFacts ? await readFacts(db, batch, executions) : []

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/changes/upsert.ts'
 import { NO_DATA } from '../../contacts/record/data.ts'
 import { type Db, many, scalars, type Tx } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { contentFrom } from '../../delivery/outbox/contents/content.ts'
 import { enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
 import type { OwnVariables } from '../../delivery/outbox/own-variables.ts'
@@ -164,7 +165,7 @@ async function findRunaways(db: Db, batch: StepBatch, executions: EmailStep[], r
   const over = await scalars<string>(db)`
     with suspects as materialized (
       -- The project is a column: see writeRecords.
-      select ${projectId}::uuid as project_id, s.* from jsonb_to_recordset(${JSON.stringify(suspects)}::jsonb) as s(id uuid, "contactId" uuid)
+      select ${projectId}::uuid as project_id, s.* from ${recordset('workflow_executions', suspects, ['id', 'contactId'])} as s
     )
     select s.id from suspects s
     where (
@@ -249,7 +250,7 @@ async function readOwnContacts(tx: Tx, projectId: string, sending: Sending[]): P
     select a."executionId", c.email, c.subscribed, to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt",
       case when a."isWhole" then c.data
         else (select coalesce(jsonb_object_agg(key, true), '{}') from jsonb_array_elements_text(a.keys) as key where c.data ? key) end as data
-    from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as a("executionId" uuid, "contactId" uuid, "isWhole" boolean, keys jsonb)
+    from ${recordset('workflow_executions', asked, ['contactId'], { executionId: 'uuid', isWhole: 'boolean', keys: 'jsonb' })} as a
     join contacts c on c.project_id = ${projectId} and c.id = a."contactId"
   `
   return new Map(rows.map(({ executionId, ...own }) => [executionId, own]))

@@ -6,7 +6,7 @@ import { type ConditionFilter, type ConditionTree, readCondition } from '../../c
 import type { Pause } from '../../lib/concurrency/yield-to-loop.ts'
 import { AppError, type FieldIssue, fail, invalid } from '../../lib/errors/errors.ts'
 
-/** What a CONDITION step asks: a tree with two branches, or one field with several. */
+/** The condition of a CONDITION step: a tree with two branches, or one field with several. */
 export type StepCondition = ConditionTree | SingleCondition | MultiCondition
 type SingleCondition = ConditionFilter
 type MultiCondition = { mode: 'multi'; field: string; branches: (Omit<ConditionFilter, 'field'> & { id: string; name: string })[] }
@@ -129,7 +129,7 @@ const casesOf = (condition: StepCondition): { branch: string; tree: ConditionTre
 export const branchesOfCondition = (condition: StepCondition): string[] =>
   isMulti(condition) ? [...condition.branches.map(({ id }) => id), 'default'] : ['yes', 'no']
 
-/** What the filters on the contact mention. */
+/** References of the filters on the contact. */
 export function referencesOfCondition(condition: StepCondition) {
   const found = casesOf(condition).map(({ tree }) => referencesOf(onlyContact(tree)))
   const merged = (of: 'fields' | 'standard' | 'segments') => [...new Set(found.flatMap((each) => each[of]))]

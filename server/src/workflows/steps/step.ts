@@ -30,7 +30,7 @@ export type Running<Config = Record<string, unknown>> = {
   step: { id: string; config: Config }
 }
 
-/** What a step does with an execution. */
+/** The outcome of a step for an execution. */
 export type StepOutcome =
   /** Goes on by a branch; null is the plain transition. `arrival` at the next step: given by pauses. `deadlineAt`: that of a wait. */
   | {
@@ -64,7 +64,7 @@ export const CONTACT_GONE: StepOutcome = { is: 'cancelled', reason: 'contact_del
 
 export type SimulatedContact = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 
-/** What a simulation has instead of stored rows: the contact and the emails as earlier steps of the path have left them. */
+/** The state of a simulation instead of stored rows: the contact and the emails as earlier steps of the path have left them. */
 export type SimulatedWorld = {
   contact: SimulatedContact
   /** Whether the contact exists: then events and memberships are its own. */
@@ -128,9 +128,9 @@ export type StepKind<Config, Facts = undefined> = {
   decide: (execution: Running<Config>, facts: Facts, batch: Pick<StepBatch, 'now' | 'timeoutAfterMs'>) => StepOutcome | Promise<StepOutcome>
   /** Does what was decided. Returns the outcomes in order: as they were decided, except for what only the effect could show. */
   run?: (tx: Tx, batch: StepBatch, decided: Decided<Config, Facts>[]) => Promise<StepOutcome[]>
-  /** What is different after the step, in a simulation. */
+  /** Changes the simulated world as the step would. */
   pretend?: (world: SimulatedWorld, decided: Decided<Config, Facts>, now: Date) => SimulatedWorld
-  /** What a simulation shows of the step. */
+  /** The description of the step in a simulation. */
   describe?: (decided: Decided<Config, Facts>, simulated: { world: SimulatedWorld; projectId: string }) => unknown
 }
 

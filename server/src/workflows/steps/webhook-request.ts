@@ -8,7 +8,7 @@ import { missingOfWebhook } from './webhook-mask.ts'
 export type WebhookConfig = { url: string; method: string; headers: Record<string, string>; body?: unknown }
 export type WebhookRequest = { url: string; method: string; headers: Record<string, string>; body: string | undefined }
 
-/** Of the step and the execution, all that a request shows. */
+/** The parts of step and execution that a request shows. */
 type WebhookSource = Pick<Running, 'id' | 'event' | 'context' | 'startedAt'> & {
   config: WebhookConfig
   workflow: { id: string; name: string }

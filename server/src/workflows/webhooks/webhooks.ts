@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, maybeScalar, type Pool, scalar, type Tx, transact } from '../../db/index.ts'
+import { recordset } from '../../db/rows.ts'
 import { isWiped } from '../../ledger/ledger-sql.ts'
 import { inTurnSql } from '../../ledger/owner-sql.ts'
 import type { LoopDeps } from '../../ledger/project-loop.ts'
 import { skipScanCte } from '../../ledger/skip-scan.ts'
-import type { WaitingWork } from '../../ledger/turns.ts'
 import { crash } from '../../lib/crash-point.ts'
+import type { WaitingWork } from '../../lib/fair/work-slots.ts'
 import type { SafeFetch } from '../../lib/network/safe-fetch.ts'
 import { createRareWarning } from '../../lib/process/rare-warning.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -75,7 +76,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs, isD
 const HOST_KEY = sql.raw(`project_id || ' ' || webhook_host`)
 
 /**
- * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. Of each host one request at a time
+ * Hosts of projects with requests that are due. A skip scan: a host with many requests hides no other. One request of each host at a time
  * is taken, so that hosts take turns.
  */
 function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
@@ -97,13 +98,12 @@ function findDueHosts(db: Db, except: string[]): Promise<DueHost[]> {
 
 /** One request of each host; none of a host whose requests other workers have taken. */
 async function leaseWebhooks(tx: Tx, hosts: DueHost[]): Promise<Leased[]> {
-  const chosen = hosts.map(({ projectId, host, owner, key }) => ({ project_id: projectId, host, owner, key }))
   return many<Leased>(tx)`
     with chosen as materialized (
       select mine.*, h.owner, h.key
-      from jsonb_to_recordset(${JSON.stringify(chosen)}::jsonb) as h(project_id uuid, host text, owner text, key text) cross join lateral (
+      from ${recordset('workflow_executions', hosts, ['projectId'], { host: 'text', owner: 'text', key: 'text' })} as h cross join lateral (
         select project_id, id from workflow_executions
-        where project_id = h.project_id and webhook_host = h.host and due_at <= now() and ${runsSince(sql`created_at`)}
+        where project_id = h."projectId" and webhook_host = h.host and due_at <= now() and ${runsSince(sql`created_at`)}
         order by due_at limit 1 for update skip locked
       ) as mine
     )

@@ -10,10 +10,10 @@ import { useProject } from '../../../projects/current.ts'
 import { FirstRun } from '../../../ui/page/first-run.tsx'
 import type { Column } from '../../../ui/table/data-table.tsx'
 import { curl } from '../../../ui/text/curl.ts'
-import { CampaignLink } from '../campaign-link.tsx'
-import { CampaignRecord } from '../campaign-record.tsx'
+import { CampaignLink } from '../campaign/campaign-link.tsx'
+import { CampaignRecord } from '../campaign/campaign-record.tsx'
+import { EXCLUSION_WORDS } from '../campaign/words.ts'
 import { AUDIENCE_PARTS, audienceQuery } from '../recipients/recipients-query.ts'
-import { EXCLUSION_WORDS } from '../words.ts'
 import { AudienceSum } from './audience-sum.tsx'
 
 type Person = Result<'GET /campaigns/{id}/audience'>['data'][number]

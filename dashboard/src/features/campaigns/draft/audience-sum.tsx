@@ -12,7 +12,7 @@ const REASONS = [
   ['invalid', 'invalid'],
 ] as const
 
-/** The sum: matches − each reason = will get it. Every number opens its people. */
+/** The sum: matches − each reason = will get it. Every number opens its contacts. */
 export function AudienceSum({ campaignId, audience }: { campaignId: string; audience: Audience }) {
   const { matches, recipients, estimated: about } = audience
   return (

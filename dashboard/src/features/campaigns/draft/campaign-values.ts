@@ -1,6 +1,6 @@
 import type { Body, Campaign, ConditionInput } from '@sterna/sdk'
-import { printCondition, readConditionText } from '../../../conditions/condition-text.ts'
-import { type ContentValues, contentOf } from '../../../content/content-values.ts'
+import { printCondition, readConditionText } from '../../../conditions/builder/condition-text.ts'
+import { type ContentValues, contentOf } from '../../../content/values/content-values.ts'
 import { ordered } from '../../../design/document/design-json.ts'
 
 /** The fields of the composer. An empty text is a field that is not set. */

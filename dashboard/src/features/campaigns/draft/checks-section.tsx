@@ -20,7 +20,7 @@ type ChecksSectionProps = {
   isDirty: boolean
 }
 
-/** What the server finds before it is sent. */
+/** The server's checks before a campaign is sent. */
 export function ChecksSection({ campaign, preflight, error, retry, isDirty }: ChecksSectionProps) {
   const api = useApi()
   const checks = preflight && checksOf(preflight, campaign.body)

@@ -11,7 +11,7 @@ const MAX_NAMED = 5
 /** Where the links of starters lead. */
 const PLACEHOLDER = /href=["']https?:\/\/example\.com\b/
 
-/** What `preflight` says about the campaign with this body, in words; what keeps the campaign from being sent comes first. */
+/** The findings of `preflight` for the campaign with this body, in words. Those that keep it from being sent come first. */
 export function checksOf(preflight: CampaignPreflight, body: string): CampaignCheck[] {
   const { audience, sender, missingVariables, lint, estimatedSeconds, ratePerMinute } = preflight
   const about = audience.estimated

@@ -15,7 +15,7 @@ import { MoreActions } from '../../../ui/dialog/menu.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input } from '../../../ui/form/input.tsx'
 import { ownZone } from '../../../ui/form/zoned-time.ts'
-import { CampaignMenu, DeleteCampaign } from '../campaign-menu.tsx'
+import { CampaignMenu, DeleteCampaign } from '../campaign/campaign-menu.tsx'
 import { bodyOf, type CampaignValues, campaignProblemOf, campaignValuesOf } from './campaign-values.ts'
 import { checksOf } from './checks.ts'
 import { ChecksSection } from './checks-section.tsx'
@@ -49,7 +49,7 @@ export function Composer({ campaign }: { campaign: Campaign }) {
   const open = openPartsOf(draft.values, starters, confirmed)
   const confirm = (part: DraftPart) => setConfirmed([...new Set([...confirmed, part])])
   const wrong = preflight.data && checksOf(preflight.data, campaign.body).find(({ level }) => level === 'wrong')
-  // Its numbers are of everyone until an audience is chosen.
+  // Until an audience is chosen, its numbers count all contacts.
   const checked = open.audience ? undefined : preflight.data
   const blocked =
     problem ??

@@ -2,10 +2,10 @@ import type { Campaign, Template } from '@sterna/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
-import { apiOf } from '../../../api.ts'
+import { apiOf } from '../../../client/api.ts'
 import type { CodeIssue } from '../../../content/code-editor.tsx'
 import { ContentWorkspace } from '../../../content/content-workspace.tsx'
-import { StartPicker } from '../../../content/start-picker.tsx'
+import { StartPicker } from '../../../content/starters/start-picker.tsx'
 import type { FindPeople } from '../../../data/contacts.ts'
 import { offeredTemplatesQuery } from '../../../data/templates.ts'
 import { ordered } from '../../../design/document/design-json.ts'
@@ -17,7 +17,7 @@ import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input } from '../../../ui/form/input.tsx'
-import { Banner } from '../../../ui/page/banner.tsx'
+import { Banner } from '../../../ui/notice/banner.tsx'
 import { type CampaignValues, campaignValuesOf } from './campaign-values.ts'
 import type { DraftPart, OpenParts } from './open-parts.ts'
 import { Section } from './section.tsx'
@@ -45,7 +45,7 @@ type ContentSectionProps = {
   onConfirm: (part: DraftPart) => void
 }
 
-/** What it says: the same editor as for templates. */
+/** The content, in the same editor as for templates. */
 export function ContentSection({ campaign, draft, issues, problem, open, onConfirm }: ContentSectionProps) {
   const navigate = useNavigate()
   const { as, show, dark } = useSearch({ from: ROUTE })

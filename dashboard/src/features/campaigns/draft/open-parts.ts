@@ -1,4 +1,4 @@
-import { isUntouched, type Starter } from '../../../content/starter-choices.ts'
+import { isUntouched, type Starter } from '../../../content/starters/starter-choices.ts'
 import type { CampaignValues } from './campaign-values.ts'
 
 /** Parts of a draft that are filled in from the beginning, and that a person has to choose, change or confirm. */

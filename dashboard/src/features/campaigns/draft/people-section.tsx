@@ -2,7 +2,7 @@ import type { Campaign, CampaignPreflight } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ConditionEditor } from '../../../conditions/condition-editor.tsx'
-import { TYPE_HINTS, TYPE_NAMES } from '../../../content/content-values.ts'
+import { TYPE_HINTS, TYPE_NAMES } from '../../../content/values/content-values.ts'
 import { segmentNamesQuery } from '../../../data/segments.ts'
 import type { Draft } from '../../../editor/use-draft.ts'
 import { useProject } from '../../../projects/current.ts'
@@ -28,7 +28,7 @@ type PeopleSectionProps = {
   onChoose: () => void
 }
 
-/** Who gets it, as one sum. */
+/** The recipients, as one sum. */
 export function PeopleSection({ campaign, draft, preflight, isChosen, onChoose }: PeopleSectionProps) {
   const project = useProject()
   const segments = useQuery(segmentNamesQuery(project.id)).data

@@ -13,7 +13,7 @@ import { Form } from '../../../ui/form/form.tsx'
 import { Input } from '../../../ui/form/input.tsx'
 import { momentOf, shortTime, utcText } from '../../../ui/form/zoned-time.ts'
 import { countOf, formatCount } from '../../../ui/text/count.tsx'
-import { useShowCampaign } from '../campaign-menu.tsx'
+import { useShowCampaign } from '../campaign/campaign-menu.tsx'
 import { type CampaignCheck, checksOf } from './checks.ts'
 import type { When } from './when-section.tsx'
 
@@ -22,7 +22,7 @@ const PEOPLE = { one: 'person', many: 'people' }
 const MANY = 10_000
 const UNDO_SECONDS = 10
 
-/** What the button does: `Send to 5 people`, `Schedule for 9 May, 09:00`. */
+/** The label of the button: `Send to 5 people`, `Schedule for 9 May, 09:00`. */
 function sendLabel(when: When, preflight: CampaignPreflight | undefined): string {
   const at = when.kind === 'later' ? momentOf(when) : undefined
   if (at) return `Schedule for ${shortTime(at, when.zone)}`

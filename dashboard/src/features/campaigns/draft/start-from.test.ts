@@ -1,6 +1,6 @@
 import type { Campaign, Template } from '@sterna/sdk'
 import { describe, expect, test } from 'vitest'
-import type { Starter } from '../../../content/starter-choices.ts'
+import type { Starter } from '../../../content/starters/starter-choices.ts'
 import { startGroups, startOfCampaign, startOfTemplate } from './start-from.ts'
 
 const content = {

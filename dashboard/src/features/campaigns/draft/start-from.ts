@@ -1,11 +1,11 @@
 import type { Body, Campaign, CampaignListItem, Sterna, Template, TemplateListItem } from '@sterna/sdk'
-import type { StartGroup } from '../../../content/start-picker.tsx'
-import { blankChoice, type Starter, starterGroups, starterOf } from '../../../content/starter-choices.ts'
+import type { StartGroup } from '../../../content/starters/start-picker.tsx'
+import { blankChoice, type Starter, starterGroups, starterOf } from '../../../content/starters/starter-choices.ts'
 import { blankDesign } from '../../../design/document/design-json.ts'
 
 type Sources = { starters: Starter[]; templates: TemplateListItem[]; campaigns: CampaignListItem[] }
 
-/** What a new campaign takes from its source. Without a subject the form uses the name of the campaign. */
+/** The fields that a new campaign takes from its source. Without a subject the form uses the name of the campaign. */
 type Start = Partial<Body<'POST /campaigns'>>
 
 /** Starters that answer what one person did. */

@@ -5,8 +5,8 @@ import { trackJob } from '../../../jobs/own-jobs.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { toast } from '../../../ui/dialog/toast.tsx'
 import { IconButton } from '../../../ui/form/button.tsx'
+import { explain } from '../../../ui/notice/explain.ts'
 import { countOf } from '../../../ui/text/count.tsx'
-import { explain } from '../../../ui/text/explain.ts'
 
 type Export = Body<'POST /campaigns/{id}/export'>
 type ExportRecipientsProps = { campaign: Campaign; list: Export['list']; filter: NonNullable<Export['filter']>; total: number }

@@ -2,7 +2,7 @@ import type { Campaign } from '@sterna/sdk'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useProject } from '../../../projects/current.ts'
-import type { Activity, Outcome, Reason } from '../words.ts'
+import type { Activity, Outcome, Reason } from '../campaign/words.ts'
 
 type RecipientsLinkProps = {
   campaign: Pick<Campaign, 'id'>

@@ -9,7 +9,7 @@ import {
   REASON_WORDS,
   RECIPIENT_ACTIVITY_WORDS,
   type Reason,
-} from '../words.ts'
+} from '../campaign/words.ts'
 
 export type RecipientFilters = NonNullable<Body<'POST /campaigns/{id}/copy-to-segment'>['filter']>
 

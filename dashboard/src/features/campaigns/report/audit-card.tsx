@@ -18,7 +18,7 @@ const ACTIONS: Record<CampaignAuditEntry['action'], string> = {
   sent: 'All recipients have ended',
 }
 
-/** Who did what to the campaign. */
+/** The audit log of the campaign: actions and their actors. */
 export function AuditCard({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const entries = useQuery(campaignAuditQuery(project.id, campaign)).data

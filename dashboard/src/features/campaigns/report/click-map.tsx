@@ -46,7 +46,7 @@ export function ClickMap({ campaign }: { campaign: Campaign }) {
   )
 }
 
-/** Anew when there are other clicks: the frame would scroll back to its top. */
+/** Drawn again only when the clicks change: the frame would scroll back to its top. */
 function useClicksPreview({ id }: Campaign) {
   const project = useProject()
   const links = useQuery(campaignLinksQuery(project.id, id)).data

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { waitingCount } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { formatCount } from '../../../ui/text/count.tsx'
-import type { Outcome } from '../words.ts'
+import type { Outcome } from '../campaign/words.ts'
 
 const PARTS: { outcome: Outcome; word: string; colour: string }[] = [
   { outcome: 'sent', word: 'sent', colour: 'bg-good' },

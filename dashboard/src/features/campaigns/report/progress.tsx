@@ -9,12 +9,12 @@ import { Button } from '../../../ui/form/button.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input } from '../../../ui/form/input.tsx'
-import { Banner } from '../../../ui/page/banner.tsx'
+import { Banner } from '../../../ui/notice/banner.tsx'
 import { PathLink } from '../../../ui/page/path-link.tsx'
 import { formatCount } from '../../../ui/text/count.tsx'
-import { usePause, useShowCampaign } from '../campaign-menu.tsx'
+import { usePause, useShowCampaign } from '../campaign/campaign-menu.tsx'
+import { needsResume, PAUSE_WORDS, SLOWDOWN_WORDS } from '../campaign/words.ts'
 import { RecipientsLink } from '../recipients/recipients-link.tsx'
-import { needsResume, PAUSE_WORDS, SLOWDOWN_WORDS } from '../words.ts'
 import { OutcomeSum } from './outcome-sum.tsx'
 import { addSample, ratePerMinute, type Sample, timeLeft } from './pace.ts'
 
@@ -77,7 +77,7 @@ function Pace({ campaign, rate }: { campaign: Campaign; rate: number | undefined
   )
 }
 
-/** What holds it up, as far as the server knows. */
+/** Reasons why it is paused or slow, as far as the server knows. */
 function Slowdowns({ campaign }: { campaign: Campaign }) {
   if (campaign.slowedBy.length === 0) return null
   return (

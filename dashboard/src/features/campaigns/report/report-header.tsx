@@ -6,10 +6,10 @@ import { useProject } from '../../../projects/current.ts'
 import { MoreActions } from '../../../ui/dialog/menu.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { LinkTabs } from '../../../ui/page/link-tabs.tsx'
-import { CampaignMenu, CancelCampaign, DeleteCampaign, usePause } from '../campaign-menu.tsx'
+import { CampaignMenu, CancelCampaign, DeleteCampaign, usePause } from '../campaign/campaign-menu.tsx'
+import { needsResume } from '../campaign/words.ts'
 import { CopyToSegment } from '../recipients/copy-to-segment.tsx'
 import type { RecipientFilters } from '../recipients/recipients-query.ts'
-import { needsResume } from '../words.ts'
 import { Resend } from './resend.tsx'
 
 /** The parts of a campaign that has started. */

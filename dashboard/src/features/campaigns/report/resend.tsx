@@ -9,8 +9,8 @@ import { toast } from '../../../ui/dialog/toast.tsx'
 import { Button } from '../../../ui/form/button.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { countOf, formatCount } from '../../../ui/text/count.tsx'
-import { useShowCampaign } from '../campaign-menu.tsx'
-import { REASON_WORDS } from '../words.ts'
+import { useShowCampaign } from '../campaign/campaign-menu.tsx'
+import { REASON_WORDS } from '../campaign/words.ts'
 import { resendableOf } from './resendable.ts'
 
 const PEOPLE = { one: 'person', many: 'people' }

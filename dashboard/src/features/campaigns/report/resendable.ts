@@ -1,9 +1,9 @@
 import type { Result } from '@sterna/sdk'
-import { RESENDABLE } from '../words.ts'
+import { RESENDABLE } from '../campaign/words.ts'
 
 type Reasons = Result<'GET /campaigns/{id}/reasons'>['data']
 
-/** Recipients that a resend may help, by reason, and those whose outcome is unknown. */
+/** Recipients that can be resent, by reason, and recipients whose outcome is unknown. */
 export function resendableOf(reasons: Reasons) {
   const failed = reasons.filter(({ outcome }) => outcome === 'failed')
   const passing = failed.flatMap(({ reason, recipients }) => (reason && RESENDABLE.includes(reason) ? [{ reason, recipients }] : []))

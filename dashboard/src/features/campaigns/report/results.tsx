@@ -4,14 +4,14 @@ import type { ReactNode } from 'react'
 import { campaignStatsQuery } from '../../../data/campaigns.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Count, countOf, formatCount, Percent } from '../../../ui/text/count.tsx'
+import type { Activity } from '../campaign/words.ts'
 import { RecipientsLink } from '../recipients/recipients-link.tsx'
-import type { Activity } from '../words.ts'
 
 const RECIPIENTS = { one: 'recipient', many: 'recipients' }
 
 type FigureProps = { campaign: Campaign; label: string; value: number; activity: Activity; note?: ReactNode }
 
-/** What recipients did. People and machines are counted apart, and every number opens its recipients. */
+/** Opens, clicks and other activities of recipients. People and machines are counted apart, and every number opens its recipients. */
 export function Results({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const reported = useQuery(campaignStatsQuery(project.id, campaign.id)).data?.deliveryReported ?? true

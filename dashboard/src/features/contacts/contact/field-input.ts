@@ -1,4 +1,4 @@
-/** What a user typed as a value of a field: JSON where it is JSON, otherwise text. `"5"` stays text, `5` is a number. */
+/** Typed text as the value of a field: JSON where it is JSON, otherwise text. `"5"` stays text, `5` is a number. */
 export function readValue(typed: string): unknown {
   const text = typed.trim()
   try {

@@ -27,7 +27,7 @@ export function typesOf(kind: Kind): string {
     .join(',')
 }
 
-/** What happened to a contact, in words. */
+/** An activity of a contact, in words. */
 export function describeEntry({ type, metadata }: Pick<Activity, 'type' | 'metadata'>, segments: SegmentsBySlug = {}): TimelineEntry {
   if (type === 'event.triggered') return describeEvent(metadata, segments)
   const kind = KIND_OF_AREA[type.split('.')[0]!] ?? 'event'

@@ -17,12 +17,12 @@ import { describeEntry, ENTRY_KINDS, groupByDay, isKind, type Kind, type Timelin
 
 const ICONS: Record<Kind, LucideIcon> = { email: Mail, subscription: Bell, segment: Layers, workflow: Workflow, event: Zap }
 const LIVE_MS = 5_000
-/** Refetching many pages would be a request for each; beyond this the timeline stands still until it is reloaded. */
+/** Refetching many pages would be a request for each; beyond this the timeline is not refreshed until it is reloaded. */
 const LIVE_PAGES = 1
 
 type TimelineProps = { contactId: string; kind?: string | undefined; onKind?: (kind: string | undefined) => void }
 
-/** What happened to a contact, newest first, by day. */
+/** The activities of a contact, newest first, by day. */
 export function Timeline({ contactId, kind: asked, onKind }: TimelineProps) {
   const kind = isKind(asked) ? asked : undefined
   return (

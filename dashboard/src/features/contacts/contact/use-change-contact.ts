@@ -3,11 +3,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { invalidateContacts } from '../../../data/contacts.ts'
 import { useApi, useProject } from '../../../projects/current.ts'
 import { toast } from '../../../ui/dialog/toast.tsx'
-import { explain } from '../../../ui/text/explain.ts'
+import { explain } from '../../../ui/notice/explain.ts'
 
 type Changes = Parameters<Sterna['contacts']['update']>[1]
 
-/** Refetches whatever shows contacts. */
+/** Refetches everything that shows contacts. */
 export function useInvalidateContacts() {
   const project = useProject()
   const queries = useQueryClient()

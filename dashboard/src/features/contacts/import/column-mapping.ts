@@ -1,6 +1,6 @@
 import type { CsvColumn } from './csv-file.ts'
 
-/** What becomes of a column. */
+/** The target of a column. */
 export type Target = { kind: 'skip' } | { kind: 'email' } | { kind: 'subscribed' } | { kind: 'field' | 'new'; field: string }
 
 type KnownField = { field: string; type: string }

@@ -17,7 +17,7 @@ export type CsvColumn = {
 export type CsvFile = {
   name: string
   bytes: number
-  /** What is uploaded: the file itself, its text below a header that was missing, or parts of it with the header on top of each. */
+  /** The parts to upload: the file itself, its text below an added header, or slices of it, each below the header. */
   parts: Blob[]
   encoding: string
   separator: string
@@ -26,7 +26,7 @@ export type CsvFile = {
   isHeaderAdded: boolean
 }
 
-/** Reads the beginning of a file as the server reads all of it: the server judges its rows. */
+/** Reads the beginning of a file as the server reads all of it. The server validates its rows. */
 export function readCsvFile(name: string, bytes: Uint8Array<ArrayBuffer>, maxPartBytes = MAX_PART_BYTES): CsvFile {
   const { text, encoding } = decode(bytes)
   const { separator, start } = separatorOf(text)

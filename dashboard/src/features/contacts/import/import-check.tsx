@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react'
-import { Banner } from '../../../ui/page/banner.tsx'
+import { Banner } from '../../../ui/notice/banner.tsx'
 import { Card } from '../../../ui/page/card.tsx'
 import { Count } from '../../../ui/text/count.tsx'
 import type { ImportCheck } from './join-checks.ts'
 
-/** What an import of this file would do. */
+/** A dry run: the changes that an import of this file would make. */
 export function CheckResult({ check }: { check: ImportCheck }) {
   return (
     <Card title="Check" description="This is what an import would do. Nothing was changed.">

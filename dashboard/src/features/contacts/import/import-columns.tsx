@@ -11,7 +11,7 @@ type ImportColumnsProps = { columns: CsvColumn[]; targets: Target[]; onTargets: 
 /** Columns beyond this number keep the suggested target: nobody maps a thousand by hand. */
 const MAX_SHOWN = 100
 
-/** What becomes of each column. */
+/** The target of each column. */
 export function ImportColumns({ columns, targets, onTargets }: ImportColumnsProps) {
   return (
     <Card title="Columns" description="Choose what each column of the file becomes." flush>

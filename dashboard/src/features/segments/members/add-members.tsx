@@ -13,7 +13,7 @@ import { CheckboxLine } from '../../../ui/form/checkbox.tsx'
 import { Field } from '../../../ui/form/field.tsx'
 import { Form } from '../../../ui/form/form.tsx'
 import { Input, TextArea } from '../../../ui/form/input.tsx'
-import { Banner } from '../../../ui/page/banner.tsx'
+import { Banner } from '../../../ui/notice/banner.tsx'
 import { countOf } from '../../../ui/text/count.tsx'
 import { inChunks } from './chunks.ts'
 
@@ -101,7 +101,7 @@ function AddForm({ segment, onDone }: { segment: Segment; onDone: () => void }) 
           className="font-mono"
         />
       </Field>
-      <Field name="file" label="Or choose a file" hint="Every address in it is taken.">
+      <Field name="file" label="Or choose a file" hint="All addresses in the file are added.">
         <Input
           type="file"
           accept=".csv,.txt,text/csv,text/plain"

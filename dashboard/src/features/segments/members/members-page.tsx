@@ -13,7 +13,7 @@ import type { Column } from '../../../ui/table/data-table.tsx'
 import { curl } from '../../../ui/text/curl.ts'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
-import { SegmentActions, SegmentRecord, SegmentTabs } from '../segment-record.tsx'
+import { SegmentActions, SegmentRecord, SegmentTabs } from '../segment/segment-record.tsx'
 import { AddMembers } from './add-members.tsx'
 import { segmentMembersRequest } from './members-query.ts'
 import { RemoveMembers } from './remove-members.tsx'
@@ -30,7 +30,7 @@ export function MembersPage() {
   return <SegmentRecord id={segmentId}>{(segment) => <Members key={segment.id} segment={segment} />}</SegmentRecord>
 }
 
-/** The contacts of a segment: those that match now, or those that were added. */
+/** The contacts of a segment: they match its condition now, or were added. */
 function Members({ segment }: { segment: Segment }) {
   const project = useProject()
   const isStatic = segment.type === 'STATIC'

@@ -1,7 +1,7 @@
 import { createContext } from 'react'
 import type { Place } from '../graph/graph.ts'
 
-/** What steps and buttons of the canvas call. The object never changes, so that they are not rendered for it. */
+/** Callbacks of steps and buttons of the canvas. The object never changes, so it causes no rendering. */
 export type CanvasActions = {
   choose: (stepId: string) => void
   /** Opens the menu of a place; undefined closes it. */

@@ -1,7 +1,7 @@
 import { ViewportPortal } from '@xyflow/react'
 import { memo, type ReactNode } from 'react'
-import { type Layout, type PlacedEdge, placeKey } from './geometry.ts'
-import { svgPathOf } from './path.ts'
+import { type Layout, type PlacedEdge, placeKey } from './layout/geometry.ts'
+import { svgPathOf } from './layout/path.ts'
 
 type EdgeLook = 'plain' | 'on' | 'off' | 'added' | 'removed'
 /** `note` stands on the edge, such as how many contacts took it. */
@@ -49,7 +49,7 @@ export function EdgeLayer({ layout: { edges }, marksOf }: EdgeLayerProps) {
       </svg>
       {edges.map((edge) => {
         const note = marksOf?.(edge)?.note
-        // The plain way on needs no name.
+        // The plain transition needs no name.
         const label = edge.place.branch === null && !edge.label.startsWith('When') ? '' : edge.label
         if (!label && !note) return null
         return (

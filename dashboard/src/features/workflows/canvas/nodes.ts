@@ -1,8 +1,8 @@
 import type { Node } from '@xyflow/react'
-import type { WorkflowFigures } from '../editor/step-counts.tsx'
-import type { StepTexts } from '../editor/use-step-texts.ts'
 import { type Graph, type Step, stepById } from '../graph/graph.ts'
-import { type Layout, STEP_SIZE } from './geometry.ts'
+import type { WorkflowFigures } from '../steps/step-counts.tsx'
+import type { StepTexts } from '../steps/step-texts.ts'
+import { type Layout, STEP_SIZE } from './layout/geometry.ts'
 
 /** How a step is shown besides its text. `lost`: would be removed. `off`: not on the path that is shown. */
 export type StepLook = 'plain' | 'lost' | 'moving' | 'added' | 'changed' | 'removed' | 'on' | 'here' | 'off'
@@ -23,7 +23,7 @@ export type StepData = {
 }
 export type StepNodeData = Node<StepData, 'step'>
 
-/** What a mode of the canvas shows at a step. */
+/** Marks that a mode of the canvas shows at a step. */
 export type StepMarks = {
   lookOf?: (stepId: string) => StepLook | undefined
   noteOf?: (stepId: string) => StepNote | undefined
@@ -33,7 +33,7 @@ export type StepMarks = {
 type Shown = { graph: Graph; layout: Layout; texts: StepTexts; chosen: string | undefined; marks: StepMarks }
 
 /**
- * The nodes of the canvas. What has not changed since `previous` stays the same object, so that an edit renders the nodes which it changes
+ * The nodes of the canvas. A node that has not changed since `previous` stays the same object, so that an edit renders the nodes which it changes
  * and no others.
  */
 export function nodesOf({ graph, layout, texts, chosen, marks }: Shown, previous: ReadonlyMap<string, StepNodeData>): StepNodeData[] {

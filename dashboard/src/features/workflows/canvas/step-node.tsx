@@ -1,7 +1,7 @@
 import type { NodeProps } from '@xyflow/react'
 import { TriangleAlert } from 'lucide-react'
 import { memo, useContext } from 'react'
-import { FigureLinks } from '../editor/step-counts.tsx'
+import { FigureLinks } from '../steps/step-counts.tsx'
 import { STEP_VIEWS } from '../steps/views.ts'
 import { CanvasContext } from './canvas-context.ts'
 import type { StepData, StepLook, StepNodeData } from './nodes.ts'

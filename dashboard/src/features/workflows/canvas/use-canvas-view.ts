@@ -1,12 +1,12 @@
 import { useReactFlow } from '@xyflow/react'
 import { type FocusEvent, type RefObject, useEffect } from 'react'
-import { type Layout, placeKey, type Spot, STEP_SIZE } from './geometry.ts'
+import { type Layout, placeKey, type Spot, STEP_SIZE } from './layout/geometry.ts'
 
 const MARGIN = 24
 /** Texts of steps are hard to read below this; the rest of a wide workflow is a scroll away. */
 const READABLE = 0.6
 
-/** Where the canvas looks: at the trigger first, and then at whatever is chosen or has the focus. */
+/** The viewport of the canvas: at the trigger first, then at the step that is selected or has the focus. */
 export function useCanvasView(frame: RefObject<HTMLElement | null>, layout: Layout, chosen: string | undefined) {
   const flow = useReactFlow()
 

@@ -2,18 +2,18 @@ import '@xyflow/react/dist/base.css'
 import './canvas.css'
 import { MiniMap, ReactFlow, ReactFlowProvider } from '@xyflow/react'
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react'
-import type { StepTexts } from '../editor/use-step-texts.ts'
+import { type Flow, flowOf } from '../graph/flow.ts'
 import type { Graph, Place } from '../graph/graph.ts'
+import type { StepTexts } from '../steps/step-texts.ts'
 import { type CanvasActions, CanvasContext } from './canvas-context.ts'
 import { CanvasTools } from './canvas-tools.tsx'
 import { EdgeLayer, type EdgeMarks } from './edge-layer.tsx'
-import { type Flow, flowOf } from './flow.ts'
-import type { Layout } from './geometry.ts'
-import { layoutFlow } from './layout.ts'
+import type { Layout } from './layout/geometry.ts'
+import { layoutFlow } from './layout/layout.ts'
+import { isArrow, stepTowards } from './layout/walk.ts'
 import { nodesOf, type StepMarks, type StepNodeData } from './nodes.ts'
 import { StepNode } from './step-node.tsx'
 import { useCanvasView } from './use-canvas-view.ts'
-import { isArrow, stepTowards } from './walk.ts'
 
 const NODE_TYPES = { step: StepNode }
 /** Smaller workflows are seen as a whole. */
@@ -24,7 +24,7 @@ type WorkflowCanvasProps = {
   label: string
   workflowId: string
   graph: Graph
-  /** What leads where, if it is not what the graph says. */
+  /** The transitions to draw, if they differ from those of the graph. */
   flow?: Flow | undefined
   texts: StepTexts
   chosen: string | undefined
@@ -33,7 +33,7 @@ type WorkflowCanvasProps = {
   edgeMarks?: EdgeMarks
   /** Keys besides the arrows, while a step has the focus. Returns whether it was one of them. */
   onStepKey?: (event: KeyboardEvent, stepId: string) => boolean
-  /** What the buttons that `children` renders call. */
+  /** Callbacks of the buttons that `children` renders. */
   onPlace?: (place: Place | undefined) => void
   onMoveTo?: (place: Place) => void
   children?: (layout: Layout) => ReactNode

@@ -1,5 +1,5 @@
+import { branchesOf } from '../graph/branches.ts'
 import { connect, type Graph, type Place, type Step, stepById, targetsOf } from '../graph/graph.ts'
-import { branchesOf } from '../steps/views.ts'
 import { changeStep, insertStep, isOwnStep, removeStep, withoutSteps } from './edit.ts'
 import { type Extent, extentOf, type Fragment, fitsAt, insertFragment, moveFragment } from './fragment.ts'
 
@@ -49,7 +49,7 @@ const canConnect = (graph: Graph, { place, to }: { place: Place; to: string | un
 const withoutExtent = (graph: Graph, stepId: string, extent: Extent) =>
   extent === 'step' ? removeStep(graph, stepId) : withoutSteps(graph, extentOf(graph, stepId, extent).ids, undefined)
 
-/** The steps that a command takes away, for a look before it is done. */
+/** The steps that a command would remove, to show them before. */
 export function lostSteps(graph: Graph, command: Command): Step[] {
   const kept = new Set(applyCommand(graph, command).steps.map(({ id }) => id))
   return graph.steps.filter(({ id }) => !kept.has(id))

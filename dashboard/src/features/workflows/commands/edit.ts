@@ -1,7 +1,7 @@
+import { branchesOf } from '../graph/branches.ts'
 import { type Graph, newTransition, type Place, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from '../graph/graph.ts'
-import { branchesOf } from '../steps/views.ts'
 
-/** Puts a step at a place. What followed there now follows the new step, by its first branch. */
+/** Inserts a step at a place. The step that followed there now follows the new one, by its first branch. */
 export function insertStep(graph: Graph, place: Place, step: Step): Graph {
   const before = transitionAt(graph, place)
   const first = branchesOf(step)[0]
@@ -11,7 +11,7 @@ export function insertStep(graph: Graph, place: Place, step: Step): Graph {
   return { steps: [...graph.steps, step], transitions: [...others, into, ...out] }
 }
 
-/** Removes a step: what led to it leads to the step after it. Steps that nothing leads to any more are removed too. */
+/** Removes a step: transitions into it lead to the step after it. Steps that become unreachable are removed too. */
 export function removeStep(graph: Graph, stepId: string): Graph {
   const outgoing = graph.transitions.filter(({ fromStepId }) => fromStepId === stepId)
   const next = outgoing.find(({ branch }) => branch === null) ?? outgoing.find(({ branch }) => branch === 'yes') ?? outgoing[0]
@@ -19,8 +19,8 @@ export function removeStep(graph: Graph, stepId: string): Graph {
 }
 
 /**
- * Removes steps. What led to them from outside leads to `next` instead. Steps that nothing leads to any more are removed too; those that
- * nothing led to before stay, as the user has put them there.
+ * Removes steps. Transitions into them from outside lead to `next` instead. Steps that become unreachable are removed too; steps that
+ * were unreachable before stay, as the user has put them there.
  */
 export function withoutSteps(graph: Graph, removed: ReadonlySet<string>, next: string | undefined): Graph {
   const strayBefore = new Set(unreachableSteps(graph).map(({ id }) => id))

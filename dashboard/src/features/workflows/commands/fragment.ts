@@ -1,3 +1,4 @@
+import { branchesOf } from '../graph/branches.ts'
 import {
   type Graph,
   newId,
@@ -10,7 +11,6 @@ import {
   transitionAt,
   triggerOf,
 } from '../graph/graph.ts'
-import { branchesOf } from '../steps/views.ts'
 import { withoutSteps } from './edit.ts'
 
 /** A step with its branches up to where they meet again, or a step with everything that comes only after it. */
@@ -86,7 +86,7 @@ export function copyOf({ entry, steps, transitions, exits }: Fragment): Fragment
 export const fitsAt = (graph: Graph, place: Place, { exits }: Pick<Fragment, 'exits'>) =>
   exits.length > 0 || transitionAt(graph, place) === undefined
 
-/** Puts steps at a place. What followed there now follows them. */
+/** Inserts steps at a place. The step that followed there now follows them. */
 export function insertFragment(graph: Graph, place: Place, { entry, steps, transitions, exits }: Fragment): Graph {
   const before = transitionAt(graph, place)
   const others = graph.transitions.filter((each) => each !== before)

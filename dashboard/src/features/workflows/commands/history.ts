@@ -1,7 +1,7 @@
 import type { Graph } from '../graph/graph.ts'
 
 const MAX_UNDO = 100
-/** Typing in one field is one step back. */
+/** Typing in one field is undone as a whole. */
 const COALESCE_MS = 1_000
 
 type Past = { graph: Graph; what: string; at: number }

@@ -1,11 +1,11 @@
 import { ClipboardPaste, CornerDownRight } from 'lucide-react'
 import { MenuItem, MenuLabel, MenuSeparator } from '../../../ui/dialog/menu.tsx'
-import { nameOfCopied } from '../commands/clipboard.ts'
 import { type Place, targetsOf, transitionAt } from '../graph/graph.ts'
 import { addableSteps, STEP_VIEWS } from '../steps/views.ts'
+import { nameOfCopied } from './clipboard.ts'
 import { useEditor } from './use-editing.ts'
 
-/** What can be put at a place: a new step, copied ones, or the way to a step that is there already. */
+/** The entries of the menu of a place: new steps, copied ones, and existing steps to continue at. */
 export function AddMenuItems({ place }: { place: Place }) {
   const { graph, add, paste, run } = useEditor()
   const isOpenEnd = transitionAt(graph, place) === undefined

@@ -3,14 +3,13 @@ import { useShortcuts } from '../../../ui/shortcuts/shortcuts.ts'
 import type { StepMarks } from '../canvas/nodes.ts'
 import { lostSteps } from '../commands/commands.ts'
 import { extentOf } from '../commands/fragment.ts'
+import { branchesOf } from '../graph/branches.ts'
 import { asidesOf, type Place, stepById, transitionAt } from '../graph/graph.ts'
-import { branchesOf } from '../steps/views.ts'
 import { Inspector } from './inspector.tsx'
-import { useEditor } from './use-editing.ts'
-import { useStepTexts } from './use-step-texts.ts'
+import { useEditor, useStepTexts } from './use-editing.ts'
 
 const WorkflowCanvas = lazy(() => import('../canvas/workflow-canvas.tsx'))
-const PlaceButtons = lazy(async () => ({ default: (await import('../canvas/place-buttons.tsx')).PlaceButtons }))
+const PlaceButtons = lazy(async () => ({ default: (await import('./place-buttons.tsx')).PlaceButtons }))
 
 /** The canvas on which a workflow is built, with the form of the chosen step beside it. */
 export function BuildCanvas() {

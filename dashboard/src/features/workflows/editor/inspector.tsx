@@ -7,7 +7,7 @@ import { ProblemList } from './problem-list.tsx'
 import { StepForm } from './step-form.tsx'
 import { useEditor } from './use-editing.ts'
 
-/** Beside the canvas: the form of the chosen step, or what there is to know about all of them. */
+/** Beside the canvas: the form of the chosen step, or the problems of all steps. */
 export function Inspector({ ref }: { ref: RefObject<HTMLElement | null> }) {
   const { chosen, choose, addedId } = useEditor()
   // A new step is to be filled in next.

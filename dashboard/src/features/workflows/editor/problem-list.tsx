@@ -2,7 +2,7 @@ import { TriangleAlert } from 'lucide-react'
 import { stepById } from '../graph/graph.ts'
 import { useEditor } from './use-editing.ts'
 
-/** What is wrong with the steps. Each opens its step. */
+/** The problems of the steps. Each opens its step. */
 export function ProblemList() {
   const { graph, problems, warnings, refused, choose } = useEditor()
   const all = new Map([...warnings, ...problems, ...refused])

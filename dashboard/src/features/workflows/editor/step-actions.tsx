@@ -51,7 +51,7 @@ export function StepActions({ step }: { step: Step }) {
   )
 }
 
-/** What will happen, before it does. */
+/** The consequences, before the action. */
 function PendingAction({ pending, step }: { pending: Pending; step: Step }) {
   const { graph, remove, setPending } = useEditor()
   const main = useRef<HTMLButtonElement>(null)
@@ -74,7 +74,7 @@ function PendingAction({ pending, step }: { pending: Pending; step: Step }) {
   )
 }
 
-/** Which steps go with a step, and where what led to it goes on. */
+/** The steps that are deleted with a step, and the step that follows the one before it. */
 function describeRemoval(graph: Graph, step: Step, extent: Extent): string {
   const command = { do: 'remove', stepId: step.id, extent } as const
   const others = lostSteps(graph, command).filter(({ id }) => id !== step.id)

@@ -3,13 +3,12 @@ import { Menu } from '../../../ui/dialog/menu.tsx'
 import { Button, IconButton } from '../../../ui/form/button.tsx'
 import { asidesOf, type Place, type Step, stepById } from '../graph/graph.ts'
 import { type Arm, type Line, outlineOf, strayLines } from '../graph/outline.ts'
+import { StepCounts, type WorkflowFigures } from '../steps/step-counts.tsx'
 import { STEP_VIEWS } from '../steps/views.ts'
 import { AddMenuItems } from './add-menu.tsx'
 import { ProblemList } from './problem-list.tsx'
-import { StepCounts, type WorkflowFigures } from './step-counts.tsx'
 import { StepForm } from './step-form.tsx'
-import { useEditor } from './use-editing.ts'
-import { useStepTexts } from './use-step-texts.ts'
+import { useEditor, useStepTexts } from './use-editing.ts'
 
 /** The workflow as a nested list: every branch below its question, with a place to add a step wherever one can be. For phones and screen readers. */
 export function StepList({ stats }: { stats: WorkflowFigures | undefined }) {

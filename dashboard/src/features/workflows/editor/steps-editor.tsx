@@ -11,12 +11,12 @@ import { ListLink } from '../../../projects/record-page.tsx'
 import { IconButton } from '../../../ui/form/button.tsx'
 import { showKeys } from '../../../ui/shortcuts/shortcuts.ts'
 import { countOf } from '../../../ui/text/count.tsx'
-import { positioned } from '../canvas/positioned.ts'
+import { DifferenceCanvas } from '../canvas/difference-canvas.tsx'
+import { positioned } from '../canvas/layout/positioned.ts'
 import { type Graph, graphOf } from '../graph/graph.ts'
-import { DifferenceCanvas } from '../modes/difference-canvas.tsx'
-import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
+import { InvalidInputs } from '../steps/fields/invalid-inputs.ts'
+import { WorkflowActions, WorkflowTabs } from '../workflow/workflow-header.tsx'
 import { BuildCanvas } from './build-canvas.tsx'
-import { InvalidInputs } from './invalid-inputs.ts'
 import { StepList } from './step-list.tsx'
 import { type Editing, EditingProvider, useEditing } from './use-editing.ts'
 import { useStepView, ViewSwitch } from './view-switch.tsx'
@@ -87,7 +87,7 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   )
 }
 
-/** A link of the list of versions brings the steps of an older one, which are then saved, or undone, like any other change. */
+/** A link in the list of versions loads the steps of an older one, which are then saved, or undone, like any other change. */
 function useRestoring(workflow: Workflow, { restore: put }: Pick<Editing, 'restore'>) {
   const project = useProject()
   const navigate = useNavigate()

@@ -4,18 +4,19 @@ import { createContext, useContext, useMemo, useState } from 'react'
 import type { Draft } from '../../../editor/use-draft.ts'
 import { useProject } from '../../../projects/current.ts'
 import { toast } from '../../../ui/dialog/toast.tsx'
+import { fieldIssues } from '../../../ui/notice/explain.ts'
 import { useShortcuts } from '../../../ui/shortcuts/shortcuts.ts'
-import { fieldIssues } from '../../../ui/text/explain.ts'
-import { readCopied, writeCopied } from '../commands/clipboard.ts'
 import { applyCommand, type Command } from '../commands/commands.ts'
 import { type Extent, fragmentOf } from '../commands/fragment.ts'
 import { NO_HISTORY, recordChange, redoChange, undoChange } from '../commands/history.ts'
-import { problemsOf, warningsOf } from '../commands/problems.ts'
 import { type Graph, newId, type Place, type Step, stepById } from '../graph/graph.ts'
 import { issuesByStep } from '../graph/step-issues.ts'
+import { type StepTexts, useTextsOf } from '../steps/step-texts.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
+import { readCopied, writeCopied } from './clipboard.ts'
+import { problemsOf, warningsOf } from './problems.ts'
 
-/** What is about to happen to a step: to be removed after a look at what goes with it, or to be moved to a place yet to be chosen. */
+/** A removal that waits for a confirmation, or a move that waits for its place. */
 export type Pending = { do: 'remove' | 'move'; stepId: string; extent: Extent }
 
 const ROUTE = '/app/p/$projectId/workflows/$workflowId'
@@ -98,7 +99,9 @@ export const EditingProvider = EditingContext.Provider
 /** The state of the editor that contains the component. */
 export const useEditor = (): Editing => useContext(EditingContext)!
 
-/** What the server found in the saved steps. Unsaved changes may have mended it. */
+export const useStepTexts = (): StepTexts => useTextsOf(useEditor().workflow)
+
+/** Problems that the server found in the saved steps. Unsaved changes may have fixed them. */
 const serverWarnings = ({ problems }: Workflow, isDirty: boolean): [string, string][] =>
   isDirty ? [] : problems.flatMap(({ stepId, message }) => (stepId ? [[stepId, message]] : []))
 

@@ -9,14 +9,14 @@ import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { CopyText } from '../../../ui/text/copy-field.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
-import { describeReason } from '../editor/describe.ts'
-import { statusOfVisit } from '../list-query.ts'
+import { describeReason } from '../steps/describe.ts'
 import { STEP_VIEWS } from '../steps/views.ts'
+import { statusOfVisit } from './executions-query.ts'
 import { tookOf } from './took.ts'
 
 type StepExecution = WorkflowExecutionDetails['stepExecutions'][number]
 
-/** One execution: who, where it is, and each step with input, output, error and times. */
+/** One execution: its contact, its state, and each step with input, output, error and times. */
 export function ExecutionPeek({ workflow, id }: { workflow: Workflow; id: string }) {
   const project = useProject()
   const query = useQuery(executionQuery(project.id, workflow.id, id))

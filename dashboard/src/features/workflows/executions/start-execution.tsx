@@ -9,10 +9,10 @@ import { useApi, useProject } from '../../../projects/current.ts'
 import { CreateDialog } from '../../../ui/dialog/create-dialog.tsx'
 import { DialogButtons } from '../../../ui/dialog/dialog.tsx'
 import { Button } from '../../../ui/form/button.tsx'
-import { Banner } from '../../../ui/page/banner.tsx'
-import { explain } from '../../../ui/text/explain.ts'
-import { InvalidInputs } from '../editor/invalid-inputs.ts'
-import { JsonField } from '../editor/json-field.tsx'
+import { Banner } from '../../../ui/notice/banner.tsx'
+import { explain } from '../../../ui/notice/explain.ts'
+import { InvalidInputs } from '../steps/fields/invalid-inputs.ts'
+import { JsonField } from '../steps/fields/json-field.tsx'
 
 /** Starts the workflow for one contact, by hand. */
 export function StartExecution({ workflow }: { workflow: Workflow }) {

@@ -16,10 +16,10 @@ import type { Column } from '../../../ui/table/data-table.tsx'
 import { curl } from '../../../ui/text/curl.ts'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
-import { describeReason } from '../editor/describe.ts'
-import { statusOfVisit, VISIT_WORDS, visitsQuery } from '../list-query.ts'
-import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
+import { describeReason } from '../steps/describe.ts'
+import { WorkflowActions, WorkflowTabs } from '../workflow/workflow-header.tsx'
 import { ExecutionPeek } from './execution-peek.tsx'
+import { statusOfVisit, VISIT_WORDS, visitsQuery } from './executions-query.ts'
 import { tookOf } from './took.ts'
 
 const NOUN = { one: 'visit', many: 'visits' }

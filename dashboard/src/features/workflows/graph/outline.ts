@@ -1,10 +1,9 @@
-import type { Branch } from '../steps/step-view.ts'
-import { branchesOf } from '../steps/views.ts'
+import { type Branch, branchesOf } from './branches.ts'
 import { type Graph, type Place, reachableFrom, type Step, stepById, transitionAt, triggerOf, unreachableSteps } from './graph.ts'
 
 /** A line of steps, as the list shows it. */
 export type Line = {
-  items: { step: Step /** What lies before the step. */; place: Place | undefined; arms: Arm[] }[]
+  items: { step: Step /** The place before the step. */; place: Place | undefined; arms: Arm[] }[]
   /** How the line ends: open, at a step shown elsewhere, at the step after the branches, or with an EXIT step. */
   end: { is: 'open'; place: Place } | { is: 'goesTo'; place: Place; step: Step } | { is: 'joins'; place: Place } | { is: 'exit' }
 }
@@ -22,7 +21,7 @@ export function strayLines(graph: Graph): Line[] {
   const led = new Set(graph.transitions.filter(({ fromStepId }) => stray.has(fromStepId)).map(({ toStepId }) => toStepId))
   const heads = graph.steps.filter(({ id }) => stray.has(id) && !led.has(id))
   const lines = heads.map((at) => lineFrom(graph, { at, place: undefined }, shown, new Set()))
-  // Whatever is left is in a loop that nothing leads to.
+  // The remaining steps are in loops that nothing leads to.
   const rest = graph.steps.filter(({ id }) => stray.has(id) && !shown.has(id))
   return [...lines, ...rest.flatMap((at) => (shown.has(at.id) ? [] : [lineFrom(graph, { at, place: undefined }, shown, new Set())]))]
 }

@@ -1,6 +1,6 @@
 import type { Graph } from './graph.ts'
 
-/** What the server refused, by the step that it is about. The graph is the one that was sent, as long as nothing is changed. */
+/** Refusals of the server, by step. The graph is the one that was sent, until something is changed. */
 export function issuesByStep(issues: { field: string; message: string }[], { steps, transitions }: Graph): Map<string, string> {
   return new Map(
     issues.flatMap(({ field, message }) => {

@@ -10,19 +10,20 @@ import { formatCount, formatPercent } from '../../../ui/text/count.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
 import type { EdgeMarks } from '../canvas/edge-layer.tsx'
-import { flowOf } from '../canvas/flow.ts'
-import { placeKey } from '../canvas/geometry.ts'
-import { layoutFlow } from '../canvas/layout.ts'
-import { figuresOf, StepCounts, type WorkflowFigures } from '../editor/step-counts.tsx'
-import { useTextsOf } from '../editor/use-step-texts.ts'
+import { placeKey } from '../canvas/layout/geometry.ts'
+import { layoutFlow } from '../canvas/layout/layout.ts'
+import { ShownSteps } from '../canvas/shown-steps.tsx'
 import { ExecutionPeek } from '../executions/execution-peek.tsx'
+import { flowOf } from '../graph/flow.ts'
 import { type Graph, graphOf, stepById } from '../graph/graph.ts'
-import { ModeFrame, ShownSteps } from './mode-frame.tsx'
+import { figuresOf, StepCounts, type WorkflowFigures } from '../steps/step-counts.tsx'
+import { useTextsOf } from '../steps/step-texts.ts'
+import { ModeFrame } from './mode-frame.tsx'
 import { pathMarks } from './path-marks.ts'
 
 const ROUTE = '/app/p/$projectId/workflows/$workflowId/live'
 
-/** How many contacts have come to each step and taken each edge, and the path of one of them. */
+/** Counts of contacts by step and by edge, and the path of one contact. */
 export function LiveWorkflow({ workflow }: { workflow: Workflow }) {
   const { execution } = useSearch({ from: ROUTE })
   const graph = useMemo(() => graphOf(workflow), [workflow])

@@ -1,15 +1,8 @@
 import type { Workflow } from '@sterna/sdk'
-import { lazy, type ReactNode, Suspense } from 'react'
+import type { ReactNode } from 'react'
 import { ListLink } from '../../../projects/record-page.tsx'
 import { PageHeader } from '../../../ui/page/page.tsx'
-import type { EdgeMarks } from '../canvas/edge-layer.tsx'
-import type { Flow } from '../canvas/flow.ts'
-import type { StepMarks } from '../canvas/nodes.ts'
-import { useTextsOf } from '../editor/use-step-texts.ts'
-import type { Graph } from '../graph/graph.ts'
-import { WorkflowActions, WorkflowTabs } from '../workflow-header.tsx'
-
-const WorkflowCanvas = lazy(() => import('../canvas/workflow-canvas.tsx'))
+import { WorkflowActions, WorkflowTabs } from '../workflow/workflow-header.tsx'
 
 type ModeFrameProps = {
   workflow: Workflow
@@ -36,32 +29,5 @@ export function ModeFrame({ workflow, panel, label, children }: ModeFrameProps) 
         </aside>
       </div>
     </div>
-  )
-}
-
-type ShownStepsProps = {
-  label: string
-  workflow: Workflow
-  graph: Graph
-  /** What leads where, if it is not what the graph says. */
-  flow?: Flow
-  marks?: StepMarks
-  edgeMarks?: EdgeMarks
-  chosen?: string | undefined
-  onChoose?: (stepId: string | undefined) => void
-}
-
-export function ShownSteps({ workflow, chosen, onChoose = () => {}, ...shown }: ShownStepsProps) {
-  const texts = useTextsOf(workflow)
-  return (
-    <Suspense
-      fallback={
-        <p role="status" className="p-6 text-muted text-ui">
-          Loading…
-        </p>
-      }
-    >
-      <WorkflowCanvas {...shown} workflowId={workflow.id} texts={texts} chosen={chosen} onChoose={onChoose} />
-    </Suspense>
   )
 }

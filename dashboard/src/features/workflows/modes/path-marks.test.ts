@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PlacedEdge } from '../canvas/geometry.ts'
+import type { PlacedEdge } from '../canvas/layout/geometry.ts'
 import type { Graph } from '../graph/graph.ts'
 import { pathMarks } from './path-marks.ts'
 

@@ -1,5 +1,5 @@
 import type { EdgeMarks } from '../canvas/edge-layer.tsx'
-import { placeKey } from '../canvas/geometry.ts'
+import { placeKey } from '../canvas/layout/geometry.ts'
 import type { StepMarks } from '../canvas/nodes.ts'
 import type { Graph } from '../graph/graph.ts'
 

@@ -4,8 +4,9 @@ import { MessageFrame } from '../../../ui/message/message-frame.tsx'
 import { exactTime } from '../../../ui/text/time.tsx'
 import { Json } from '../executions/execution-peek.tsx'
 import { describeDuration } from '../executions/took.ts'
+import { branchesOf } from '../graph/branches.ts'
 import type { Step } from '../graph/graph.ts'
-import { branchesOf, STEP_VIEWS } from '../steps/views.ts'
+import { STEP_VIEWS } from '../steps/views.ts'
 import type { Simulation } from './try.tsx'
 
 type TriedStepProps = {
@@ -21,7 +22,7 @@ type TriedStepProps = {
   onInspect: (isOpen: boolean) => void
 }
 
-/** A step of a path: when, what it does, another answer, and what it sees and sends. */
+/** A step of a path: its time, its result, a choice of branch, its input and its email. */
 export function TriedStep({ item, begun, step, answer, onAnswer, inspected, onInspect }: TriedStepProps) {
   const { Icon } = STEP_VIEWS[item.type]
   const after = Date.parse(item.at) - Date.parse(begun)
@@ -60,7 +61,7 @@ export function TriedStep({ item, begun, step, answer, onAnswer, inspected, onIn
   )
 }
 
-/** What a step with several ways on can answer. A wait without a timeout of its own goes on the same way. */
+/** The branches that a tried step can take. A wait without a timeout branch continues the same way. */
 function answersOf(step: Step): Record<string, string> {
   if (step.type === 'WAIT_FOR_EVENT') return { event: 'It happens at once', timeout: 'It does not happen' }
   const branches = branchesOf(step)
@@ -75,7 +76,7 @@ function describeTaken({ branch, type }: TriedStepProps['item'], step: Step | un
 function StepResult({ item: { type, result, branch } }: { item: TriedStepProps['item'] }) {
   const { Result } = STEP_VIEWS[type]
   if (type === 'WAIT_FOR_EVENT' && branch !== 'timeout') return null
-  // Of each kind the server shows an object, or nothing.
+  // The server returns an object for every kind, or nothing.
   const shown = result as Record<string, unknown> | null
   return shown && Result ? <Result result={shown} /> : null
 }

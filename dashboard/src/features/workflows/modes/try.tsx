@@ -7,12 +7,13 @@ import { PersonPicker } from '../../../people/person-picker.tsx'
 import { useProject } from '../../../projects/current.ts'
 import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { Status } from '../../../ui/text/status.tsx'
-import { describeReason } from '../editor/describe.ts'
-import { InvalidInputs } from '../editor/invalid-inputs.ts'
-import { JsonField } from '../editor/json-field.tsx'
+import { ShownSteps } from '../canvas/shown-steps.tsx'
 import { describeDuration } from '../executions/took.ts'
 import { graphOf } from '../graph/graph.ts'
-import { ModeFrame, ShownSteps } from './mode-frame.tsx'
+import { describeReason } from '../steps/describe.ts'
+import { InvalidInputs } from '../steps/fields/invalid-inputs.ts'
+import { JsonField } from '../steps/fields/json-field.tsx'
+import { ModeFrame } from './mode-frame.tsx'
 import { pathMarks } from './path-marks.ts'
 import { TriedStep } from './tried-step.tsx'
 import { WhyInHere } from './why.tsx'
@@ -27,7 +28,7 @@ const ENDS: Record<Simulation['end'], string> = {
 }
 const ROUTE = '/app/p/$projectId/workflows/$workflowId/try'
 
-/** The path of one person through the saved steps, with the answers that one likes. Nothing is sent. */
+/** The path of one person through the saved steps, with the branches that the user chooses. Nothing is sent. */
 export function TryWorkflow({ workflow }: { workflow: Workflow }) {
   const project = useProject()
   const { person } = useSearch({ from: ROUTE })

@@ -8,14 +8,15 @@ import { buttonClass } from '../../../ui/form/button.tsx'
 import { Badge } from '../../../ui/text/badge.tsx'
 import { countOf } from '../../../ui/text/count.tsx'
 import { Time } from '../../../ui/text/time.tsx'
+import { DifferenceCanvas } from '../canvas/difference-canvas.tsx'
+import { ShownSteps } from '../canvas/shown-steps.tsx'
 import { graphOf } from '../graph/graph.ts'
-import { DifferenceCanvas } from './difference-canvas.tsx'
-import { ModeFrame, ShownSteps } from './mode-frame.tsx'
+import { ModeFrame } from './mode-frame.tsx'
 
 const ROUTE = '/app/p/$projectId/workflows/$workflowId/versions'
 const STEPS = { one: 'step', many: 'steps' }
 
-/** Every version of the steps: who saved it and when, and what was different then. */
+/** Every version of the steps: its author, its time, and its differences to the current one. */
 export function WorkflowVersions({ workflow }: { workflow: Workflow }) {
   const project = useProject()
   const navigate = useNavigate()

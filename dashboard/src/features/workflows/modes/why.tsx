@@ -7,7 +7,7 @@ import { Card } from '../../../ui/page/card.tsx'
 import { ErrorState } from '../../../ui/page/error-state.tsx'
 import { Status } from '../../../ui/text/status.tsx'
 import { Time } from '../../../ui/text/time.tsx'
-import { describeReason } from '../editor/describe.ts'
+import { describeReason } from '../steps/describe.ts'
 
 type Explanation = Result<'GET /workflows/{id}/explain/{contactId}'>
 

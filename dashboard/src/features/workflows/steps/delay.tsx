@@ -5,8 +5,8 @@ import { fieldsQuery } from '../../../data/contacts.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { Suggestions } from '../editor/suggestions.tsx'
-import { describePeriod, PeriodFields } from './period.tsx'
+import { Suggestions } from '../../../ui/form/suggestions.tsx'
+import { describePeriod, PeriodFields } from './fields/period.tsx'
 import { type StepFormProps, type StepView, textOf } from './step-view.ts'
 
 const PERIOD = { amount: 1, unit: 'days' }

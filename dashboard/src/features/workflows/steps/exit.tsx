@@ -7,7 +7,6 @@ export const exitView: StepView = {
   word: 'Leave the workflow',
   Icon: LogOut,
   newConfig: { reason: null },
-  branches: () => [],
   describe: ({ reason }) => textOf(reason),
   Form: ExitForm,
 }

@@ -1,7 +1,7 @@
+import { readConditionText, readTreeText } from '../../../conditions/builder/condition-text.ts'
 import { problemOfFilter } from '../../../conditions/builder/filter.ts'
 import { BLANK_TREE, type ConditionLine, listFilters, type Tree } from '../../../conditions/builder/tree.ts'
-import { readConditionText, readTreeText } from '../../../conditions/condition-text.ts'
-import { describeCondition, describeField, describeFilter, type SegmentNames } from '../../../conditions/sentence.ts'
+import { describeCondition, describeField, describeFilter, type SegmentNames } from '../../../conditions/sentence/sentence.ts'
 import type { Step } from '../graph/graph.ts'
 import { textOf } from './step-view.ts'
 

@@ -13,7 +13,6 @@ export type StepFormProps = {
   onCommand: (command: Command) => unknown
 }
 
-export type Branch = { branch: string | null; label: string }
 type Names = { templates: Record<string, string>; segments: Record<string, string> }
 type Config = Step['config']
 
@@ -21,18 +20,16 @@ type Config = Step['config']
 export type StepView = {
   word: string
   Icon: LucideIcon
-  /** The config of a new step. What a user must choose is empty. Undefined: it cannot be added. */
+  /** The config of a new step. Required choices are empty. Undefined: it cannot be added. */
   newConfig?: Config
-  /** In the order in which they are shown. A kind without this has one plain transition. */
-  branches?: (config: Config) => Branch[]
-  /** What a step does, in one line. */
+  /** The step in one line. */
   describe: (config: Config, names: Names) => string
   /** Why a step cannot work yet; undefined if it can. The server checks all of it again. */
   problem?: (config: Config) => string | undefined
   /** Whether time passes at the step. A loop needs such a step. */
   pauses?: true
   Form: (props: StepFormProps) => ReactNode
-  /** What a simulation shows of it. A kind without this shows the result as JSON. */
+  /** The result of a simulation. A kind without this shows it as JSON. */
   Result?: (props: { result: Record<string, unknown> }) => ReactNode
 }
 

@@ -4,7 +4,7 @@ import { CircleDot } from 'lucide-react'
 import { segmentNamesQuery } from '../../../data/segments.ts'
 import { useProject } from '../../../projects/current.ts'
 import { buttonClass } from '../../../ui/form/button.tsx'
-import { describeStart } from '../editor/describe.ts'
+import { describeStart } from './describe.ts'
 import type { StepFormProps, StepView } from './step-view.ts'
 
 export const triggerView: StepView = {

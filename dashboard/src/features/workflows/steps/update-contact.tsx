@@ -2,8 +2,8 @@ import { UserPen } from 'lucide-react'
 import { Field } from '../../../ui/form/field.tsx'
 import { Select } from '../../../ui/form/input.tsx'
 import type { Step } from '../graph/graph.ts'
+import { TypedValues } from './fields/typed-values.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
-import { TypedValues } from './typed-values.tsx'
 
 const updatesOf = ({ updates }: Step['config']) => Object.entries((updates ?? {}) as Record<string, unknown>)
 const changesSubscription = ({ subscriptionAction }: Step['config']) => /^(un)?subscribe$/.test(textOf(subscriptionAction))

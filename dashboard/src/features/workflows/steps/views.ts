@@ -1,9 +1,10 @@
+import { branchesOf } from '../graph/branches.ts'
 import type { Step, StepType } from '../graph/graph.ts'
 import { conditionView } from './condition.tsx'
 import { delayView } from './delay.tsx'
-import { sendEmailView } from './email/send-email.tsx'
 import { exitView } from './exit.tsx'
-import type { Branch, StepView } from './step-view.ts'
+import { sendEmailView } from './send-email.tsx'
+import type { StepView } from './step-view.ts'
 import { triggerView } from './trigger.tsx'
 import { updateContactView } from './update-contact.tsx'
 import { waitForEventView } from './wait-for-event.tsx'
@@ -22,10 +23,6 @@ export const STEP_VIEWS: Record<StepType, StepView> = {
 }
 
 type Configured = Pick<Step, 'type' | 'config'>
-
-/** The branches that a step can have, in the order in which they are shown. */
-export const branchesOf = ({ type, config }: Configured): Branch[] =>
-  STEP_VIEWS[type].branches?.(config) ?? [{ branch: null, label: 'Then' }]
 
 /** Steps that can be added, with the config of a new one. Nothing follows an EXIT step, so that it fits only where nothing follows. */
 export const addableSteps = ({ isOpenEnd }: { isOpenEnd: boolean }): Configured[] =>

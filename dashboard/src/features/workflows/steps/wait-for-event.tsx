@@ -5,9 +5,9 @@ import { eventNamesQuery } from '../../../data/events.ts'
 import { useProject } from '../../../projects/current.ts'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { Suggestions } from '../editor/suggestions.tsx'
+import { Suggestions } from '../../../ui/form/suggestions.tsx'
 import { newId, type Step, stepById, targetsOf, transitionAt } from '../graph/graph.ts'
-import { describePeriod, PeriodFields, secondsOf, splitSeconds } from './period.tsx'
+import { describePeriod, PeriodFields, secondsOf, splitSeconds } from './fields/period.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 
 const DEFAULT_SECONDS = 259_200
@@ -17,10 +17,6 @@ export const waitForEventView: StepView = {
   word: 'Wait for an event',
   Icon: Hourglass,
   newConfig: { eventName: '', timeout: DEFAULT_SECONDS },
-  branches: () => [
-    { branch: null, label: 'When it happens' },
-    { branch: 'timeout', label: 'When the time is over' },
-  ],
   describe({ eventName, timeout }) {
     const event = textOf(eventName) || 'no event yet'
     return typeof timeout === 'number' ? `until ${event}, at most ${describePeriod(splitSeconds(timeout))}` : `until ${event}, however long`

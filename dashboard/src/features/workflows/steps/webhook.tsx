@@ -1,8 +1,8 @@
 import { Webhook } from 'lucide-react'
 import { Field } from '../../../ui/form/field.tsx'
 import { Input, Select } from '../../../ui/form/input.tsx'
-import { JsonField } from '../editor/json-field.tsx'
-import { Pairs } from './pairs.tsx'
+import { JsonField } from './fields/json-field.tsx'
+import { Pairs } from './fields/pairs.tsx'
 import { type StepFormProps, type StepView, setterOf, textOf } from './step-view.ts'
 import { WebhookTry } from './webhook-try.tsx'
 

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../../db/columns.ts'
-import { many, prepared, type Tx } from '../../../db/index.ts'
+import { many, type Tx } from '../../../db/index.ts'
+import { prepared } from '../../../db/prepared.ts'
+import { recordset } from '../../../db/rows.ts'
 import { recordEvents } from '../../../events/record.ts'
 import { groupBy } from '../../../lib/collections/group-by.ts'
 import { SENT_OR_REFUSED } from '../../../projects/email-counts.ts'
@@ -43,14 +45,17 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
   const time = TIMES[kind]
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const reported = [...first.values()]
-  const affected = await many<AffectedEmail & CountedEmail>(tx)`${prepared}
+  const affected = await many(
+    tx,
+    prepared<AffectedEmail & CountedEmail>`
     update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
     from ${asRows(reported)}
     where e.project_id = m."projectId" and e.id = m.id and ${isOneOf(reported)} and e.${time} is null
     returning ${ROW}, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at,
       ${FACTS_OF_EMAIL} || ${EXTRA_DATA[kind]} as data, e.sent_at is not null as "wasSent",
       case when e.metered and ${kind !== 'delivery'} then ${SENT_OR_REFUSED} end as "countedAt"
-  `
+  `,
+  )
   const entries = affected.flatMap((email) => entriesOf(email, kind))
   const events = affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback))
   await addEntries(tx, entries)
@@ -94,7 +99,7 @@ const EVENT_TIME = sql`greatest(e.created_at, least(now(), m.at))`
 
 const asRows = (items: EmailFeedback[]) => {
   const rows = items.map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
-  return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, at timestamptz)`
+  return sql`${recordset('emails', rows, ['projectId', 'id'], { at: 'timestamptz' })} as m`
 }
 
 /** Says the same as the join with `asRows`, whose number of rows the planner cannot know: it would read all emails for one. */

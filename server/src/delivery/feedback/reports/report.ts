@@ -1,13 +1,15 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../../db/columns.ts'
-import { many, prepared, type Tx } from '../../../db/index.ts'
+import { many, type Tx } from '../../../db/index.ts'
+import { prepared } from '../../../db/prepared.ts'
+import { recordset } from '../../../db/rows.ts'
 import { failByEvidence, settleByEvidence } from '../../outbox/outcomes/evidence.ts'
 import type { Feedback } from '../../transport/transport.ts'
 import { recordFeedbacks } from './record.ts'
 
 export type ReportedEmail = { projectId: string; emailId: string }
 
-/** What a provider or receiver says about one email. */
+/** The statement of a provider or receiver about one email. */
 export type EmailReport = {
   kind: string
   /** With the provider's own id of the email, where the report has it. */
@@ -27,12 +29,15 @@ const ROW = columns('emails', 'e', ['projectId', 'id', 'providerId', 'messageId'
 /** Locks the emails in the order of their ids: consistent lock order avoids deadlocks. Returns them by `emailKey`. */
 export async function lockReportedEmails(tx: Tx, emails: ReportedEmail[]) {
   const wanted = emails.map(({ projectId, emailId }) => ({ projectId, id: emailId }))
-  const rows = await many<LockedEmail>(tx)`${prepared}
+  const rows = await many(
+    tx,
+    prepared<LockedEmail>`
     select ${ROW} from emails e
     where (e.project_id, e.id) in (
-      select "projectId", id from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as m("projectId" uuid, id uuid))
+      select "projectId", id from ${recordset('emails', wanted, ['projectId', 'id'])} as m)
     order by 1, 2 for no key update
-  `
+  `,
+  )
   return new Map(rows.map((row) => [emailKey(row.projectId, row.id), row]))
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, maybeOne, scalar, type Tx } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { lock } from '../../../ledger/locks.ts'
 
 /** Consecutive soft bounces within these days after which an address is suppressed as if it had bounced hard. */
@@ -33,7 +34,7 @@ export async function clearSoftBounces(tx: Tx, delivered: { projectId: string; a
   const rows = delivered.map(({ projectId, address, at }) => ({ projectId, address, at }))
   await sql`
     update soft_bounces b set forgiven = true
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as a("projectId" uuid, address text, at timestamptz)
+    from ${recordset('soft_bounces', rows, ['projectId', 'address'], { at: 'timestamptz' })} as a
     where b.project_id = a."projectId" and b.address = a.address and b.created_at <= coalesce(a.at, 'infinity') and not b.forgiven
   `.execute(tx)
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { setSubscription } from '../../../contacts/changes/change.ts'
 import { countAffected, many, one, type Tx } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { recordActivities, recordActivitiesCte } from '../../../events/activities.ts'
 import { groupBy } from '../../../lib/collections/group-by.ts'
 import { newId } from '../../../lib/id.ts'
@@ -23,8 +24,8 @@ export async function suppressRecipients(tx: Tx, by: 'bounce' | 'complaint', rec
   const rows = recipients.map(({ projectId, id, contactId, address }) => ({ projectId, id, contactId, address, activityId: newId() }))
   await sql`
     with given as materialized (
-      select distinct on ("projectId", address) * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as m("projectId" uuid, id uuid, "contactId" uuid, address text, "activityId" uuid)
+      select distinct on ("projectId", address) *
+      from ${recordset('suppressions', rows, ['projectId', 'address'], { id: 'uuid', contactId: 'uuid', activityId: 'uuid' })} as m
       order by "projectId", address -- consistent lock order: avoids deadlocks
     ), added as (
       insert into suppressions (project_id, address, reason) select "projectId", address, ${by} from given order by 1, 2

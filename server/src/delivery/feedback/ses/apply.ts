@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
-import { many, type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
+import { many, type Pool, type Tx, transact } from '../../../db/index.ts'
+import { prepared } from '../../../db/prepared.ts'
+import { updateFrom } from '../../../db/rows.ts'
 import { every } from '../../../lib/concurrency/every.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import type { Log } from '../../../lib/process/log.ts'
@@ -61,10 +63,13 @@ async function applyOneByOne(db: Pool, log: Log) {
 }
 
 const claim = (tx: Tx, limit: number) =>
-  many<DueNotification>(tx)`${prepared}
+  many(
+    tx,
+    prepared<DueNotification>`
     select id, message, tries from provider_notifications where due_at <= now()
     order by due_at limit ${limit} for update skip locked
-  `
+  `,
+  )
 
 /** Each fact is recorded once and independently of the others, so neither order nor repetition matters. */
 async function apply(tx: Tx, due: DueNotification[]) {
@@ -99,16 +104,9 @@ function check(parsed: ParsedNotification, tries: number, emails: Map<string, Lo
 const retry = (tries: number): { waitSeconds?: number } => (tries < WAITS.length ? { waitSeconds: WAITS[tries]! } : {})
 
 const writeResults = (tx: Tx, results: (Result & { id: string })[]) =>
-  sql`${prepared}
-    update provider_notifications n set
-      due_at = now() + make_interval(secs => e."waitSeconds"),
-      tries = n.tries + 1,
-      kind = e.kind,
-      project_id = e."projectId",
-      email_id = e."emailId",
-      details = e.details,
-      error = e.error
-    from jsonb_to_recordset(${JSON.stringify(results)}::jsonb)
-      as e(id text, kind text, "projectId" uuid, "emailId" uuid, details jsonb, error text, "waitSeconds" float8)
-    where n.id = e.id
-  `.execute(tx)
+  prepared`${updateFrom('provider_notifications', results, {
+    keys: ['id'],
+    names: ['kind', 'projectId', 'emailId', 'details', 'error'],
+    set: { dueAt: sql`now() + make_interval(secs => r."waitSeconds")`, tries: sql`t.tries + 1` },
+    more: { waitSeconds: 'float8' },
+  })}`.execute(tx)

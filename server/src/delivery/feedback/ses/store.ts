@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
 import { isBadData } from '../../../db/errors/sql-state.ts'
-import { countAffected, type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
+import { countAffected, type Pool, type Tx, transact } from '../../../db/index.ts'
+import { prepared } from '../../../db/prepared.ts'
+import { insertRows } from '../../../db/rows.ts'
 import { createBatcher } from '../../../lib/concurrency/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import { MB } from '../../../lib/text/units.ts'
@@ -31,10 +32,9 @@ export const createNotificationStore = (db: Pool) =>
   })
 
 const insertNotifications = (tx: Tx, notifications: StoredNotification[]) =>
-  sql`${prepared}
-    insert into provider_notifications (id, message)
-    select id, message from jsonb_to_recordset(${JSON.stringify(notifications)}::jsonb) as n(id text, message text)
-    order by id -- consistent lock order: avoids deadlocks
+  prepared`
+    ${insertRows('provider_notifications', notifications, ['id', 'message'])}
+    order by r.id -- consistent lock order: avoids deadlocks
     on conflict do nothing
   `.execute(tx)
 

@@ -22,7 +22,7 @@ export function untrackHtml(secrets: Secrets, html: string) {
     })
 }
 
-/** What is read from the token at the end of a URL, behind `path`. */
+/** Reads the token at the end of a URL, behind `path`. */
 function withToken<Result>(url: string, path: string, read: (token: string) => Result): Result | undefined {
   const at = url.lastIndexOf(path)
   return at > 0 && /^https?:\/\//.test(url) ? read(url.slice(at + path.length)) : undefined

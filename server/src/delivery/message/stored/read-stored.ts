@@ -15,7 +15,7 @@ type Reading = { owner: string; secrets: Secrets; isTracked: boolean; load: () =
  */
 export async function readStored({ owner, secrets, isTracked, load }: Reading): Promise<ReadMessage | undefined> {
   const threads = threadsFor(secrets)
-  return threads.inTurn(owner, async () => {
+  return threads.withSlot(owner, async () => {
     const message = await load()
     if (!message || message.length <= READ_INLINE) return message && showMessage(message, isTracked ? secrets : undefined)
     return threads.run<ReadMessage>('show', { message, isTracked, transfer: true }).catch((err) => {

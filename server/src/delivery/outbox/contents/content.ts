@@ -1,5 +1,7 @@
 import { type CamelRow, columns, type RowOf } from '../../../db/columns.ts'
-import { type Db, many, prepared } from '../../../db/index.ts'
+import { type Db, many } from '../../../db/index.ts'
+import { prepared } from '../../../db/prepared.ts'
+import { recordset } from '../../../db/rows.ts'
 import { createCache } from '../../../lib/collections/cache.ts'
 import { KB, MB } from '../../../lib/text/units.ts'
 import type { Attachment } from '../../../mime/compose.ts'
@@ -76,27 +78,37 @@ type ContentRow = Omit<Content, 'attachments' | 'fromName' | 'raw'> &
 
 async function loadContents(db: Db, wanted: Map<string, string>): Promise<Content[]> {
   if (!wanted.size) return []
-  const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
-  const contents = many<ContentRow>(db)`${prepared}
+  const keys = recordset(
+    'contents',
+    [...wanted].map(([id, projectId]) => ({ id, projectId })),
+    ['projectId', 'id'],
+  )
+  const contents = many(
+    db,
+    prepared<ContentRow>`
     select ${COLUMNS}, c.raw_form as "rawForm", c.raw_tracked as "rawTracked", p.name as "projectName", p.language as "projectLanguage",
       case when s.bytes > ${LARGE} then s.bytes::int else 0 end as "unreadBytes",
       case when s.bytes <= ${LARGE} then c.body else '' end as body, case when s.bytes <= ${LARGE} then c.raw end as raw
-    from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
+    from ${keys} as k
     join contents c on c.project_id = k."projectId" and c.id = k.id
     join projects p on p.id = c.project_id
     cross join lateral (
       select octet_length(c.body) + coalesce(octet_length(c.raw), 0) + coalesce(sum(octet_length(a.bytes)), 0) as bytes
       from attachments a where a.project_id = c.project_id and a.content_id = c.id) as s
-  `
-  const files = many<Omit<CamelRow<'attachments'>, 'projectId'>>(db)`${prepared}
+  `,
+  )
+  const files = many(
+    db,
+    prepared<Omit<CamelRow<'attachments'>, 'projectId'>>`
     select a.* from (
       select a.content_id as "contentId", a.position, a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes,
         sum(octet_length(a.bytes)) over (partition by a.content_id) as sum
-      from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
+      from ${keys} as k
       join attachments a on a.project_id = k."projectId" and a.content_id = k.id) as a
     where a.sum <= ${LARGE}
     order by a."contentId", a.position
-  `
+  `,
+  )
   const [found, attachments] = await Promise.all([contents, files])
   return found.map(({ fromName, projectName, raw, rawForm, rawTracked, ...content }) => ({
     ...content,

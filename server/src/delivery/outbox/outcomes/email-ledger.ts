@@ -2,14 +2,16 @@ import { type RawBuilder, sql } from 'kysely'
 import { isStatementTimeout } from '../../../db/errors/sql-state.ts'
 import { isDatabaseUnavailable } from '../../../db/errors/unavailable.ts'
 import { many, type Pool, type Tx, transact } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { skipScanCte } from '../../../ledger/skip-scan.ts'
+import { backoffMs } from '../../../lib/concurrency/backoff.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import type { Log } from '../../../lib/process/log.ts'
 import { MINUTE, SECOND } from '../../../lib/text/units.ts'
 import { hourSql, lockEmailCounts, tryLockEmailCounts } from '../../../projects/email-counts.ts'
 
 /**
- * What happens to emails and is counted, each at most once per email, with the condition on an email `e` that holds for the counted ones. Test
+ * Outcomes of emails that are counted, each at most once per email, with the condition on an email `e` that holds for the counted ones. Test
  * emails are not counted.
  */
 export const EMAIL_OUTCOMES = {
@@ -31,7 +33,7 @@ export const EMAIL_OUTCOMES = {
 export type EmailOutcome = keyof typeof EMAIL_OUTCOMES
 
 /**
- * Facts: outcomes that are never taken back, with the time at which they happened: an expression on the email `e` and its `email_hits` row
+ * Outcomes that are never taken back, with the time at which they happened: an expression on the email `e` and its `email_hits` row
  * `h`, null if it has not happened. An email that the provider accepted and later refused was sent.
  */
 export const FACT_TIMES = {
@@ -51,7 +53,7 @@ export type FactKind = keyof typeof FACT_TIMES
 /** Emails whose facts count: neither test emails nor received ones. */
 export const IS_COUNTED = sql`not e.test and e.source_type <> 'INBOUND'`
 
-/** Counts the emails of a campaign anew: one row with a number for each outcome. Reads all of them. */
+/** Recounts the emails of a campaign: one row with a number for each outcome. Reads all of them. */
 export const recountSql = ({ projectId, campaignId }: { projectId: string; campaignId: string }) => {
   const counts = Object.entries(EMAIL_OUTCOMES).map(
     ([kind, condition]) => sql`count(*) filter (where ${condition})::int as ${sql.ref(kind)}`,
@@ -70,16 +72,13 @@ export type LedgerEntry = {
   kind: EmailOutcome | 'accepted' | 'attempted'
   /** -1 when an outcome was corrected. */
   n?: number
-  /** Of an email that was accepted or skipped. */
+  /** Only for an email that was accepted or skipped. */
   source?: string
   campaignId?: string | null
   test?: boolean
   /** When it counts for usage and reputation. Null: it does not. */
   countedAt?: Date | null
 }
-
-/** Callers pass more of an email than is written. */
-const ENTRY_COLUMNS: (keyof LedgerEntry)[] = ['projectId', 'id', 'kind', 'n', 'source', 'campaignId', 'test', 'countedAt']
 
 const HAS_FACT = sql`n > 0 and kind in (${sql.join(Object.keys(FACT_TIMES).map((kind) => sql.lit(kind)))})`
 
@@ -98,10 +97,15 @@ export const insertAcceptedSql = (emails: RawBuilder<unknown>) => sql`
 /** The same, for what the caller knows. */
 export async function addEntries(tx: Tx, entries: LedgerEntry[]) {
   if (!entries.length) return
-  await insertEntriesSql(sql`
-    select "projectId", id, kind, coalesce(n, 1) as n, source, "campaignId", coalesce(test, false) as test, "countedAt"
-    from jsonb_to_recordset(${JSON.stringify(entries, ENTRY_COLUMNS)}::jsonb) as e(
-      "projectId" uuid, id uuid, kind text, n int, source text, "campaignId" uuid, test boolean, "countedAt" timestamptz)`).execute(tx)
+  // Callers pass more of an email than is written.
+  const rows = entries.map(({ projectId, id, kind, n = 1, source, campaignId, test = false, countedAt }) => {
+    return { projectId, id, kind, n, source, campaignId, test, countedAt }
+  })
+  const given = recordset('email_ledger', rows, ['projectId', 'id', 'kind', 'n', 'source', 'campaignId'], {
+    test: 'boolean',
+    countedAt: 'timestamptz',
+  })
+  await insertEntriesSql(given).execute(tx)
 }
 
 // Adding up ------------------------------------------------------------------------------------------------------------
@@ -109,7 +113,7 @@ export async function addEntries(tx: Tx, entries: LedgerEntry[]) {
 export type CampaignRef = { projectId: string; campaignId: string }
 
 /**
- * Those that add up entries, given as SQL for rows of `email_ledger`, each in sums of its own and in the transaction that takes the entries out
+ * Consumers that add up entries, given as SQL for rows of `email_ledger`, each in sums of its own and in the transaction that takes the entries out
  * of the table. The composition root names them: they are in higher layers.
  */
 export type EmailFolds = {
@@ -130,14 +134,13 @@ const SHRINK = 10
 /** Transactions of one run. */
 const MAX_ROUNDS = 60
 
-/** What waits for the next run. */
+/** Projects and campaigns that wait for the next run. */
 type Busy = { projects: string[]; campaigns: CampaignRef[] }
 /** `except`: projects that rest. `only`: the others of a turn that failed. `wait`: campaigns whose rows are waited for. */
 type Turn = { busy: Busy; emails: number; except: string[]; only?: string[]; wait?: CampaignRef[] }
 
-/** Rest of a project after the first failure; it doubles with each further one. */
-const FIRST_REST_MS = SECOND
-const LONGEST_REST_MS = 10 * MINUTE
+/** Rest of a project that cannot be added up. */
+const REST_MS = { first: SECOND, longest: 10 * MINUTE }
 
 /**
  * Returns a function that adds up what was appended; one worker at a time. If that fails, the projects are tried in halves, and the one that
@@ -148,9 +151,9 @@ export function createEmailFold(db: Pool, log: Pick<Log, 'warn'>, folds: EmailFo
   const listResting = () => [...failing.keys()].filter((id) => failing.get(id)!.restsUntil > performance.now())
 
   function rest(projectId: string, err: unknown) {
-    const failures = 1 + (failing.get(projectId)?.failures ?? 0)
-    const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1))
-    failing.set(projectId, { failures, restsUntil: performance.now() + restMs })
+    const before = failing.get(projectId)?.failures ?? 0
+    const restMs = backoffMs(before, REST_MS)
+    failing.set(projectId, { failures: before + 1, restsUntil: performance.now() + restMs })
     log.warn({ err, projectId, restMs }, 'emails of a project cannot be added up; retrying later')
   }
 

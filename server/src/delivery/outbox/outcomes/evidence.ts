@@ -1,4 +1,5 @@
 import { many, type Tx } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { addEntries } from './email-ledger.ts'
 import { END_COLUMNS, type EndedEmail, OPEN_TO_EVIDENCE, recordEnds } from './ended.ts'
 
@@ -33,7 +34,7 @@ export async function settleByEvidence(tx: Tx, emails: { projectId: string; id: 
   const settled = await many<EndedEmail & { hadFailed: boolean }>(tx)`
     with reported as materialized (
       select e.project_id, e.id, m."providerId", e.state = 'failed' as had_failed
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
+      from ${recordset('emails', rows, ['projectId', 'id', 'providerId'])} as m
       join emails e on e.project_id = m."projectId" and e.id = m.id
       where ${OPEN_TO_EVIDENCE}
       order by 1, 2 for no key update of e -- consistent lock order: avoids deadlocks
@@ -55,7 +56,7 @@ export async function failByEvidence(tx: Tx, emails: { projectId: string; id: st
   if (!emails.length) return
   const rows = await many<EndedEmail>(tx)`
     update emails e set state = 'failed', error = m.reason, error_code = 'rejected', updated_at = now()
-    from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, id uuid, reason text)
+    from ${recordset('emails', emails, ['projectId', 'id'], { reason: 'text' })} as m
     where e.project_id = m."projectId" and e.id = m.id and e.state = 'sent'
     returning ${END_COLUMNS}
   `

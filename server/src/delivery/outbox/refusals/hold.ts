@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { recordset } from '../../../db/rows.ts'
 import { storable } from '../../../lib/text/storable.ts'
 import { HOUR, MINUTE, SECOND } from '../../../lib/text/units.ts'
 import type { Settlement } from '../outcomes/settlement.ts'
@@ -31,9 +32,12 @@ export type IsOnWire = (sender: { projectId: string; domain: string }) => boolea
  * The count is in the database, since the emails of a sender domain are sent by several workers. Two statements of one transaction.
  */
 export function holdSql(settlements: Settlement[], timing: RefusalTiming, isOnWire: IsOnWire = () => false) {
-  const given = sql`jsonb_to_recordset(${JSON.stringify(heldIn(settlements, isOnWire))}::jsonb) as s(
-    "projectId" uuid, id uuid, attempts int, subject text, "toAddress" text, domain text, fingerprint text, reply text, "unknownRecipient" boolean,
-    plain boolean, "acceptedBefore" boolean, "waitSeconds" float8, counts boolean, "onWire" boolean, "order" int)`
+  const refusals = heldIn(settlements, isOnWire)
+  const ofRefusal = ['projectId', 'domain', 'fingerprint', 'reply', 'unknownRecipient', 'plain'] as const
+  const given = sql`${recordset('held_refusals', refusals, [...ofRefusal], {
+    ...({ id: 'uuid', attempts: 'int', subject: 'text', toAddress: 'text', acceptedBefore: 'boolean', waitSeconds: 'float8' } as const),
+    ...({ counts: 'boolean', onWire: 'boolean', order: 'int' } as const),
+  })} as s`
   return [
     holdRowsSql(given, timing),
     markFrequentSql(

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, scalar, type Tx } from '../../../db/index.ts'
+import { recordset } from '../../../db/rows.ts'
 import { addEntries } from '../outcomes/email-ledger.ts'
 import { END_COLUMNS, type EndedEmail, EXPIRES_AFTER_DAYS, recordEnds } from '../outcomes/ended.ts'
 import { HELD, IS_HELD, MAX_EQUAL_REPLIES, markFrequentSql, type RefusalTiming, seconds, VERIFIES_INSTEAD } from './hold.ts'
@@ -106,7 +107,7 @@ export const askAgain = (tx: Tx, limit: number) =>
  * but it may have ended for another reply, or with its domain. `onWire`: domains of which this worker has emails on the wire.
  */
 export async function pauseStreaks(tx: Tx, { pauseMs }: RefusalTiming, onWire: { projectId: string; domain: string }[] = []) {
-  const paused = await many<{ project_id: string; domain: string; fingerprint: string }>(tx)`
+  const paused = await many<{ projectId: string; domain: string; fingerprint: string }>(tx)`
     insert into sending_pauses as p (project_id, domain, reason, fingerprint, until, verifies)
     select distinct on (t.project_id, t.domain) t.project_id, t.domain, h.reply, t.fingerprint, now() + ${seconds(pauseMs)}, true
     from refusal_streaks t
@@ -114,15 +115,15 @@ export async function pauseStreaks(tx: Tx, { pauseMs }: RefusalTiming, onWire: {
     where t.replies >= ${MAX_EQUAL_REPLIES}
       and not exists (select from sending_pauses v where v.project_id = t.project_id and v.domain = t.domain and v.verifies)
       and (t.project_id, t.domain) not in (
-        select "projectId", domain from jsonb_to_recordset(${JSON.stringify(onWire)}::jsonb) as w("projectId" uuid, domain text))
+        select "projectId", domain from ${recordset('refusal_streaks', onWire, ['projectId', 'domain'])} as w)
     order by t.project_id, t.domain
     on conflict (project_id, domain) do update set ${VERIFIES_INSTEAD}
-    returning p.project_id, p.domain, p.fingerprint
+    returning p.project_id as "projectId", p.domain, p.fingerprint
   `
   if (!paused.length) return
   await markFrequentSql(sql`(
-    select project_id, domain, fingerprint, false as on_wire
-    from jsonb_to_recordset(${JSON.stringify(paused)}::jsonb) as p(project_id uuid, domain text, fingerprint text))`).execute(tx)
+    select "projectId" as project_id, domain, fingerprint, false as on_wire
+    from ${recordset('refusal_streaks', paused, ['projectId', 'domain', 'fingerprint'])} as p)`).execute(tx)
 }
 
 /**

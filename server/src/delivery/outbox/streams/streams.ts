@@ -44,7 +44,7 @@ export async function resumeStream(tx: Tx, stream: StreamRef) {
   return resumed > 0
 }
 
-/** The same promise as a pause, for good. The emails are cancelled by `cancelQueued`, and by the sender until none is left. */
+/** The same promise as a pause, but permanent. The emails are cancelled by `cancelQueued`, and by the sender until none is left. */
 export const cancelStream = async (tx: Tx, stream: StreamRef) =>
   (await countAffected(tx)`update streams set cancelled_at = coalesce(cancelled_at, now()) where ${isStream(stream)}`) > 0
 

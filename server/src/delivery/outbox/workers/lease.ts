@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { one, prepared, type Tx } from '../../../db/index.ts'
+import { one, type Tx } from '../../../db/index.ts'
+import { prepared } from '../../../db/prepared.ts'
 import { type FailoverMode, holdAfterSilence, type ServerIdentity, serverTimelineOf } from '../../../nodes/failover.ts'
 import { isPresent } from '../../../nodes/presence.ts'
 import { holdPartially } from '../../../nodes/sending-hold.ts'
@@ -44,7 +45,9 @@ type BeatAnswer = {
  * emails go to others. A worker that lost its lock without noticing gets no lease: it would claim again and again what others recover.
  */
 export const beat = (tx: Tx, { worker, leaseMs, slowedBy, counter, server }: Beat) =>
-  one<BeatAnswer>(tx)`${prepared}
+  one(
+    tx,
+    prepared<BeatAnswer>`
     with here as materialized (
       select ${SERVER_IDENTITY} as found
     ), renewed as (
@@ -57,7 +60,8 @@ export const beat = (tx: Tx, { worker, leaseMs, slowedBy, counter, server }: Bea
     select found, (select counter from renewed) as counter, exists (
       select from senders s where s.worker <> ${worker} and (s.lease_until < now() or s.timeline <> ${CURRENT_TIMELINE})) as "hasSilent"
     from here
-  `
+  `,
+  )
 
 /** The counter of a worker as this server has it; undefined without one. Of others, the number that have not compared theirs. */
 export async function readCounters(tx: Tx, worker: number): Promise<{ stored: number | undefined; silent: number }> {

@@ -1,4 +1,4 @@
-import { createCounts } from '../../../lib/concurrency/counts.ts'
+import { createCounts } from '../../../lib/fair/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { type BuiltMessage, type OwnerOf, type Room, roomFor } from '../limits/capacity.ts'
 import type { createSlots } from '../limits/slots.ts'

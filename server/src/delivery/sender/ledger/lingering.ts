@@ -1,4 +1,5 @@
-import { createCounts } from '../../../lib/concurrency/counts.ts'
+import { createCounts } from '../../../lib/fair/counts.ts'
+import { equalShare } from '../../../lib/fair/share.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import { BULK_SHARE, type BuiltMessage, type OwnerOf } from '../limits/capacity.ts'
 import type { createSlots } from '../limits/slots.ts'
@@ -32,7 +33,7 @@ export function createLingering(ownerOf: OwnerOf, slots: ReturnType<typeof creat
    */
   function shareOf(owner: string, priority: number) {
     const owners = counts.size + (counts.has(owner) ? 0 : 1)
-    return Math.floor((most / (owners + 1)) * (priority === PRIORITIES.bulk ? BULK_SHARE : 1))
+    return Math.floor(equalShare(most, owners + 1) * (priority === PRIORITIES.bulk ? BULK_SHARE : 1))
   }
 
   function slotsOf(owner: string, priority: number) {

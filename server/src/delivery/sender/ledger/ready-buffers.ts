@@ -1,5 +1,5 @@
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
-import { type BuiltMessage, isTooMuchReady, nextInTurn, type OwnerOf } from '../limits/capacity.ts'
+import { type BuiltMessage, isTooMuchReady, nextToSend, type OwnerOf } from '../limits/capacity.ts'
 import type { createLingering, StreamEmail } from './lingering.ts'
 import type { createWire } from './wire.ts'
 
@@ -32,7 +32,7 @@ export function createReadyBuffers<Built extends BuiltMessage & { email: StreamE
   function findNext(mayLeave: NextOptions<Built>['mayLeave'], isWanted: (email: Email) => boolean) {
     for (const [priority, buffer] of buffers) {
       if (!buffer.length || !wire.mayHaveSlot(priority)) continue
-      const index = nextInTurn(buffer, {
+      const index = nextToSend(buffer, {
         onWire: wire.projects,
         ownerOf,
         mayLeave,

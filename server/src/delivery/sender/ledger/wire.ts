@@ -1,4 +1,5 @@
-import { createCounts } from '../../../lib/concurrency/counts.ts'
+import { createCounts } from '../../../lib/fair/counts.ts'
+import { fits } from '../../../lib/fair/share.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
 import type { OwnerOf } from '../limits/capacity.ts'
 import type { createSlots } from '../limits/slots.ts'
@@ -13,28 +14,31 @@ type Deps = { slots: ReturnType<typeof createSlots>; lingering: ReturnType<typeo
 export function createWire<Email extends StreamEmail>(ownerOf: OwnerOf, { slots, lingering }: Deps) {
   const onWire = new Set<Email>()
   const projects = createCounts()
-  let bulkOnWire = 0
+  const bulkProjects = createCounts()
 
   function add(email: Email) {
     if (onWire.has(email)) return
     onWire.add(email)
-    projects.change(email.projectId, 1)
-    if (email.priority === PRIORITIES.bulk) bulkOnWire++
+    count(email, 1)
   }
 
   /** False if it was not on the wire. */
   function remove(email: Email) {
     if (!onWire.delete(email)) return false
-    projects.change(email.projectId, -1)
-    if (email.priority === PRIORITIES.bulk) bulkOnWire--
+    count(email, -1)
     return true
+  }
+
+  function count({ projectId, priority }: Email, by: 1 | -1) {
+    projects.change(projectId, by)
+    if (priority === PRIORITIES.bulk) bulkProjects.change(projectId, by)
   }
 
   function hasSlot(priority: number, extra = 0) {
     const { all, bulk } = slots.count()
-    if (priority !== PRIORITIES.bulk) return onWire.size < all + extra
+    if (priority !== PRIORITIES.bulk) return fits(projects, all + extra)
     const extraOfBulk = Math.min(extra, EXTRA_SLOTS - 1)
-    return onWire.size < all + extraOfBulk && bulkOnWire < bulk + extraOfBulk
+    return fits(projects, all + extraOfBulk) && fits(bulkProjects, bulk + extraOfBulk)
   }
 
   /** Whether an email may take a slot. `own`: the emails of its owner on the wire. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createCounts } from '../../../lib/concurrency/counts.ts'
+import { createCounts } from '../../../lib/fair/counts.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
-import { CAPACITY as ALL_HELD, buildBatches, isTooMuchReady, limitsOf, nextInTurn, roomFor as roomForOwners } from './capacity.ts'
+import { CAPACITY as ALL_HELD, buildBatches, isTooMuchReady, limitsOf, nextToSend, roomFor as roomForOwners } from './capacity.ts'
 
 const { transactional, bulk } = PRIORITIES
 const { capacity: CAPACITY, worthwhile: WORTHWHILE } = limitsOf(transactional)
@@ -126,7 +126,7 @@ describe('ready messages', () => {
 
   test('are sent in turn: first those of the owner with the fewest on the wire, and of its project with the fewest', () => {
     const next = (ready: string[], wire: string[], maySend = (_: { projectId: string }, own: number) => own < 3) =>
-      nextInTurn(
+      nextToSend(
         ready.map((projectId) => ({ email: { projectId, priority: transactional } })),
         { onWire: countsOf(wire), ownerOf, maySend },
       )

@@ -1,5 +1,6 @@
 import { groupBy } from '../../../lib/collections/group-by.ts'
-import type { Counts } from '../../../lib/concurrency/counts.ts'
+import { type Counts, countBy, createCounts } from '../../../lib/fair/counts.ts'
+import { chooseNext, excludedOwners, fits, isWithin } from '../../../lib/fair/share.ts'
 import { MB } from '../../../lib/text/units.ts'
 import type { ClaimedEmail } from '../../outbox/claim.ts'
 import { PRIORITIES } from '../../outbox/streams/stream-of.ts'
@@ -35,36 +36,16 @@ export type Room = { limit: number; except: string[] }
  */
 export function roomFor(priority: number, held: Counts, { hasMore, ownerOf }: { hasMore: boolean; ownerOf: OwnerOf }): Room | undefined {
   const { capacity, worthwhile } = limitsOf(priority)
-  const owners = countByOwner(held, ownerOf)
-  const open = capacity - sumOf(owners)
+  const owners = countBy(held, ownerOf)
+  const open = capacity - owners.sum()
   if (open < 1) return undefined
-  const half = Math.floor(capacity / 2)
-  const general = Math.min(open - Math.floor(capacity * RESERVE), owners.size > 1 ? worthwhile : half)
-  if (general >= (hasMore ? worthwhile : 1)) {
-    const share = owners.size > 1 ? half : capacity
-    return { limit: general, except: ownersWhere(owners, (count) => count + general > share) }
-  }
-  const large = ownersWhere(owners, (count) => count >= FEW)
+  const othersHold = owners.counts.size > 1
+  const general = Math.min(open - Math.floor(capacity * RESERVE), othersHold ? worthwhile : Math.floor(capacity / 2))
+  if (general >= (hasMore ? worthwhile : 1))
+    return { limit: general, except: excludedOwners(owners, { size: capacity }, { othersWait: othersHold, amount: general }) }
+  const large = excludedOwners(owners, { size: capacity, share: FEW })
   return large.length ? { limit: Math.min(open, FEW), except: large } : undefined
 }
-
-function countByOwner(projects: Counts, ownerOf: OwnerOf) {
-  const owners = new Map<string, number>()
-  for (const [projectId, count] of projects) {
-    const owner = ownerOf(projectId)
-    owners.set(owner, (owners.get(owner) ?? 0) + count)
-  }
-  return owners
-}
-
-function sumOf(counts: Counts) {
-  let sum = 0
-  for (const count of counts.values()) sum += count
-  return sum
-}
-
-const ownersWhere = (owners: Map<string, number>, matches: (count: number) => boolean) =>
-  [...owners].filter(([, count]) => matches(count)).map(([owner]) => owner)
 
 /** Build in batches, so that the first emails leave before the whole claim is built. */
 const BATCH_SIZE = 48
@@ -101,16 +82,12 @@ export function isTooMuchReady(
   ready: BuiltMessage[],
   { batch, ownerOf, isLarge }: { batch: ClaimRef[]; ownerOf: OwnerOf; isLarge: boolean },
 ) {
-  const bytes = new Map<string, number>()
-  let all = 0
-  for (const { email, outgoing } of ready) {
-    const owner = ownerOf(email.projectId)
-    all += outgoing.message.length
-    bytes.set(owner, (bytes.get(owner) ?? 0) + outgoing.message.length)
-  }
+  const bytes = createCounts()
+  for (const { email, outgoing } of ready) bytes.change(ownerOf(email.projectId), outgoing.message.length)
+  const isFull = !fits(bytes, MAX_READY_BYTES, 0)
   return batch.every(({ projectId }) => {
-    const own = bytes.get(ownerOf(projectId)) ?? 0
-    return own > MAX_READY_BYTES / 2 || ((own > 0 || isLarge) && all > MAX_READY_BYTES)
+    const owner = ownerOf(projectId)
+    return !isWithin(bytes, owner, MAX_READY_BYTES / 2, 0) || (isFull && (isLarge || bytes.of(owner) > 0))
   })
 }
 
@@ -118,7 +95,7 @@ export function isTooMuchReady(
  * `maySend` also gets the number of emails on the wire of the email's owner. Its answer is the same for all emails of a stream; that of `mayLeave`,
  * which leaves emails out, is not.
  */
-type Turn<Built extends { email: unknown }> = {
+type WireUse<Built extends { email: unknown }> = {
   onWire: Counts
   ownerOf: OwnerOf
   maySend: (email: Built['email'], own: number) => boolean
@@ -126,27 +103,25 @@ type Turn<Built extends { email: unknown }> = {
 }
 
 /**
- * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire has the next turn, inside an owner the
- * project with the fewest: so no owner has more than half of the slots while another waits.
+ * Index of the next email to send; -1 when none may be. The owner with the fewest emails on the wire is next, inside an owner the project
+ * with the fewest: so no owner has more than half of the slots while another waits.
  */
-export function nextInTurn<Built extends { email: ClaimRef & { streamId?: string } }>(
+export function nextToSend<Built extends { email: ClaimRef & { streamId?: string } }>(
   ready: Built[],
-  { onWire, ownerOf, maySend, mayLeave }: Turn<Built>,
+  { onWire, ownerOf, maySend, mayLeave }: WireUse<Built>,
 ) {
-  const owners = countByOwner(onWire, ownerOf)
-  let best = { index: -1, owner: Number.POSITIVE_INFINITY, project: Number.POSITIVE_INFINITY }
+  const owners = countBy(onWire, ownerOf)
+  const countOf = ({ projectId }: Built['email']) => owners.of(ownerOf(projectId))
   let before: Built['email'] | undefined
-  for (let index = 0; index < ready.length; index++) {
-    const { email } = ready[index]!
-    if (mayLeave && !mayLeave(ready[index]!)) continue
+  const rankOf = (built: Built) => {
+    const { email } = built
+    if (mayLeave && !mayLeave(built)) return undefined
     // Hundreds of emails of one stream are often ready in a row.
-    if (before && email.streamId !== undefined && email.streamId === before.streamId && email.projectId === before.projectId) continue
+    if (before && email.streamId !== undefined && email.streamId === before.streamId && email.projectId === before.projectId)
+      return undefined
     before = email
-    const owner = owners.get(ownerOf(email.projectId)) ?? 0
-    const project = onWire.get(email.projectId) ?? 0
-    const isBefore = owner < best.owner || (owner === best.owner && project < best.project)
-    if (isBefore && maySend(email, owner)) best = { index, owner, project }
-    if (best.owner === 0) break
+    return [countOf(email), onWire.get(email.projectId) ?? 0]
   }
-  return best.index
+  const next = chooseNext(ready, rankOf, ({ email }) => maySend(email, countOf(email)))
+  return next ? ready.indexOf(next) : -1
 }

@@ -1,4 +1,5 @@
 import { type Pool, transact } from '../../../db/index.ts'
+import { backoffMs } from '../../../lib/concurrency/backoff.ts'
 import { createSemaphore } from '../../../lib/concurrency/semaphore.ts'
 import type { Log } from '../../../lib/process/log.ts'
 import { MINUTE } from '../../../lib/text/units.ts'
@@ -64,7 +65,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   function durationOf(paused: Paused, failedProbes: number, cause: PauseCause) {
     if (cause === 'unknown') return timing.unknownMs
     const [first, longest] = isProvider(paused) ? [timing.providerMs, timing.maxProviderMs] : [timing.domainMs, timing.maxDomainMs]
-    return Math.min(longest, first * 2 ** Math.min(failedProbes, 30))
+    return backoffMs(failedProbes, { first, longest })
   }
 
   /** Refusals during a pause do not prolong it: they belong to emails that were on the wire already. A refused probe does. */

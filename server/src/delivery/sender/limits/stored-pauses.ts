@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { columns, type RowOf } from '../../../db/columns.ts'
 import { countAffected, type Db, many, type Tx } from '../../../db/index.ts'
+import { insertRows, recordset } from '../../../db/rows.ts'
 import { ownerSql } from '../../../ledger/owner-sql.ts'
 import { NIL_ID } from '../../../lib/id.ts'
 import { storable } from '../../../lib/text/storable.ts'
@@ -39,14 +40,14 @@ export async function savePauses(tx: Tx, pauses: (PauseFacts & { until: number }
     seconds: (until - performance.now()) / 1_000,
   }))
   await sql`
-    insert into sending_pauses as p (project_id, domain, reason, fingerprint, cause, failed_probes, until)
-    select "projectId", domain, reason, fingerprint, cause, "failedProbes", now() + make_interval(secs => seconds)
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
-      "projectId" uuid, domain text, reason text, fingerprint text, cause text, "failedProbes" int, seconds float8)
+    ${insertRows('sending_pauses', rows, ['projectId', 'domain', 'reason', 'fingerprint', 'cause', 'failedProbes'], {
+      set: { until: sql`now() + make_interval(secs => r.seconds)` },
+      more: { seconds: 'float8' },
+    })}
     order by 1, 2 -- consistent lock order: avoids deadlocks
-    on conflict (project_id, domain) do update set reason = excluded.reason, fingerprint = coalesce(excluded.fingerprint, p.fingerprint),
-      cause = excluded.cause, failed_probes = greatest(p.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
-    where not p.verifies
+    on conflict (project_id, domain) do update set reason = excluded.reason, fingerprint = coalesce(excluded.fingerprint, t.fingerprint),
+      cause = excluded.cause, failed_probes = greatest(t.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
+    where not t.verifies
   `.execute(tx)
 }
 
@@ -56,7 +57,7 @@ const MAX_WOKEN = 5_000
 export async function removePauses(tx: Tx, paused: Paused[]) {
   if (!paused.length) return
   await sql`
-    delete from sending_pauses p using jsonb_to_recordset(${JSON.stringify(paused)}::jsonb) as r("projectId" uuid, domain text)
+    delete from sending_pauses p using ${recordset('sending_pauses', paused, ['projectId', 'domain'])} as r
     where p.project_id = r."projectId" and p.domain = r.domain and not p.verifies
   `.execute(tx)
 }
@@ -68,7 +69,7 @@ export async function wakePaused(tx: Tx, paused: Paused[]) {
     where (project_id, id) in (
       select project_id, id from emails
       where state = 'deferred' and error_code = 'domain_paused' and due_at > now()
-        and project_id in (select "projectId" from jsonb_to_recordset(${JSON.stringify(paused)}::jsonb) as r("projectId" uuid))
+        and project_id in (select "projectId" from ${recordset('sending_pauses', paused, ['projectId'])} as r)
       order by due_at limit ${MAX_WOKEN} for update skip locked)
   `.execute(tx)
 }

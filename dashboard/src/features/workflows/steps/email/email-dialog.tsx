@@ -1,11 +1,11 @@
 import type { Template } from '@sterna/sdk'
 import { useEffect, useState } from 'react'
-import { TYPE_HINTS, TYPE_NAMES } from '../../../../content/content-values.ts'
 import { ContentWorkspace } from '../../../../content/content-workspace.tsx'
 import type { PreviewView } from '../../../../content/preview.tsx'
 import { type TemplateValues, templateProblemOf, templateValuesOf } from '../../../../content/template/template-values.ts'
 import { useTemplateDraft } from '../../../../content/template/use-template-draft.ts'
 import { useLint } from '../../../../content/use-lint.ts'
+import { TYPE_HINTS, TYPE_NAMES } from '../../../../content/values/content-values.ts'
 import { DraftNotices } from '../../../../editor/editor-frame.tsx'
 import type { Draft } from '../../../../editor/use-draft.ts'
 import { Confirm } from '../../../../ui/dialog/dialog.tsx'
@@ -72,7 +72,7 @@ export default function EmailDialog({ template, onClose, returnFocus }: EmailDia
   )
 }
 
-/** What an email needs besides its content. The rest is on the page of the template. */
+/** The required fields of an email besides its content. The rest is on the page of the template. */
 function EmailFields({ draft }: { draft: Draft<TemplateValues> }) {
   const text = (name: 'subject' | 'previewText' | 'from', maxLength: number) => ({
     value: draft.values[name],
@@ -101,7 +101,7 @@ function EmailFields({ draft }: { draft: Draft<TemplateValues> }) {
           />
         </Field>
       </div>
-      <p className="text-muted text-xs">Saving changes what everyone gets who reaches the step after it.</p>
+      <p className="text-muted text-xs">After saving, contacts who reach this step get the new version.</p>
     </div>
   )
 }
