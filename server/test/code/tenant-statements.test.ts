@@ -43,7 +43,7 @@ const NAMES_PROJECT = [
   /\(project_id\b[^()]*\)[^()]*?(?:values\s*\(|select\s+)(?:\$\{|\$\d)/,
   /\$\{[^}]*\}(?:::uuid)? as (?:project_id|"projectId")/,
   /\bp\.id = \$\{/,
-  /\$\{(?:isStream\(|\w+\([^)]*(?<!')\b(?:projectId|scope)\b)/,
+  /\$\{(?:isStream\(|(?!recordset\b)\w+\([^)]*\b(?:projectId|scope)\b)/,
 ]
 const namesProject = (text: string) => NAMES_PROJECT.some((pattern) => pattern.test(text))
 
