@@ -101,10 +101,10 @@ describe('the database', () => {
   test('has too few connections for the pools of its nodes, or enough', async () => {
     const verdict = async (size: string) =>
       (await checkDatabaseSettings(configWith({ DATABASE_POOL_SIZE: size }), sterna.db)).find(({ name }) => name === 'connections')
-    expect(await verdict('20')).toMatchObject({ verdict: 'ok', note: expect.stringMatching(/^at most 37 of \d+$/) })
+    expect(await verdict('20')).toMatchObject({ verdict: 'ok', note: expect.stringMatching(/^at most 35 of \d+$/) })
     expect(await verdict('400')).toMatchObject({
       verdict: 'warn',
-      note: expect.stringMatching(/^1 node × 417 connections = 417, and the database server allows \d+; lower DATABASE_POOL_SIZE/),
+      note: expect.stringMatching(/^1 node × 415 connections = 415, and the database server allows \d+; lower DATABASE_POOL_SIZE/),
     })
   })
 
