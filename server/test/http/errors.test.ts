@@ -25,7 +25,7 @@ test.each(Object.entries(QUOTAS))('docs/errors.md has the limit %s', (_, { what,
 
 /** The start of a row, and the constants whose values it must have. */
 test.each<[string, [file: string, constant: string][]]>([
-  ['requests with the keys of one project', [['lib/config.ts', 'RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(']]],
+  ['requests with the keys of one project', [['lib/environment.ts', 'RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(']]],
   ['requests of one session', [['http/auth/auth.ts', 'sessionCalls = createWindowCounter({ limit: ']]],
   ['requests with unknown keys', [['http/auth/key-guessing.ts', 'createGuessGuard({ limit = ']]],
   ['requests with the public key that set', [['track/limits.ts', 'SUBSCRIPTION_CHANGES_PER_MINUTE = ']]],
@@ -56,7 +56,7 @@ test.each<[string, [file: string, constant: string][]]>([
   [
     'concurrent image uploads',
     [
-      ['uploads/routes.ts', 'createSharedSemaphore({ total: '],
+      ['uploads/routes.ts', 'createFairSemaphore({ slots: '],
       ['uploads/routes.ts', 'each: '],
     ],
   ],
@@ -85,8 +85,8 @@ test.each<[string, [file: string, constant: string][]]>([
   [
     'attachments',
     [
-      ['lib/config.ts', 'MAX_ATTACHMENTS: wholeNumber(0, 100).default('],
-      ['lib/config.ts', 'MAX_ATTACHMENT_MB: wholeNumber(0, 30).default('],
+      ['lib/environment.ts', 'MAX_ATTACHMENTS: wholeNumber(0, 100).default('],
+      ['lib/environment.ts', 'MAX_ATTACHMENT_MB: wholeNumber(0, 30).default('],
     ],
   ],
   ['tags and outputs', [['templates/language/limits.ts', 'MAX_TAGS = ']]],
@@ -102,9 +102,9 @@ test.each<[string, [file: string, constant: string][]]>([
   ['ids of one bulk', [['contacts/bulk.ts', 'MAX_IDS = ']]],
   ['listed event names', [['events/counts.ts', 'MAX_EVENT_NAMES = ']]],
   ['domains of one project', [['domains/sender-domains/add.ts', 'MAX_DOMAINS = ']]],
-  ['images of one project', [['lib/config.ts', 'UPLOAD_QUOTA_MB: wholeNumber(0, 1_000_000_000).default(']]],
+  ['images of one project', [['lib/environment.ts', 'UPLOAD_QUOTA_MB: wholeNumber(0, 1_000_000_000).default(']]],
   ['messages kept by the sandbox', [['delivery/transport/sandbox.ts', 'MAX_MESSAGES = ']]],
-  ['`Idempotency-Key`', [['lib/config.ts', 'IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(']]],
+  ['`Idempotency-Key`', [['lib/environment.ts', 'IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(']]],
 ])('docs/errors.md has the limit of %s', (start, constants) => {
   const row = page.split('\n').find((line) => line.startsWith(`| ${start}`))
   for (const [file, constant] of constants) {
