@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { showPage, visitPage } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
-import { button, fillAndSubmit, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, startDashboard, untilClosed } from './support/dashboard.ts'
 
 const { openProject, takeErrors } = startDashboard()
 
@@ -269,6 +269,9 @@ test('a newsletter with logo, picture, columns, button and variable is written, 
     mimeType: 'image/png',
     buffer: Buffer.from(await pictureOf(page, width, height), 'base64'),
   })
+  // From the start: a dialog that opens right after the browser was told to hand it over may be missed.
+  const photo = await file('team-photo.png', 640, 240)
+  page.on('filechooser', (chooser) => void chooser.setFiles(photo))
   await page.getByLabel('Logo file').setInputFiles(await file('logo.png', 280, 80))
   await page.getByRole('img', { name: 'Logo' }).waitFor()
   await fillAndSubmit(page, { Name: 'Acme Inc.', 'Postal address': 'Main Street 1\n8000 Zurich' }, 'Save')
@@ -285,11 +288,12 @@ test('a newsletter with logo, picture, columns, button and variable is written, 
   await page.keyboard.type('Dear {{ fir')
   await page.getByRole('option', { name: /^first name/ }).click()
   await fillAndSubmit(page, { Fallback: 'friend' }, 'Insert')
+  await untilClosed(page, 'dialog')
+  await expect.poll(() => canvas(page).evaluate((element) => element.contains(document.activeElement))).toBe(true)
   await page.keyboard.press('Enter')
-  const chooser = page.waitForEvent('filechooser')
   await page.keyboard.type('/pict')
+  await page.getByRole('option', { name: /^Picture/ }).waitFor()
   await page.keyboard.press('Enter')
-  await (await chooser).setFiles(await file('team-photo.png', 640, 240))
   await canvas(page).locator('[data-block=image] img').nth(1).waitFor()
   await page.getByLabel('Alternative text').fill('Our team')
   await button(page, 'Add a block').click()
@@ -299,6 +303,7 @@ test('a newsletter with logo, picture, columns, button and variable is written, 
   await page.keyboard.type('Right column')
   await page.keyboard.press('Enter')
   await page.keyboard.type('/butt')
+  await page.getByRole('option', { name: /^Button/ }).waitFor()
   await page.keyboard.press('Enter')
   await page.getByRole('textbox', { name: 'Link' }).fill('https://acme.example/may')
   await page.getByText(/^Saved \d/).waitFor()
